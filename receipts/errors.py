@@ -1,0 +1,111 @@
+"""Every error that the program raises on purpose, and the exit code it ends with.
+
+    ReceiptsError                4  the store or the system failed
+    ├── UsageError               2  the call is wrong: an option, a combination, a missing argument
+    ├── InputError               2  a document is wrong: every problem, each with its path
+    ├── NotFound                 2  no receipt, label, lane, rule … of that name
+    ├── ConflictError            2  it contradicts what is stored, which is never overwritten
+    ├── StoreError               4  the store cannot be opened, read or written
+    │   └── SchemaTooOld         4  the store was made by an older version and has to be upgraded first
+    ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
+    └── ResourceError            4  a folder that ships with the program is not there
+
+A message says what is wrong, where, and what to do next. Codes 0, 1 and 3 are answers and never exceptions.
+Anything else that escapes is a defect of the program and shows its traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
+
+
+class ReceiptsError(Exception):
+    """Base of every deliberate error; `exit_code` is what the process ends with."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class UsageError(ReceiptsError):
+    """The call itself is wrong."""
+
+    exit_code = 2
+
+
+# A NamedTuple and not a dataclass: `dataclasses` would cost every start of the program several milliseconds.
+class Problem(NamedTuple):
+    """One thing that is wrong in a document.
+
+    `at` is the path inside the document (`batch.global`, empty for the document as a whole), `what` says what is
+    wrong there and `do` what to do about it (empty where `what` says it already).
+    """
+
+    at: str
+    what: str
+    do: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.at}: " if self.at else ""
+        advice = f" ({self.do})" if self.do else ""
+        return f"{where}{self.what}{advice}"
+
+
+class InputError(ReceiptsError):
+    """A document is refused; `str()` has one line a problem, each with the source's name and the path in it."""
+
+    exit_code = 2
+
+    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        super().__init__(source, self.problems)
+
+    def __str__(self) -> str:
+        if not self.problems:
+            return f"{self.source}: refused"
+        return "\n".join(f"{self.source}: {problem}" for problem in self.problems)
+
+
+class NotFound(ReceiptsError):
+    """Nothing of that name, or more than one thing where one was asked for."""
+
+    exit_code = 2
+
+
+class ConflictError(ReceiptsError):
+    """The new document contradicts a stored one; the message names the way to supersede it."""
+
+    exit_code = 2
+
+
+class StoreError(ReceiptsError):
+    """The store cannot be opened, read or written."""
+
+
+class SchemaTooOld(StoreError):
+    """The store's schema is older than the program's; nothing is read before it is upgraded.
+
+    `store` is its URL without a password, `found` and `wanted` are Alembic revisions (`found` is empty where the
+    store does not state one).
+    """
+
+    def __init__(self, store: str, found: str, wanted: str) -> None:
+        self.store = store
+        self.found = found
+        self.wanted = wanted
+        super().__init__(store, found, wanted)
+
+    def __str__(self) -> str:
+        found = f"at schema {self.found}" if self.found else "of an unknown schema"
+        return (
+            f"{self.store}: the store is {found} and this version needs {self.wanted}.\n"
+            f"Back it up, then run: receipts db upgrade --store {self.store}"
+        )
+
+
+class RuleError(ReceiptsError):
+    """A rule, lane or study that people edit cannot be loaded, or a rule raised while it ran."""
+
+
+class ResourceError(ReceiptsError):
+    """A folder that ships with the program is not where the installation should have put it."""
