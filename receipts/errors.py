@@ -36,8 +36,8 @@ class UsageError(ReceiptsError):
 class Problem(NamedTuple):
     """One thing that is wrong in a document.
 
-    `at` is the path inside the document (`batch.global`, empty for the document as a whole), `what` says what is
-    wrong there and `do` what to do about it (empty where `what` says it already).
+    `at` is the path inside the document (`batch.global`, empty for the document as a whole), `what` says what
+    is wrong there and `do` what to do about it (empty where `what` says it already).
     """
 
     at: str
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
 
 
 class InputError(ReceiptsError):
-    """A document is refused; `str()` has one line a problem, each with the source's name and the path in it."""
+    """A document is refused; `str()` has one line a problem: the source's name, the path, what is wrong."""
 
     exit_code = 2
 
@@ -85,8 +85,8 @@ class StoreError(ReceiptsError):
 class SchemaTooOld(StoreError):
     """The store's schema is older than the program's; nothing is read before it is upgraded.
 
-    `store` is its URL without a password, `found` and `wanted` are Alembic revisions (`found` is empty where the
-    store does not state one).
+    `store` is its URL without a password, `found` and `wanted` are Alembic revisions (`found` is empty where
+    the store does not state one).
     """
 
     def __init__(self, store: str, found: str, wanted: str) -> None:

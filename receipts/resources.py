@@ -1,8 +1,9 @@
 """Where the folders are that ship with the program and are not packages.
 
-`schema/`, `migrations/`, `validators/` and `reports/` are top-level folders of the checkout and never importable
-packages: two of those names are live distributions that a training environment may well have installed. A wheel
-carries copies of them under `receipts/_bundled/`; in a checkout (or an editable install) the originals are used.
+`schema/`, `migrations/`, `validators/` and `reports/` are top-level folders of the checkout and never
+importable packages: two of those names are live distributions that a training environment may well have
+installed. A wheel carries copies of them under `receipts/_bundled/`; in a checkout (or an editable install)
+the originals are used.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def folder(name: str) -> Path:
     root = checkout()
     if root is not None and (root / name).is_dir():
         return root / name
-    original = f"{root / name}" if root is not None else f"a checkout's {name}/ (no checkout around {_PACKAGE})"
+    original = root / name if root is not None else f"a checkout's {name}/ (there is none around {_PACKAGE})"
     raise ResourceError(
         f"the folder {name}/ is missing: neither {bundled} nor {original} is there.\n"
         "The installation is incomplete; install it again: pip install --force-reinstall frontier-receipts"
