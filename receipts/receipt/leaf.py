@@ -1,0 +1,98 @@
+"""How a leaf of the receipt says what it is: every field declares its role, and its axis, here and nowhere else.
+
+A *role* tells what a comparison does with the leaf; see ``schema/receipt-1.md`` for the generated list.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+SINCE = "1.0"
+
+
+class Role(StrEnum):
+    """What a leaf is to a comparison."""
+
+    AXIS = "axis"  # an experimenter can change it: counted
+    BLOCK = "block"  # where a launch happened to run: never counted, judged by C111 alone
+    DERIVED = "derived"  # follows from axes: shown, never counted
+    REGIME = "regime"  # how it was measured: metrics say which regimes they depend on
+    WORK = "work"  # how much was done: metrics say which must be equal
+    OBSERVATION = "observation"  # what was seen
+    OUTCOME = "outcome"  # how the launch ended
+    NOTE = "note"  # for people, and for links between receipts
+
+
+class Section(BaseModel):
+    """Base of every part of the receipt: frozen, strict, unknown keys and non-finite numbers refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0, le=2**62)]
+Positive = Annotated[int, Field(ge=1, le=2**62)]
+Bytes = Annotated[int, Field(ge=0, le=2**62)]
+Seconds = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[float, Field(ge=0)]
+
+
+def _leaf(role: Role, says: str, *, default: Any = None, alias: str | None = None, **extra: Any) -> Any:
+    declared = {"role": role.value, **{key: value for key, value in extra.items() if value is not None}}
+    return Field(default=default, alias=alias, description=says, json_schema_extra={"receipts": declared})
+
+
+def axis(says: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE) -> Any:
+    """An axis. ``of`` names the axis of which this leaf is one member; alone, the leaf is an axis itself."""
+    return _leaf(Role.AXIS, says, axis=of, unit=unit, since=since)
+
+
+def block(says: str) -> Any:
+    """Where the launch happened to run."""
+    return _leaf(Role.BLOCK, says)
+
+
+def derived(says: str, *, unit: str | None = None, follows: str | None = None) -> Any:
+    """A value that other axes determine; ``follows`` says how, in words."""
+    return _leaf(Role.DERIVED, says, unit=unit, follows=follows)
+
+
+def regime(says: str, *, unit: str | None = None) -> Any:
+    """How the measurement was taken."""
+    return _leaf(Role.REGIME, says, unit=unit)
+
+
+def work(says: str, *, unit: str | None = None) -> Any:
+    """How much the launch did."""
+    return _leaf(Role.WORK, says, unit=unit)
+
+
+def observed(says: str, *, unit: str | None = None) -> Any:
+    """What was seen while it ran."""
+    return _leaf(Role.OBSERVATION, says, unit=unit)
+
+
+def ending(says: str, *, required: bool = False, alias: str | None = None) -> Any:
+    """How the launch ended. ``alias`` is the key in the document where Python keeps the word for itself."""
+    return _leaf(Role.OUTCOME, says, default=... if required else None, alias=alias)
+
+
+def note(says: str, *, required: bool = False) -> Any:
+    """For people, and for links between receipts."""
+    return _leaf(Role.NOTE, says, default=... if required else None)
+
+
+def required_regime(says: str) -> Any:
+    """A regime that every receipt states."""
+    return _leaf(Role.REGIME, says, default=...)
+
+
+def section(says: str) -> Any:
+    """A part of the receipt that has leaves of its own."""
+    return Field(default=None, description=says)

@@ -1,0 +1,36 @@
+"""Sections ``code``, ``hardware`` and ``platform``: what ran on what."""
+
+from __future__ import annotations
+
+from receipts.receipt.leaf import Digest, Name, Positive, Section, axis, note
+
+
+class Code(Section):
+    """The source that was imported. The digest decides; commit and repository are for people and as a fallback."""
+
+    repository: Name | None = note("Repository of the main script.")
+    commit: Name | None = axis("Commit, as the version control names it.", of="code")
+    dirty: bool | None = axis("Whether the work tree had changes that the commit does not hold.", of="code")
+    imported_digest: Digest | None = axis("SHA-256 over the files really imported.", of="code")
+
+
+class Hardware(Section):
+    """The machine. `topology` is one axis: chips, hosts, shape and fabric come together."""
+
+    accelerator: Name | None = axis("Accelerator, by a name that the registry knows.")
+    chips: Positive | None = axis("Chips that took part.", of="topology")
+    hosts: Positive | None = axis("Hosts that took part.", of="topology")
+    physical: Name | None = axis("Physical shape of the slice or node, such as `2x4`.", of="topology")
+    interconnect: Name | None = axis("Fabric between the chips.", of="topology")
+
+
+class Platform(Section):
+    """The software below the wheels. One axis, with its members listed."""
+
+    os: Name | None = axis("Operating system and kernel.", of="platform")
+    driver: Name | None = axis("Accelerator driver.", of="platform")
+    cuda: Name | None = axis("CUDA runtime.", of="platform")
+    cudnn: Name | None = axis("cuDNN as loaded.", of="platform")
+    nccl: Name | None = axis("NCCL as loaded.", of="platform")
+    libtpu: Name | None = axis("libtpu as loaded.", of="platform")
+    python: Name | None = axis("Python.", of="platform")

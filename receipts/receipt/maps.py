@@ -1,0 +1,51 @@
+"""The open maps (``features``, ``flags``, ``patches``, ``wheels``, ``notes``) and the ``evidence`` list.
+
+An open map may carry ``complete: true``: the whole set was captured, so an absent key is the stated value *unset*.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from receipts.receipt.leaf import Digest, Name, Section, Text, axis, note, observed
+
+COMPLETE = "complete"
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=10_000)]
+
+
+class Wheel(Section):
+    """An installed distribution."""
+
+    version: Name = axis("Full version with its local tag.", of="wheels")
+    digest: Name | None = observed("Digest of the installed files.")
+    editable: bool | None = observed("Whether a checkout shadows the wheel.")
+
+
+class Flag(Section):
+    """A flag whose time of setting is known."""
+
+    value: Scalar = axis("Value.")
+    before_runtime: bool | None = observed("Whether it was set before the runtime was imported.")
+
+
+Wheels = Annotated[dict[Key, bool | Name | Wheel], Field(max_length=2000)]
+Flags = Annotated[dict[Key, Scalar | Flag], Field(max_length=2000)]
+OpenMap = Annotated[dict[Key, Scalar], Field(max_length=2000)]
+Notes = Annotated[dict[Key, Scalar | tuple[Text, ...]], Field(max_length=200)]
+
+
+class Evidence(Section):
+    """A parsed observation, with the place and digest of the file that it came from."""
+
+    kind: Name = note("What the file is: te-debug, torch-profile, hlo, metrics, ….", required=True)
+    producer: Name | None = note("What wrote the file.")
+    version: Name | None = note("Version of the producer.")
+    uri: Text | None = note("Where the file lies.")
+    sha256: Digest | None = note("SHA-256 of the file.")
+    level: Annotated[str, StringConstraints(pattern=r"^(intent|backend|kernels)$")] | None = note(
+        "What it can prove: `intent` (asked for), `backend` (the selection was logged), `kernels` (they ran)."
+    )
+    observed: OpenMap | None = observed("What was read from it.")

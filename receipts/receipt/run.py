@@ -1,0 +1,64 @@
+"""Section ``run``: which launch this is, when and where it ran, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AwareDatetime
+
+from receipts.receipt.leaf import (
+    Count,
+    Name,
+    Section,
+    Text,
+    block,
+    note,
+    observed,
+    ending,
+    required_regime,
+    section,
+)
+
+Kind = Literal["training", "microbench", "profile", "serving"]
+Outcome = Literal["ok", "oom", "crash", "hang", "nan", "preempted"]
+Provenance = Literal["measured", "quoted", "projected", "illustrative"]
+
+
+class Supersedes(Section):
+    """The receipt or launch that this one replaces, and why."""
+
+    target: Name = note("Launch, or id, of the receipt that this one replaces.", required=True)
+    reason: Text = note("Why the earlier receipt no longer stands.", required=True)
+
+
+class Run(Section):
+    """One start of a job."""
+
+    launch: Name = note(
+        "Identity of the launch: a UUID by the recorder, else the digest of host, start and command.",
+        required=True,
+    )
+    lane: Name = note("Name of the lane, the contract that the launch was meant to keep.", required=True)
+    kind: Kind = required_regime("What was run.")
+    outcome: Outcome = ending("How the launch ended.", required=True)
+    provenance: Provenance = note(
+        "How the numbers came to be: measured, quoted from elsewhere, projected, or illustrative.",
+        required=True,
+    )
+    started: AwareDatetime = note("When the launch started, with its zone.", required=True)
+    started_stated: Text | None = note("Source text of `started` where it is less exact than a second.")
+    finished: AwareDatetime | None = observed("When it ended, with its zone.")
+    label: Name | None = note("A name for people.")
+    tags: tuple[Name, ...] | None = note("Words to find it by.")
+    context: Name | None = note(
+        "The base configuration by name or digest: launcher preset, config file, notebook section. "
+        "What neither of two receipts of one context states is held by it."
+    )
+    host: Name | None = block("Host, or the first of several.")
+    site: Name | None = block("Data centre, cloud zone or machine room.")
+    command: Text | None = note("The command line, secrets redacted.")
+    exit_code: int | None = ending("Exit status of the process; negative for a signal.")
+    supersedes: Supersedes | None = section("The receipt that this one replaces.")
+    witness_for: Name | None = note("A launch, or id, whose path this launch witnesses (a profiled twin).")
+    resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
+    start_step: Count | None = note("First step of a resumed launch.")
