@@ -1,0 +1,86 @@
+.DEFAULT_GOAL := help
+
+# Any Python from 3.11 on; `make PYTHON=/path/to/python3.12 test` names one.
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	--no-annotate --no-config
+
+.PHONY: help
+help: ## Show this help
+	@echo "make TARGET, where TARGET is one of:"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(READY) ## Make .venv with the locked dependencies and this checkout in it
+
+.PHONY: demo
+demo: $(READY) ## Submit the demo's runs, show comparisons and a failure, and write the report
+	$(BIN)/receipts demo
+
+.PHONY: test
+test: $(READY) ## Run the tests
+	$(BIN)/pytest -n 2
+
+.PHONY: lint
+lint: $(READY) ## Check the code's form
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(READY) ## Check the types
+	$(BIN)/mypy
+
+.PHONY: layers
+layers: $(READY) ## Check that dependencies run one way
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(READY) ## Put the code into form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: check
+check: lint types layers test ## All of the above
+
+.PHONY: wheel-test
+wheel-test: $(READY) ## Build sdist and wheel, and run the tests against the wheel
+	.ci/wheel-test
+
+.PHONY: bench
+bench: $(READY) ## Measure speed, each figure beside a floor from the same run
+	$(BIN)/python -m benchmarks
+
+.PHONY: docs
+docs: $(READY) ## Write again every page that is generated
+	$(BIN)/python -m benchmarks.docs
+
+.PHONY: lock
+lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
+	$(BIN)/$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.txt
+	$(BIN)/$(LOCK) --constraints requirements/dev.txt pyproject.toml --group test -o requirements/test.txt
+	$(BIN)/$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
+
+.PHONY: clean
+clean: ## Remove what was built, and .venv
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The stamp is younger than the lock and the project file, or the environment is brought up to them.
+$(READY): requirements/dev.txt pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "No Python 3.11 or newer was found. Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
+		exit 2; \
+	fi
+	@if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "$(PYTHON) -m venv $(VENV)"; \
+		$(PYTHON) -m venv --clear $(VENV) || { \
+			echo "$(PYTHON) cannot make an environment; on Debian install python3-venv." >&2; exit 2; }; \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		-r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
