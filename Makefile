@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate --no-config
 
 .PHONY: help
@@ -45,7 +45,7 @@ format: $(READY) ## Put the code into form
 	$(BIN)/ruff format .
 
 .PHONY: check
-check: lint types layers test ## All of the above
+check: lint types layers test ## Form, types, layers and tests
 
 .PHONY: wheel-test
 wheel-test: $(READY) ## Build sdist and wheel, and run the tests against the wheel
@@ -61,9 +61,9 @@ docs: $(READY) ## Write again every page that is generated
 
 .PHONY: lock
 lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
-	$(BIN)/$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.txt
-	$(BIN)/$(LOCK) --constraints requirements/dev.txt pyproject.toml --group test -o requirements/test.txt
-	$(BIN)/$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
+	$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.txt
+	$(LOCK) --constraints requirements/dev.txt pyproject.toml --group test -o requirements/test.txt
+	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 
 .PHONY: clean
 clean: ## Remove what was built, and .venv

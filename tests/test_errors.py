@@ -1,0 +1,71 @@
+"""Errors end with their exit code, and a refused document names every problem with its path."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from receipts import errors
+from receipts.errors import InputError, Problem, ReceiptsError, SchemaTooOld
+
+CODES = {
+    errors.ReceiptsError: 4,
+    errors.UsageError: 2,
+    errors.InputError: 2,
+    errors.NotFound: 2,
+    errors.ConflictError: 2,
+    errors.StoreError: 4,
+    errors.SchemaTooOld: 4,
+    errors.RuleError: 4,
+    errors.ResourceError: 4,
+}
+
+
+def _defined() -> set[type[ReceiptsError]]:
+    values = vars(errors).values()
+    return {value for value in values if isinstance(value, type) and issubclass(value, ReceiptsError)}
+
+
+def test_every_error_is_in_this_table() -> None:
+    assert _defined() == CODES.keys()
+
+
+@pytest.mark.parametrize(("error", "code"), CODES.items())
+def test_an_error_ends_the_program_with_its_code(error: type[ReceiptsError], code: int) -> None:
+    assert error.exit_code == code
+
+
+@pytest.mark.parametrize("error", CODES)
+def test_every_error_is_drawn_in_the_tree(error: type[ReceiptsError]) -> None:
+    assert errors.__doc__ is not None
+    (line,) = [line for line in errors.__doc__.splitlines() if error.__name__ in line.split()]
+    assert str(error.exit_code) in line.split()
+
+
+def test_a_refused_document_shows_each_problem_on_a_line_with_its_path() -> None:
+    error = InputError(
+        "run.json",
+        [Problem("batch.global", "is 0", "state a positive number"), Problem("", "ends too early")],
+    )
+    assert str(error).splitlines() == [
+        "run.json: batch.global: is 0 (state a positive number)",
+        "run.json: ends too early",
+    ]
+
+
+def test_a_store_of_an_older_schema_names_the_command_that_upgrades_it() -> None:
+    error = SchemaTooOld("sqlite:///runs.sqlite", "0001", "0002")
+    assert "receipts db upgrade --store sqlite:///runs.sqlite" in str(error)
+    assert "0001" in str(error)
+    assert "0002" in str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InputError("a.json", [Problem("run", "is missing", "add it")]), SchemaTooOld("sqlite:///a", "", "0001")],
+)
+def test_an_error_survives_its_way_between_processes(error: ReceiptsError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
