@@ -1,0 +1,20 @@
+"""Axes: the independent things that an experimenter can change, and how two receipts differ in them."""
+
+from __future__ import annotations
+
+from receipts.axes.difference import Change, Difference, Member, Unknown, difference, same_context
+from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_of, effective
+
+__all__ = [
+    "OFF",
+    "UNSET",
+    "Change",
+    "Difference",
+    "Member",
+    "Unknown",
+    "axis_leaves",
+    "axis_of",
+    "difference",
+    "effective",
+    "same_context",
+]

@@ -1,0 +1,250 @@
+"""What differs between two receipts: changed, unknown, held and derived, axis by axis.
+
+The residue counts: a setting that nobody declared and that still varies is named. An axis that is stated on one
+side only is *unknown*, never equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from receipts.axes.effective import (
+    FOLLOWS,
+    OFF,
+    OPEN_MAPS,
+    UNSET,
+    axis_leaves,
+    axis_of,
+    canonical,
+    effective,
+    is_complete,
+    leaves_of,
+)
+from receipts.receipt import Parsed, Role
+
+Side = Literal["a", "b", "both"]
+CODE = ("code.imported_digest", "code.commit", "code.dirty")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One leaf of an axis with both values; None where a side does not state it."""
+
+    path: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An axis whose stated values differ, with each member that differs."""
+
+    axis: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An axis that cannot be called equal: ``missing`` says which side does not state it."""
+
+    axis: str
+    members: tuple[Member, ...]
+    missing: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that a comparison knows about two receipts' settings. Axes stand in the order of the catalogue."""
+
+    changed: tuple[Change, ...]
+    unknown: tuple[Unknown, ...]
+    derived: tuple[Member, ...]
+    blocks: tuple[Member, ...]
+    regimes: tuple[Member, ...]
+    work: tuple[Member, ...]
+    equal: tuple[str, ...]
+    held: tuple[str, ...]
+    not_applicable: tuple[str, ...]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the changed axes."""
+        return tuple(change.axis for change in self.changed)
+
+
+def same_context(a: Parsed, b: Parsed) -> bool:
+    """Whether both receipts name one base configuration."""
+    return a.receipt.run.context is not None and a.receipt.run.context == b.receipt.run.context
+
+
+def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Difference:
+    """Compare two receipts leaf by leaf on effective values.
+
+    ``not_applicable`` are axes (or leaf paths) that the lane says do not exist for it; a value that is stated all
+    the same still counts.
+    """
+    left, right = effective(a), effective(b)
+    held_by_context = same_context(a, b)
+    tally = _Tally()
+    for path, axis in _paths(left, right):
+        if axis == "code":
+            continue
+        va, vb = _value(a, left, path), _value(b, right, path)
+        if va is None and vb is None:
+            if axis in not_applicable or path in not_applicable:
+                tally.not_applicable.append(path)
+            elif held_by_context:
+                tally.held.append(path)
+            else:
+                tally.unknown(axis, Member(path, None, None), "both")
+        elif va is None or vb is None:
+            tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
+        elif va == vb:
+            tally.equal.append(path)
+        elif _follows(path, a, b, va, vb):
+            tally.follows.append(Member(path, va, vb))
+        else:
+            tally.change(axis, Member(path, va, vb))
+    _compare_code(left, right, held_by_context, "code" in not_applicable, tally)
+    _compare_completeness(a, b, held_by_context, not_applicable, tally)
+    return tally.close(
+        derived=_differing(a, b, Role.DERIVED),
+        blocks=_differing(a, b, Role.BLOCK),
+        regimes=_differing(a, b, Role.REGIME),
+        work=_differing(a, b, Role.WORK),
+    )
+
+
+def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
+    """Whether a switch typed alike on both sides acts on one side only, because its degree there is above one."""
+    if path not in FOLLOWS or OFF not in (va, vb):
+        return False
+    typed = path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
+    ta, tb = a.stated.get(typed), b.stated.get(typed)
+    return ta is not None and ta == tb
+
+
+def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names."""
+    fixed = [(leaf.path, leaf.axis) for leaf in axis_leaves()]
+    known = {path for path, _ in fixed}
+    extra = sorted((set(left) | set(right)) - known)
+    return fixed + [(path, axis_of(path)) for path in extra]
+
+
+def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
+    value = values.get(path)
+    if value is None:
+        head = path.partition(".")[0]
+        if head in OPEN_MAPS and is_complete(parsed, head):
+            return UNSET
+    return value
+
+
+def _compare_code(
+    left: Mapping[str, Any], right: Mapping[str, Any], held: bool, ignored: bool, tally: _Tally
+) -> None:
+    """`code` is decided by the digests of the imported files; a commit alone can show a change, never equality."""
+    digest, commit, dirty = CODE
+    a, b = left.get(digest), right.get(digest)
+    if a is not None and b is not None:
+        if a == b:
+            tally.equal.append("code")
+        else:
+            tally.change("code", Member(digest, a, b))
+        return
+    if a is not None or b is not None:
+        tally.unknown("code", Member(digest, a, b), "a" if a is None else "b")
+        return
+    ca, cb = left.get(commit), right.get(commit)
+    if ca is not None and cb is not None and ca != cb:
+        tally.change("code", Member(commit, ca, cb))
+    elif (ca is None) != (cb is None):
+        tally.unknown("code", Member(commit, ca, cb), "a" if ca is None else "b")
+    elif left.get(dirty) or right.get(dirty):
+        tally.unknown("code", Member(dirty, left.get(dirty), right.get(dirty)), "both")
+    elif held:
+        tally.held.append("code")
+    elif ignored:
+        tally.not_applicable.append("code")
+    else:
+        tally.unknown("code", Member(digest, None, None), "both")
+
+
+def _compare_completeness(
+    a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _Tally
+) -> None:
+    """An open map that was not captured whole may hide a key: unknown, unless one context holds both."""
+    for name in OPEN_MAPS:
+        ca, cb = is_complete(a, name), is_complete(b, name)
+        if ca and cb:
+            continue
+        axis = "wheels" if name == "wheels" else f"{name}.*"
+        if ca != cb:
+            tally.unknown(axis, Member(f"{name}.complete", ca or None, cb or None), "b" if ca else "a")
+        elif axis in not_applicable or name in not_applicable:
+            tally.not_applicable.append(axis)
+        elif held:
+            tally.held.append(axis)
+        else:
+            tally.unknown(axis, Member(f"{name}.complete", None, None), "both")
+
+
+def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
+    found = []
+    for leaf in leaves_of(role):
+        va, vb = canonical(a.stated.get(leaf.path)), canonical(b.stated.get(leaf.path))
+        if va != vb:
+            found.append(Member(leaf.path, va, vb))
+    return tuple(found)
+
+
+class _Tally:
+    """Collects members under their axes while the leaves are walked."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, list[Member]] = {}
+        self._unknown: dict[str, list[tuple[Member, Side]]] = {}
+        self.equal: list[str] = []
+        self.follows: list[Member] = []
+        self.held: list[str] = []
+        self.not_applicable: list[str] = []
+
+    def change(self, axis: str, member: Member) -> None:
+        self._changed.setdefault(axis, []).append(member)
+
+    def unknown(self, axis: str, member: Member, missing: Side) -> None:
+        self._unknown.setdefault(axis, []).append((member, missing))
+
+    def close(
+        self,
+        *,
+        derived: tuple[Member, ...],
+        blocks: tuple[Member, ...],
+        regimes: tuple[Member, ...],
+        work: tuple[Member, ...],
+    ) -> Difference:
+        changed = tuple(Change(axis, tuple(members)) for axis, members in self._changed.items())
+        # A changed axis is already counted: what else is unknown of it cannot add a second change.
+        unknown = tuple(
+            Unknown(axis, tuple(member for member, _ in found), _side([side for _, side in found]))
+            for axis, found in self._unknown.items()
+            if axis not in self._changed
+        )
+        return Difference(
+            changed=changed,
+            unknown=unknown,
+            derived=(*self.follows, *derived),
+            blocks=blocks,
+            regimes=regimes,
+            work=work,
+            equal=tuple(self.equal),
+            held=tuple(self.held),
+            not_applicable=tuple(self.not_applicable),
+        )
+
+
+def _side(sides: list[Side]) -> Side:
+    return sides[0] if len(set(sides)) == 1 else "both"

@@ -1,0 +1,197 @@
+"""Effective axis values: what a switch does, not what was typed.
+
+Sequence parallelism at tensor 1 is off; a graph scope without an implementation is off; a path axis takes the
+witnessed value where there is one. Only facts that the receipt states lead to an effective value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from receipts.accelerators import find as find_accelerator
+from receipts.receipt import Parsed
+from receipts.receipt.catalogue import Leaf, leaves
+from receipts.receipt.leaf import Role
+from receipts.receipt.maps import COMPLETE
+
+OFF = "off"
+UNSET = "unset"
+OPEN_MAPS = ("wheels", "flags", "patches", "features")
+Value = Any
+Stated = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLeaf:
+    """A member of an axis: ``path`` is where its effective value stands, ``axis`` the name under which it counts."""
+
+    path: str
+    axis: str
+
+
+@lru_cache(maxsize=1)
+def axis_leaves() -> tuple[AxisLeaf, ...]:
+    """Every axis leaf outside the open maps; ``path.intended.x`` is the axis ``path.x``."""
+    found = []
+    for leaf in leaves():
+        if leaf.role is Role.AXIS and not leaf.path.endswith(".*"):
+            path = leaf.path.replace("path.intended.", "path.")
+            found.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path))
+    return tuple(found)
+
+
+def leaves_of(role: Role) -> tuple[Leaf, ...]:
+    """The catalogue's leaves of one role."""
+    return tuple(leaf for leaf in leaves() if leaf.role is role)
+
+
+# Switches that a degree of one turns off. The difference uses it too: a switch typed alike on both sides follows.
+FOLLOWS: Mapping[str, str] = {
+    "parallelism.sequence": "parallelism.tensor",
+    "parallelism.virtual_pipeline": "parallelism.pipeline",
+    "parallelism.schedule": "parallelism.pipeline",
+    "parallelism.stage_layout": "parallelism.pipeline",
+    "path.overlap": "hardware.chips",
+}
+
+
+def _off_at_one(switch: str, degree: str) -> Callable[[Stated], tuple[str, Value] | None]:
+    def rule(stated: Stated) -> tuple[str, Value] | None:
+        return (switch, OFF) if stated.get(degree) == 1 or stated.get(switch) in (False, 1, OFF) else None
+
+    return rule
+
+
+def _without(switch: str, count: str, says: Value = OFF) -> Callable[[Stated], tuple[str, Value] | None]:
+    def rule(stated: Stated) -> tuple[str, Value] | None:
+        return (switch, says) if stated.get(count) == 0 else None
+
+    return rule
+
+
+def _fp8(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
+    def rule(stated: Stated) -> tuple[str, Value] | None:
+        compute = stated.get("numerics.compute_dtype")
+        return (switch, OFF) if isinstance(compute, str) and "fp8" not in compute.lower() else None
+
+    return rule
+
+
+def _eager_regions(stated: Stated) -> tuple[str, Value] | None:
+    whole = stated.get("compile.posture") not in (None, "regional")
+    return ("compile.regions", OFF) if whole else None
+
+
+# What a switch does where another leaf decides it. Each rule names the switch and reads stated leaves alone.
+SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
+    *(_off_at_one(switch, degree) for switch, degree in FOLLOWS.items()),
+    _without("parallelism.expert", "model.experts", 1),
+    _without("parallelism.expert_tensor", "model.experts", 1),
+    _without("model.top_k", "model.experts", 0),
+    _without("model.capacity_factor", "model.experts", 0),
+    _without("path.dispatch", "model.experts"),
+    _without("model.mtp_wiring", "model.mtp_depth"),
+    _without("path.mtp_cross_entropy", "model.mtp_depth"),
+    _fp8("numerics.fp8_recipe"),
+    _fp8("numerics.fp8_scope"),
+    _eager_regions,
+)
+
+
+def _graphs(stated: Stated) -> Mapping[str, Value]:
+    implementation = stated.get("compile.cuda_graph_implementation")
+    scope = stated.get("compile.cuda_graph_scope")
+    off = implementation == "none" or scope == [] or stated.get("path.witnessed.cuda_graphs") is False
+    members = ("compile.cuda_graph_implementation", "compile.cuda_graph_scope")
+    return dict.fromkeys(members, OFF) if off else {}
+
+
+def canonical(value: Value) -> Value:
+    """One form for values that mean the same: lists are ordered as given, floats that are whole are integers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return tuple(canonical(item) for item in value)
+    return value
+
+
+def flag_text(value: Value) -> str:
+    """A flag's value as the command line would carry it: ``1`` and ``"1"`` are one, ``True`` is ``true``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(canonical(value))
+
+
+def effective(parsed: Parsed) -> Mapping[str, Value]:
+    """Effective value by axis leaf path, for what is stated or follows from what is stated.
+
+    Open maps stand here as ``flags.NAME`` and so on; ``map.complete`` is left to `receipts.axes.difference`.
+    """
+    stated = parsed.stated
+    found: dict[str, Value] = {}
+    for leaf in axis_leaves():
+        if leaf.path.startswith("path."):
+            name = leaf.path.removeprefix("path.")
+            value = stated.get(f"path.witnessed.{name}", stated.get(f"path.intended.{name}"))
+        else:
+            value = stated.get(leaf.path)
+        if value is not None:
+            found[leaf.path] = canonical(value)
+    applied = stated.get("numerics.recompute_applied")
+    if applied is not None:
+        found["numerics.recompute"] = applied
+    seen = stated.get("path.witnessed.posture")
+    if seen is not None:
+        found["compile.posture"] = seen
+    dtype = stated.get("path.witnessed.compute_dtype")
+    if dtype is not None:
+        found["numerics.compute_dtype"] = dtype
+    merged = {**stated, **found}
+    for switch in SWITCHES:
+        decided = switch(merged)
+        if decided is not None:
+            found[decided[0]] = decided[1]
+    found.update(_graphs(stated))
+    machine = found.get("hardware.accelerator")
+    if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
+        found["hardware.accelerator"] = known.key
+    found.update(_open(parsed))
+    return found
+
+
+def _open(parsed: Parsed) -> Mapping[str, Value]:
+    found: dict[str, Value] = {}
+    for name in OPEN_MAPS:
+        entries = getattr(parsed.receipt, name) or {}
+        for key, entry in entries.items():
+            if key == COMPLETE and entry is True:
+                continue
+            if name == "wheels":
+                found[f"wheels.{key}"] = getattr(entry, "version", entry)
+            else:
+                found[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
+    return found
+
+
+def is_complete(parsed: Parsed, name: str) -> bool:
+    """Whether the open map was captured whole, so that an absent key is the stated value *unset*."""
+    entries = getattr(parsed.receipt, name) or {}
+    return entries.get(COMPLETE) is True
+
+
+def axis_of(path: str) -> str:
+    """The axis under which a leaf path counts."""
+    head = path.partition(".")[0]
+    if head == "wheels":
+        return "wheels"
+    if head in OPEN_MAPS:
+        return path
+    return _axis_table().get(path, path)
+
+
+@lru_cache(maxsize=1)
+def _axis_table() -> Mapping[str, str]:
+    return {leaf.path: leaf.axis for leaf in axis_leaves()}

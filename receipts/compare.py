@@ -1,0 +1,287 @@
+"""Compare two receipts, or two groups of launches: what changed, what is unknown, what the rules say, what the effect is.
+
+Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `Facts`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.axes import Difference, difference
+from receipts.errors import UsageError
+from receipts.judge import VERSION, judge_case, judge_pair
+from receipts.lane import Lane, Lanes, joined
+from receipts.metrics import Launch, Metric
+from receipts.receipt import Parsed
+from receipts.rule import Case, Facts, Pair
+from receipts.rulebook import Rulebook
+from receipts.study import Study
+from receipts.verdict import (
+    Comparison,
+    Finding,
+    Level,
+    MetricResult,
+    PathAnswer,
+    Question,
+    Reading,
+    comparable_answer,
+    decide,
+    path_answer,
+)
+
+if TYPE_CHECKING:
+    from receipts.stats.effect import Effect, Sigma
+
+Uncounted = tuple[tuple[str, str], ...]
+GROUP_RULES = ("C110",)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked beside the two sides. ``waivers`` map an axis to the reason why it is waived."""
+
+    metric: str = metrics.DEFAULT
+    waivers: Mapping[str, str] = field(default_factory=dict)
+    study: str | None = None
+    facts: Facts | None = None
+
+
+def compare(
+    a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None
+) -> Comparison:
+    """Judge B against A. Each side is one or more launches of one configuration.
+
+    Raises UsageError when a side mixes configurations, names a launch twice, or waives what its lane does not.
+    """
+    asked = request or Request()
+    metric = metrics.get(asked.metric)
+    lane = _lane(rulebook.lanes, a[0], b[0])
+    _one_configuration(a, "A", lane)
+    _one_configuration(b, "B", lane)
+    _distinct(a, b)
+    diff = difference(a[0], b[0], tuple(lane.not_applicable))
+    study = rulebook.studies.get(asked.study) if asked.study else None
+    _check_waivers(asked.waivers, lane, diff)
+    uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
+    sides_a = [_side(item, rulebook, asked.facts) for item in a]
+    sides_b = [_side(item, rulebook, asked.facts) for item in b]
+    findings_a = [judge_case(case, rulebook.rules, "a") for case in sides_a]
+    findings_b = [judge_case(case, rulebook.rules, "b") for case in sides_b]
+    waved = {axis for axis, _ in uncounted} | set(asked.waivers)
+    pair = Pair(
+        a=sides_a[0],
+        b=sides_b[0],
+        difference=diff,
+        counted=tuple(axis for axis in diff.axes if axis not in waved),
+        metric=metric,
+        lane=lane,
+        facts=asked.facts,
+        findings_a=_merged(findings_a),
+        findings_b=_merged(findings_b),
+        held_by_context=bool(a[0].receipt.run.context) and a[0].receipt.run.context == b[0].receipt.run.context,
+        study=study.name if study and not study.broken_by(diff, a[0].stated, b[0].stated) else None,
+        waived=asked.waivers,
+        group_a=tuple(case.launch for case in sides_a),
+        group_b=tuple(case.launch for case in sides_b),
+        interleaved=_interleaved(a, b),
+    )
+    return _assemble(pair, rulebook, asked, uncounted, study)
+
+
+def _assemble(
+    pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None
+) -> Comparison:
+    findings = judge_pair(pair, rulebook.rules)
+    sides = (*pair.findings_a, *pair.findings_b)
+    results = tuple(_results(pair))
+    headline = next((item for item in results if item.metric == pair.metric.name), None)
+    effect = headline.effect.kind if headline is not None else "unproven"
+    if effect in ("faster", "slower", "equivalent", "indicated") and _effect_open(pair, findings):
+        effect = "unproven"
+    comparable = comparable_answer(findings)
+    path = _path(pair, findings)
+    parsed_a, parsed_b = pair.a.launch.parsed, pair.b.launch.parsed
+    return Comparison(
+        a=tuple(launch.parsed.id for launch in pair.group_a),
+        b=tuple(launch.parsed.id for launch in pair.group_b),
+        label_a=parsed_a.name,
+        label_b=parsed_b.name,
+        metric=pair.metric.name,
+        lanes=tuple(dict.fromkeys(f"{lane.name}@{lane.version}" for lane in (pair.a.lane, pair.b.lane))),
+        comparable=comparable,
+        path=path,
+        effect=effect,
+        status=decide(comparable, path, effect),
+        difference=pair.difference,
+        uncounted=uncounted,
+        findings=(*findings, *sides),
+        results=results,
+        waivers=tuple(sorted(asked.waivers.items())),
+        study=study.name if study else None,
+        rules=rulebook.rules.digest,
+        judge=VERSION,
+    )
+
+
+def _lane(lanes: Lanes, a: Parsed, b: Parsed) -> Lane:
+    return joined(lanes.of(a.receipt.run.lane), lanes.of(b.receipt.run.lane))
+
+
+def _side(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> Case:
+    lane = rulebook.lanes.of(parsed.receipt.run.lane)
+    return Case(Launch(parsed, lane), lane, facts)
+
+
+def _one_configuration(group: Sequence[Parsed], side: str, lane: Lane) -> None:
+    for other in group[1:]:
+        moved = difference(group[0], other, tuple(lane.not_applicable)).axes
+        if moved:
+            raise UsageError(
+                f"side {side} mixes configurations: {group[0].name} and {other.name} differ in "
+                f"{', '.join(moved)}; a side holds launches of one configuration"
+            )
+
+
+def _distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
+    launches = [item.receipt.run.launch for item in (*a, *b)]
+    twice = {name for name in launches if launches.count(name) > 1}
+    if twice:
+        raise UsageError(
+            f"launch {sorted(twice)[0]} is named more than once; the unit of replication is the launch, not its steps"
+        )
+
+
+def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference) -> None:
+    named = {*diff.axes, *(item.axis for item in diff.unknown), *(item.path for item in diff.blocks)}
+    for axis, reason in waivers.items():
+        if not reason.strip():
+            raise UsageError(f'a waiver needs a reason: --waive {axis}="why it cannot matter"')
+        if not any(fnmatch.fnmatchcase(axis, pattern) for pattern in lane.waivable):
+            allowed = ", ".join(lane.waivable) or "nothing"
+            raise UsageError(f"lane {lane.name} does not let {axis} be waived; it lets: {allowed}")
+        if axis not in named:
+            raise UsageError(f"{axis} neither changed nor is unknown here; leave the waiver out")
+
+
+def _uncounted(
+    diff: Difference, metric: Metric, lane: Lane, study: Study | None, a: Parsed, b: Parsed
+) -> Uncounted:
+    """Changed axes that do not count, each with its reason: the metric's, the lane's, or the study's."""
+    found: dict[str, str] = {}
+    for item in metric.indifferent:
+        if item.axis in diff.axes and not any(axis in diff.axes for axis in item.unchanged):
+            found[item.axis] = f"{metric.name} does not depend on it: {item.because}"
+    for coupling in lane.couplings:
+        if coupling.when in diff.axes:
+            for axis in coupling.then:
+                if axis in diff.axes and axis != coupling.when:
+                    found.setdefault(axis, f"follows {coupling.when}: {coupling.because}")
+    if study is not None:
+        broken = study.broken_by(diff, a.stated, b.stated)
+        moving = [axis for axis in study.axes if axis in diff.axes and axis not in found]
+        if not broken:
+            for axis in moving[1:]:
+                found[axis] = f"moves with {moving[0]} in the study {study.name}"
+    return tuple(found.items())
+
+
+def _merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Findings of a group, each offence once."""
+    seen: dict[tuple[str, str, str], Finding] = {}
+    for found in findings:
+        for item in found:
+            seen.setdefault((item.code, item.at, item.found), item)
+    return tuple(seen.values())
+
+
+def _path(pair: Pair, findings: Iterable[Finding]) -> PathAnswer:
+    answers = (path_answer(pair.findings_a), path_answer(pair.findings_b), path_answer(findings))
+    if "left" in answers:
+        return "left"
+    return "unwitnessed" if "unwitnessed" in answers else "witnessed"
+
+
+def _effect_open(pair: Pair, findings: Iterable[Finding]) -> bool:
+    """Whether some offence or open question forbids to name an effect on the metric asked for.
+
+    C110 speaks of the very effect that was computed, and so does not silence it.
+    """
+    for item in (*pair.findings_a, *pair.findings_b, *findings):
+        if item.question is not Question.EFFECT or item.level is Level.SHOWN or item.code in GROUP_RULES:
+            continue
+        if not item.taints or item.spoils(pair.metric.taint):
+            return True
+    return False
+
+
+def _interleaved(a: Sequence[Parsed], b: Sequence[Parsed]) -> bool:
+    from receipts.stats.effect import order_kind
+
+    times_a = [item.receipt.run.started.timestamp() for item in a]
+    times_b = [item.receipt.run.started.timestamp() for item in b]
+    return order_kind(times_a, times_b) == "interleaved"
+
+
+def _results(pair: Pair) -> Iterable[MetricResult]:
+    names = dict.fromkeys((pair.metric.name, *metrics.SHOWN))
+    for name in names:
+        metric = metrics.get(name)
+        values_a = [launch.read(metric) for launch in pair.group_a]
+        values_b = [launch.read(metric) for launch in pair.group_b]
+        reading_a, reading_b = _location(values_a), _location(values_b)
+        if name != pair.metric.name and (reading_a.value is None or reading_b.value is None):
+            continue
+        ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
+        effect = effect_of(pair, metric, values_a, values_b)
+        yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
+
+
+def _location(readings: Sequence[Reading]) -> Reading:
+    """The geometric middle of the launches: the median of their values."""
+    values = sorted(item.value for item in readings if item.value is not None)
+    if not values:
+        return readings[0]
+    middle = len(values) // 2
+    value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
+    return Reading(value, len(values), readings[0].source, readings[0].text if len(values) == 1 else None)
+
+
+def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
+    from receipts.stats.effect import Sigma
+
+    if metric.summary not in ("step", "rate"):
+        return None
+    if pair.facts is not None and pair.facts.sigma is not None:
+        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured")
+    return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
+
+
+def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
+    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated."""
+    from receipts.stats.effect import compare_launches, smallest_effect, unproven
+
+    sources = {item.source for item in (*a, *b)}
+    values_a = [item.value for item in a if item.value is not None and item.value > 0]
+    values_b = [item.value for item in b if item.value is not None and item.value > 0]
+    if metric.summary == "outcome":
+        return unproven("an outcome is a fact, not an effect")
+    if len(values_a) < len(a) or len(values_b) < len(b):
+        return unproven("the metric is not on both sides")
+    if sources & {"stated", "derived"} and metric.summary in ("step", "rate"):
+        return unproven("the numbers are stated; steps were not kept")
+    if metric.summary in ("compile", "loss") and min(len(values_a), len(values_b)) < 3:
+        return unproven("one launch says nothing about its spread")
+    sigma = _sigma(pair, metric)
+    return compare_launches(
+        values_a,
+        values_b,
+        better="lower" if metric.better == "lower" else "higher",
+        sigma=sigma,
+        delta=smallest_effect(sigma.value if sigma else None, pair.lane.delta),
+        largest_spread=pair.facts.largest_spread if pair.facts else None,
+        paired=pair.interleaved and len(values_a) == len(values_b),
+    )

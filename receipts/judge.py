@@ -1,0 +1,126 @@
+"""Runs rules over values: never stops at the first offence, and never turns a fault of a rule into a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from receipts.errors import ReceiptsError, RuleError
+from receipts.lane import Lane
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.rule import Case, Facts, Offence, Pair, Rule, RuleSet
+from receipts.verdict import (
+    Finding,
+    Level,
+    ReceiptVerdict,
+    Subject,
+    path_answer,
+    receipt_status,
+    tainted,
+)
+
+VERSION = "1"
+T = TypeVar("T")
+
+
+def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tuple[Finding, ...]:
+    """Every finding of the rules on one receipt, in the order of their codes."""
+    found: list[Finding] = []
+    for item in rules.on("receipt"):
+        if _guard(item, lambda item=item: item.applies(case)):
+            found.extend(_judge_one(item, case, subject))
+    return tuple(found)
+
+
+def _judge_one(item: Rule, case: Case, subject: Subject) -> Iterator[Finding]:
+    receipt = case.launch.parsed.id
+    if item.uses_facts and case.facts is None:
+        if item.level is Level.ERROR:
+            yield _unjudged(item, "store", "no store was asked", "name a store with --store", subject, receipt)
+        return
+    if item.level is Level.ERROR:
+        missing = _guard(item, lambda: item.missing(case))
+        for need in missing:
+            what = need.replace("|", " or ")
+            yield _unjudged(item, need.split("|")[0], "not stated", f"state {what}", subject, receipt)
+        if missing:
+            return
+    for offence in _guard(item, lambda: tuple(item.judge(case))):
+        yield _finding(item, offence, subject, receipt)
+
+
+def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a comparison, in the order of their codes."""
+    found: list[Finding] = []
+    for item in rules.on("pair"):
+        if not _guard(item, lambda item=item: item.applies(pair)):
+            continue
+        if item.uses_facts and pair.facts is None:
+            if item.level is Level.ERROR:
+                do = "name a store with --store"
+                found.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
+            continue
+        for offence in _guard(item, lambda item=item: tuple(item.judge(pair))):
+            side = offence.side
+            receipt = {"a": pair.a, "b": pair.b}[side].launch.parsed.id if side else None
+            found.append(_finding(item, offence, side or "pair", receipt))
+    return tuple(found)
+
+
+def judge_receipt(parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None) -> ReceiptVerdict:
+    """The verdict on one receipt."""
+    findings = judge_case(Case(Launch(parsed, lane), lane, facts), rules)
+    return ReceiptVerdict(
+        receipt=parsed.id,
+        label=parsed.receipt.run.label,
+        status=receipt_status(findings),
+        path=path_answer(findings),
+        tainted=tainted(findings),
+        findings=findings,
+        lane=f"{lane.name}@{lane.version}",
+        rules=rules.digest,
+        judge=VERSION,
+    )
+
+
+def _guard(item: Rule, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except ReceiptsError:
+        raise
+    except Exception as error:  # whatever a rule raises is a fault of that rule, named, and never a pass
+        raise RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}") from error
+
+
+def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None) -> Finding:
+    return Finding(
+        code=item.code,
+        name=item.name,
+        level=offence.level or item.level,
+        question=item.question,
+        taints=item.taints,
+        at=offence.at,
+        found=offence.found,
+        expected=offence.expected,
+        do=offence.do,
+        subject=subject,
+        receipt=receipt,
+    )
+
+
+def _unjudged(item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None) -> Finding:
+    return Finding(
+        code=item.code,
+        name=item.name,
+        level=Level.OPEN,
+        question=item.question,
+        taints=item.taints,
+        at=at,
+        found=found,
+        expected=f"what {item.code} {item.name} needs to judge",
+        do=do,
+        subject=subject,
+        receipt=receipt,
+        unjudged=True,
+    )

@@ -1,0 +1,233 @@
+"""Lanes: named, versioned contracts, one TOML file each, read and checked here.
+
+A lane says which accelerator, framework and path a launch promises, what evidence shows that, which axes do not
+exist for it, and the tolerances that rules apply. ``docs/lanes.md`` explains every key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from receipts.errors import NotFound, RuleError
+
+Convention = Literal["expert_in_data", "expert_in_world", "none"]
+EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
+UNLISTED = "unlisted"
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A set of wheel versions (prefix match on the version text) that is documented, validated or cannot work."""
+
+    name: str
+    wheels: Mapping[str, str]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """A change that must bring another: ``when`` an axis changes, ``then`` may follow, for ``because``."""
+
+    when: str
+    then: tuple[str, ...]
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A shape at which the lane's claims must hold. Absent bounds are None."""
+
+    name: str
+    chips: int | None = None
+    sequence_length: int | None = None
+    global_batch: int | None = None
+    depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane. Shares are fractions; times are seconds; empty means *nothing said*."""
+
+    name: str
+    version: int
+    title: str
+    accelerators: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+    convention: Convention = "none"
+    path: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    postures: tuple[str, ...] = ()
+    forbidden_postures: Mapping[str, str] = field(default_factory=dict)
+    compile_exceptions: tuple[str, ...] = ()
+    compile_expensive: bool = False
+    witness: tuple[str, ...] = ()
+    evidence: EvidenceLevel = "backend"
+    never_witnessed: bool = False
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    waivable: Mapping[str, str] = field(default_factory=dict)
+    required_features: tuple[str, ...] = ()
+    nonessential_features: tuple[str, ...] = ()
+    ladder: tuple[str, ...] = ("device_batch", "sequence_length", "features", "topology", "stop")
+    documented: tuple[Lineage, ...] = ()
+    validated: tuple[Lineage, ...] = ()
+    impossible: tuple[Lineage, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    targets: tuple[Target, ...] = ()
+    headroom: float = 0.10
+    sigma: float | None = None
+    delta: float | None = None
+    minimum_steps: int = 60
+    hosts_differ: bool = False
+    rank_skew: float = 0.05
+    chip_skew: float = 0.10
+    estimate_tolerance: float = 0.10
+    loss_parity: float = 0.02
+    clock_spread: float = 0.05
+    source: str = ""
+
+    def applies(self, path: str) -> bool:
+        """Whether a leaf or axis exists for this lane; a name covers everything below it."""
+        return not any(path == name or path.startswith(f"{name}.") for name in self.not_applicable)
+
+
+_NESTED = {
+    "documented": Lineage,
+    "validated": Lineage,
+    "impossible": Lineage,
+    "couplings": Coupling,
+    "targets": Target,
+}
+_CHOICES = {"convention": get_args(Convention), "evidence": get_args(EvidenceLevel)}
+
+
+def load(path: Path) -> Lane:
+    """Read one lane. Raises RuleError that names the file and the key."""
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RuleError(f"lane {path.name}: {error}; mend the file or remove it") from None
+    return from_table(table, path)
+
+
+def from_table(table: Mapping[str, Any], path: Path) -> Lane:
+    """Check a parsed lane table key by key."""
+    known = {item.name: item for item in fields(Lane)}
+    unknown = sorted(set(table) - set(known))
+    if unknown:
+        raise RuleError(f"lane {path.name}: no such key: {', '.join(unknown)}; see docs/lanes.md")
+    missing = [name for name in ("name", "version", "title") if name not in table]
+    if missing:
+        raise RuleError(f"lane {path.name}: state {', '.join(missing)}")
+    if table["name"] != path.stem:
+        raise RuleError(f"lane {path.name}: its name is {table['name']!r}; name the file {table['name']}.toml")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        values[key] = _value(key, value, str(known[key].type), path)
+    return Lane(**values)
+
+
+def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
+    def refuse(expected: str) -> RuleError:
+        return RuleError(f"lane {path.name}: {key} must be {expected}, and is {value!r}")
+
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise refuse(f"one of {', '.join(_CHOICES[key])}")
+    if key in _NESTED:
+        if not isinstance(value, list):
+            raise refuse("a list of tables")
+        try:
+            return tuple(_NESTED[key](**_tuples(item)) for item in value)
+        except TypeError as error:
+            raise RuleError(f"lane {path.name}: {key}: {error}") from None
+    if wanted.startswith("tuple"):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise refuse("a list of texts")
+        return tuple(value)
+    if wanted.startswith("Mapping"):
+        if not isinstance(value, dict):
+            raise refuse("a table")
+        return _tuples(value)
+    if wanted == "bool" and not isinstance(value, bool):
+        raise refuse("true or false")
+    if wanted.startswith(("int", "float")) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise refuse("a number")
+    if wanted == "str" and not isinstance(value, str):
+        raise refuse("a text")
+    return value
+
+
+def _tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes of this installation: the built-in folder, then the user's own, which may not shadow it."""
+
+    folders: tuple[Path, ...]
+
+    def names(self) -> tuple[str, ...]:
+        """Names in order."""
+        return tuple(sorted(self._files()))
+
+    def _files(self) -> Mapping[str, Path]:
+        found: dict[str, Path] = {}
+        for place in self.folders:
+            for path in sorted((place / "lanes").glob("*.toml")):
+                if path.stem in found:
+                    raise RuleError(f"lane {path.stem} stands in {found[path.stem].parent} and in {path.parent}")
+                found[path.stem] = path
+        return found
+
+    def get(self, name: str) -> Lane:
+        """The lane of that name. Raises NotFound with the nearest names."""
+        path = self._files().get(name)
+        if path is None:
+            raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}; see: receipts lanes")
+        return _load_cached(path, path.stat().st_mtime_ns)
+
+    def of(self, name: str) -> Lane:
+        """The lane that a receipt names, or ``unlisted``, which waives nothing and never witnesses a path."""
+        return self.get(name if name in self._files() else UNLISTED)
+
+    def files(self) -> Iterable[Path]:
+        """Files in the order of their names, for the rule set's digest."""
+        return [path for _, path in sorted(self._files().items())]
+
+
+@lru_cache(maxsize=64)
+def _load_cached(path: Path, _changed: int) -> Lane:
+    return load(path)
+
+
+def joined(a: Lane, b: Lane) -> Lane:
+    """The lane under which two lanes are compared: what both waive, all that either requires."""
+    if a.name == b.name:
+        return a
+    from dataclasses import replace
+
+    return replace(
+        a,
+        name=f"{a.name}+{b.name}",
+        title=f"{a.title} beside {b.title}",
+        path={},
+        postures=(),
+        forbidden_postures={**a.forbidden_postures, **b.forbidden_postures},
+        witness=tuple(dict.fromkeys((*a.witness, *b.witness))),
+        never_witnessed=a.never_witnessed or b.never_witnessed,
+        not_applicable={key: why for key, why in a.not_applicable.items() if key in b.not_applicable},
+        waivable={key: why for key, why in a.waivable.items() if key in b.waivable},
+        required_features=tuple(dict.fromkeys((*a.required_features, *b.required_features))),
+        couplings=tuple(item for item in a.couplings if item in b.couplings),
+        compile_expensive=a.compile_expensive or b.compile_expensive,
+        hosts_differ=a.hosts_differ or b.hosts_differ,
+        minimum_steps=max(a.minimum_steps, b.minimum_steps),
+        sigma=None if a.sigma is None or b.sigma is None else max(a.sigma, b.sigma),
+        delta=None if a.delta is None or b.delta is None else max(a.delta, b.delta),
+        loss_parity=min(a.loss_parity, b.loss_parity),
+    )

@@ -1,0 +1,8 @@
+"""Metrics: what people compare, and how it is read from one launch."""
+
+from __future__ import annotations
+
+from receipts.metrics.launch import Launch
+from receipts.metrics.registry import DEFAULT, METRICS, SHOWN, Indifference, Metric, get, shown
+
+__all__ = ["DEFAULT", "METRICS", "SHOWN", "Indifference", "Launch", "Metric", "get", "shown"]

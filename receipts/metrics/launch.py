@@ -1,0 +1,194 @@
+"""A launch as metrics see it: its steady segment and the values that follow from it.
+
+Where steps are kept, time and rates come from the median steady step. Where only stated numbers are kept, they are
+given as *stated*; a rate that merely follows from a stated time is *derived*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from receipts.accelerators import find as find_accelerator
+from receipts.lane import Lane
+from receipts.receipt import Parsed
+from receipts.verdict import Reading
+
+if TYPE_CHECKING:
+    from receipts.metrics.registry import Metric
+    from receipts.stats.launch import LaunchSummary
+    from receipts.stats.steady import Segment
+
+NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
+NOTHING = Reading(None, 0, "none")
+
+
+class Launch:
+    """One receipt under its lane. Everything is computed on first use and kept."""
+
+    def __init__(self, parsed: Parsed, lane: Lane) -> None:
+        self.parsed = parsed
+        self.lane = lane
+
+    def __repr__(self) -> str:
+        return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
+
+    @property
+    def stated(self) -> Mapping[str, Any]:
+        """Stated leaves by path."""
+        return self.parsed.stated
+
+    @property
+    def durations(self) -> tuple[float, ...]:
+        """Every step's duration in order, in seconds; empty where they are not kept."""
+        measurement = self.parsed.receipt.measurement
+        return (measurement.step_durations_seconds or ()) if measurement else ()
+
+    @cached_property
+    def flagged(self) -> Mapping[str, tuple[int, ...]]:
+        """Positions of steps by flag."""
+        measurement = self.parsed.receipt.measurement
+        return dict(measurement.step_flags or {}) if measurement else {}
+
+    @cached_property
+    def excluded(self) -> frozenset[int]:
+        """Positions that never enter the steady segment: flagged steps, and those outside a stated window."""
+        positions = {index for flag in NOT_STEADY for index in self.flagged.get(flag, ())}
+        measurement = self.parsed.receipt.measurement
+        window = measurement.window if measurement else None
+        if window is not None:
+            positions.update(range(window.start or 0))
+            if window.stop is not None:
+                positions.update(range(window.stop, len(self.durations)))
+        return frozenset(positions)
+
+    @cached_property
+    def segment(self) -> Segment | None:
+        """The steady segment; None without steps."""
+        if not self.durations or min(self.durations) <= 0:
+            return None
+        from receipts.stats.steady import steady_segment
+
+        return steady_segment(self.durations, self.excluded, self.lane.minimum_steps)
+
+    @cached_property
+    def summary(self) -> LaunchSummary | None:
+        """Summary over the steady segment; None where there is no steady segment."""
+        if self.segment is None or self.segment.status != "steady":
+            return None
+        from receipts.stats.launch import summarise
+
+        return summarise(self.durations, self.segment)
+
+    @cached_property
+    def tokens_per_step(self) -> int | None:
+        """Tokens a step: stated, else global batch times sequence length."""
+        stated = self.stated.get("measurement.tokens_per_step")
+        if stated is not None:
+            return int(stated)
+        batch, length = self.stated.get("batch.global_batch"), self.stated.get("batch.sequence_length")
+        return int(batch * length) if batch is not None and length is not None else None
+
+    @cached_property
+    def peak(self) -> float | None:
+        """Dense peak a chip in FLOP/s: as stated, else of the accelerator in the compute type; never a default."""
+        stated = self.stated.get("measurement.stated.peak_flops_per_second")
+        if stated is not None:
+            return float(stated)
+        machine = find_accelerator(self.stated.get("hardware.accelerator", ""))
+        dtype = self.stated.get("measurement.stated.peak_dtype", self.stated.get("numerics.compute_dtype"))
+        return machine.dense_peak_flops_per_second.get(str(dtype)) if machine is not None else None
+
+    def read(self, metric: Metric) -> Reading:
+        """The metric's value for this launch, with where it came from."""
+        return {
+            "step": self._step,
+            "rate": self._rate,
+            "memory": self._memory,
+            "compile": self._compile,
+            "loss": self._loss,
+            "outcome": self._outcome,
+        }[metric.summary](metric)
+
+    def _of(self, path: str) -> float | None:
+        value = self.stated.get(path)
+        return float(value) if value is not None else None
+
+    def _step(self, _metric: Metric) -> Reading:
+        if self.summary is not None:
+            return Reading(self.summary.median, 1, "steps")
+        stated = self._of("measurement.stated.step_seconds")
+        text = self.stated.get("measurement.stated.step_seconds_stated")
+        return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+    def _rate(self, metric: Metric) -> Reading:
+        path = f"measurement.stated.{metric.name}"
+        stated, text = self._of(path), self.stated.get(f"{path}_stated")
+        if self.summary is None and stated is not None:
+            return Reading(stated, 1, "stated", text)
+        total, source = self._tokens_per_second()
+        value = self._from_total(metric.name, total)
+        if value is not None:
+            return Reading(value, 1, "steps" if source == "steps" else "derived")
+        return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+    def _tokens_per_second(self) -> tuple[float | None, str]:
+        tokens, chips = self.tokens_per_step, self._of("hardware.chips")
+        if self.summary is not None and tokens is not None:
+            return tokens / self.summary.median, "steps"
+        stated = self._of("measurement.stated.tokens_per_second")
+        if stated is not None:
+            return stated, "stated"
+        each = self._of("measurement.stated.tokens_per_second_per_chip")
+        if each is not None and chips is not None:
+            return each * chips, "derived"
+        seconds = self._of("measurement.stated.step_seconds")
+        if seconds and tokens is not None:
+            return tokens / seconds, "derived"
+        return None, "none"
+
+    def _from_total(self, name: str, total: float | None) -> float | None:
+        if total is None or name == "tokens_per_second":
+            return total
+        chips, flops = self._of("hardware.chips"), self._of("measurement.stated.flops_per_token")
+        if chips is None:
+            return None
+        if name == "tokens_per_second_per_chip":
+            return total / chips
+        if flops is None:
+            return None
+        per_chip = total * flops / chips
+        if name == "tflops_per_second_per_chip":
+            return per_chip / 1e12
+        return per_chip / self.peak if self.peak else None
+
+    def _memory(self, metric: Metric) -> Reading:
+        memory = self.parsed.receipt.memory
+        if memory is None:
+            return NOTHING
+        rows = [getattr(row, metric.name) for row in memory.chips or ()]
+        values = [row for row in rows if row is not None]
+        if values:
+            return Reading(float(max(values)), 1, "memory")
+        wanted = ("live", "unstated") if metric.name == "peak_bytes" else ("reserved", "process")
+        if memory.aggregate is not None and memory.aggregate.kind in wanted:
+            return Reading(float(memory.aggregate.bytes), 1, "stated", memory.aggregate.stated)
+        return NOTHING
+
+    def _compile(self, _metric: Metric) -> Reading:
+        value = self._of("compile.compile_seconds")
+        return Reading(value, 1, "stated") if value is not None else NOTHING
+
+    def _loss(self, metric: Metric) -> Reading:
+        paths = {
+            "loss_last": "measurement.loss.last",
+            "validation_loss": "measurement.loss.validation",
+            "bits_per_byte": "measurement.loss.bits_per_byte",
+            "gradient_norm": "measurement.gradient_norm.last",
+        }
+        value = self._of(paths[metric.name])
+        return Reading(value, 1, "stated") if value is not None else NOTHING
+
+    def _outcome(self, _metric: Metric) -> Reading:
+        return Reading(None, 1, "stated", self.parsed.receipt.run.outcome)

@@ -1,0 +1,172 @@
+"""Metrics declare themselves here, one place each.
+
+Unit, better direction, what may move without counting, which regimes and which equal work a metric depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from receipts.errors import NotFound
+from receipts.verdict import Taint
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Indifference:
+    """An axis that cannot move the metric, with the reason, while the axes of ``unchanged`` stand still."""
+
+    axis: str
+    because: str
+    unchanged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number that people compare.
+
+    ``summary`` names the launch summary that it is read from: `step` (the median steady step), `rate` (tokens a
+    step over that median, so that both agree in one verdict), `memory`, `compile`, `loss`, `outcome`.
+    ``regimes`` and ``equal_work`` are leaf paths.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: Better
+    taint: Taint
+    summary: Literal["step", "rate", "memory", "compile", "loss", "outcome"]
+    exact: bool = False
+    regimes: tuple[str, ...] = ()
+    equal_work: tuple[str, ...] = ()
+    basis: tuple[str, ...] = ()
+    indifferent: tuple[Indifference, ...] = ()
+    scale: float = 1.0
+    shown_unit: str = ""
+
+
+_STEADY = ("measurement.region", "measurement.timer", "measurement.synchronisation")
+_GLOBAL_BATCH = Indifference(
+    "batch.global_batch",
+    "a chip holds one micro batch at a time, whatever the number of accumulation steps",
+    unchanged=("batch.micro_batch",),
+)
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "tokens_per_second", "tokens/s", "tokens/s", "higher", Taint.RATE, "rate", regimes=_STEADY
+        ),
+        Metric(
+            "tokens_per_second_per_chip",
+            "tokens/s/chip",
+            "tokens/s/chip",
+            "higher",
+            Taint.RATE,
+            "rate",
+            regimes=_STEADY,
+        ),
+        Metric(
+            "step_seconds",
+            "step time",
+            "seconds",
+            "lower",
+            Taint.RATE,
+            "step",
+            regimes=_STEADY,
+            equal_work=("measurement.tokens_per_step",),
+            scale=1e3,
+            shown_unit="ms",
+        ),
+        Metric(
+            "tflops_per_second_per_chip",
+            "TFLOP/s/chip",
+            "TFLOP/s",
+            "higher",
+            Taint.MFU,
+            "rate",
+            regimes=_STEADY,
+            basis=("formula",),
+        ),
+        Metric(
+            "mfu",
+            "MFU",
+            "fraction",
+            "higher",
+            Taint.MFU,
+            "rate",
+            regimes=_STEADY,
+            basis=("formula", "peak_flops_per_second", "peak_dtype", "peak_sparse"),
+            scale=100,
+            shown_unit="%",
+        ),
+        Metric(
+            "peak_bytes",
+            "peak per chip",
+            "bytes",
+            "lower",
+            Taint.MEMORY,
+            "memory",
+            indifferent=(_GLOBAL_BATCH,),
+            scale=1 / 2**30,
+            shown_unit="GiB",
+        ),
+        Metric(
+            "peak_reserved_bytes",
+            "peak pool per chip",
+            "bytes",
+            "lower",
+            Taint.MEMORY,
+            "memory",
+            indifferent=(_GLOBAL_BATCH,),
+            scale=1 / 2**30,
+            shown_unit="GiB",
+        ),
+        Metric(
+            "compile_seconds",
+            "compile",
+            "seconds",
+            "lower",
+            Taint.NONE,
+            "compile",
+            regimes=("compile.cache_state",),
+            shown_unit="s",
+        ),
+        Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
+        Metric("loss_last", "last loss", "nats/token", "lower", Taint.NONE, "loss"),
+        Metric("validation_loss", "validation loss", "nats/token", "lower", Taint.NONE, "loss"),
+        Metric("bits_per_byte", "validation bits/byte", "bits/byte", "lower", Taint.NONE, "loss"),
+        Metric("gradient_norm", "gradient norm", "", "neither", Taint.NONE, "loss"),
+    )
+}
+DEFAULT = "tokens_per_second"
+SHOWN = (
+    "tokens_per_second",
+    "step_seconds",
+    "tflops_per_second_per_chip",
+    "mfu",
+    "peak_bytes",
+    "compile_seconds",
+)
+
+
+def get(name: str) -> Metric:
+    """The metric of that name. Raises NotFound with the known names."""
+    metric = METRICS.get(name)
+    if metric is None:
+        raise NotFound(f"there is no metric {name!r}; known: {', '.join(METRICS)}")
+    return metric
+
+
+def shown(metric: Metric, value: float) -> str:
+    """A value with its unit, for people."""
+    scaled = value * metric.scale
+    unit = metric.shown_unit or metric.unit
+    if unit == "%":
+        return f"{scaled:.2f} %"
+    digits = f"{scaled:,.0f}" if abs(scaled) >= 10_000 else f"{scaled:.4g}"
+    return f"{digits} {unit}".rstrip()

@@ -1,0 +1,268 @@
+"""What a rule is, and how rules are loaded.
+
+A rule is a file in ``validators/rules/``: its docstring is its page, and one decorated function judges. Rules are
+loaded by path, as Alembic loads versions; nothing imports a rule. A rule that does not load, or that raises, is an
+error (exit 4) and never a pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from receipts.axes import Difference
+from receipts.errors import NotFound, RuleError
+from receipts.lane import Lane
+from receipts.metrics import Launch, Metric
+from receipts.verdict import Finding, Level, Question, Taint
+
+E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
+COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
+ALL, RATE, MFU, MEMORY = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY
+
+RuleSubject = Literal["receipt", "pair", "claim"]
+_CODE = re.compile(r"^[A-Z]\d{3}$")
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+_ATTRIBUTE = "__receipts_rule__"
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so."""
+
+    at: str
+    found: str
+    expected: str
+    do: str
+    level: Level | None = None
+    side: Literal["a", "b"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape of a lane that launches reached, for the envelope."""
+
+    chips: int | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the caller fetched for the rules: values from a store, never a handle to one.
+
+    ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
+    that launches of the receipt's lane sustained. ``failures`` are earlier failures with the same shape.
+    """
+
+    superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    shapes: tuple[Shape, ...] = ()
+    failures: tuple[str, ...] = ()
+    sigma: float | None = None
+    sigma_df: float | None = None
+    largest_spread: float | None = None
+    exact_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule on one receipt sees."""
+
+    launch: Launch
+    lane: Lane
+    facts: Facts | None = None
+
+    @property
+    def stated(self) -> Mapping[str, Any]:
+        """Stated leaves by path."""
+        return self.launch.stated
+
+    @property
+    def receipt(self) -> Any:
+        """The receipt's model."""
+        return self.launch.parsed.receipt
+
+    def get(self, path: str) -> Any:
+        """The stated value at a path, or None."""
+        return self.launch.stated.get(path)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
+
+    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out.
+    """
+
+    a: Case
+    b: Case
+    difference: Difference
+    counted: tuple[str, ...]
+    metric: Metric
+    lane: Lane
+    facts: Facts | None = None
+    findings_a: tuple[Finding, ...] = ()
+    findings_b: tuple[Finding, ...] = ()
+    held_by_context: bool = False
+    study: str | None = None
+    waived: Mapping[str, str] = field(default_factory=dict)
+    group_a: tuple[Launch, ...] = ()
+    group_b: tuple[Launch, ...] = ()
+    interleaved: bool = False
+
+    @property
+    def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:
+        """Both sides with their letters."""
+        return (("a", self.a), ("b", self.b))
+
+    def values(self, path: str) -> tuple[Any, Any]:
+        """The stated values at a path, on A and on B."""
+        return self.a.get(path), self.b.get(path)
+
+
+Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]
+Judge = Callable[[Any], Iterator[Offence]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge."""
+
+    code: str
+    name: str
+    level: Level
+    subject: RuleSubject
+    question: Question
+    taints: tuple[Taint, ...]
+    needs: Needs
+    applies: Callable[[Any], bool]
+    uses_facts: bool
+    judge: Judge
+    page: str = ""
+    path: Path | None = None
+
+    def missing(self, case: Case) -> tuple[str, ...]:
+        """Needs that the receipt does not state and that exist for its lane."""
+        wanted = self.needs(case) if callable(self.needs) else self.needs
+        found = []
+        for need in wanted:
+            options = need.split("|")
+            if any(_stated(case.stated, option) for option in options):
+                continue
+            if all(case.lane.applies(option) for option in options):
+                found.append(need)
+        return tuple(found)
+
+
+def _stated(stated: Mapping[str, Any], path: str) -> bool:
+    """Whether a leaf, or anything below a section or list, is stated."""
+    if path in stated:
+        return True
+    return any(key.startswith((f"{path}.", f"{path}[")) for key in stated)
+
+
+def _always(_case: Any) -> bool:
+    return True
+
+
+def rule(
+    code: str,
+    name: str,
+    level: Level,
+    *,
+    on: RuleSubject = "receipt",
+    question: Question = COMPARABLE,
+    taints: tuple[Taint, ...] = (),
+    needs: Needs = (),
+    applies: Callable[[Any], bool] = _always,
+    facts: bool = False,
+) -> Callable[[Judge], Judge]:
+    """Declare the decorated generator function as the rule of this file.
+
+    ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
+    must never make a rule disappear.
+    """
+
+    def declare(judge: Judge) -> Judge:
+        made = Rule(code, name, level, on, question, taints, needs, applies, facts, judge)
+        setattr(judge, _ATTRIBUTE, made)
+        return judge
+
+    return declare
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules in the order of their codes, with the digest that every verdict carries."""
+
+    rules: tuple[Rule, ...]
+    digest: str
+
+    def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
+        """Rules on one kind of subject."""
+        return tuple(item for item in self.rules if item.subject == subject)
+
+    def get(self, code: str) -> Rule:
+        """The rule of a code or name. Raises NotFound."""
+        for item in self.rules:
+            if code.upper() == item.code or code.lower() == item.name:
+                return item
+        raise NotFound(f"there is no rule {code!r}; see: receipts rules")
+
+
+def load_file(path: Path) -> Rule:
+    """Load one rule by path. Raises RuleError naming the file and what it lacks."""
+    loader = SourceFileLoader(f"receipts_rule_{path.stem}", str(path))
+    module = ModuleType(loader.name)
+    module.__file__ = str(path)
+    try:
+        loader.exec_module(module)
+    except Exception as error:  # a rule is somebody's file: whatever it raises is that file's fault, and said so
+        raise RuleError(f"rule {path.name} does not load: {type(error).__name__}: {error}") from error
+    found = [value for value in vars(module).values() if hasattr(value, _ATTRIBUTE)]
+    if len(found) != 1:
+        raise RuleError(f"rule {path.name}: it declares {len(found)} rules; a file holds exactly one")
+    made: Rule = getattr(found[0], _ATTRIBUTE)
+    page = (module.__doc__ or "").strip()
+    if not _CODE.match(made.code) or not _NAME.match(made.name):
+        raise RuleError(f"rule {path.name}: {made.code} {made.name} is not a code like R101 with a snake_case name")
+    if not page:
+        raise RuleError(f"rule {path.name}: it has no page; write its docstring")
+    return Rule(**{**vars(made), "page": page, "path": path})
+
+
+def load(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
+    """Load every rule below ``folders`` (each holds ``rules/``), and digest them with the ``data`` files.
+
+    The digest covers the rules' code without their pages, lanes and studies: a reworded page changes no verdict.
+    """
+    rules: dict[str, Rule] = {}
+    digest = hashlib.sha256()
+    for place in folders:
+        for path in sorted((place / "rules").glob("*.py")):
+            made = load_file(path)
+            if made.code in rules:
+                other = rules[made.code].path
+                raise RuleError(f"rule {made.code} stands in {other} and in {path}; give one another code")
+            rules[made.code] = made
+            digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
+    for path in data:
+        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    ordered = tuple(rules[code] for code in sorted(rules))
+    return RuleSet(ordered, digest.hexdigest())
+
+
+_PAGE = re.compile(rb'\A\s*(?:[rR]?"""(?:[^\\]|\\.)*?""")', re.DOTALL)
+
+
+def code_without_page(source: bytes) -> bytes:
+    """A rule's source without its leading docstring."""
+    return _PAGE.sub(b"", source, count=1)

@@ -1,0 +1,214 @@
+"""Verdicts: data, kept apart from receipts.
+
+A finding says where, what was found, what was expected and what to do. A receipt's status and a comparison's three
+answers follow from findings and effect alone, here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from receipts.axes import Difference
+    from receipts.stats.effect import Effect
+
+
+class Level(StrEnum):
+    """How much an offence weighs."""
+
+    ERROR = "E"  # rejects or invalidates
+    OPEN = "I"  # leaves the question open
+    SHOWN = "W"  # is shown
+
+
+class Question(StrEnum):
+    """Which of the three questions a rule speaks to."""
+
+    COMPARABLE = "comparable"
+    PATH = "path"
+    EFFECT = "effect"
+    NONE = "none"
+
+
+class Taint(StrEnum):
+    """Which metrics an offence spoils."""
+
+    ALL = "all"
+    RATE = "rate"  # tokens per second and step time
+    MFU = "mfu"
+    MEMORY = "memory"
+    NONE = "none"
+
+
+Subject = Literal["a", "b", "pair", "receipt", "claim"]
+UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One offence, or one question that could not be judged. ``at`` is a path in the receipt."""
+
+    code: str
+    name: str
+    level: Level
+    question: Question
+    taints: tuple[Taint, ...]
+    at: str
+    found: str
+    expected: str
+    do: str
+    subject: Subject = "receipt"
+    receipt: str | None = None
+    unjudged: bool = False
+    waived: str | None = None
+
+    def spoils(self, taint: Taint) -> bool:
+        """Whether a metric of that kind is spoilt by this offence."""
+        return Taint.ALL in self.taints or taint in self.taints
+
+
+Status = Literal["valid", "unwitnessed", "invalid"]
+PathAnswer = Literal["witnessed", "unwitnessed", "left"]
+Comparable = Literal["yes", "unknown", "no"]
+Decision = Literal["accepted", "rejected", "inconclusive"]
+EXIT: Mapping[str, int] = {
+    "valid": 0,
+    "unwitnessed": 3,
+    "invalid": 1,
+    "accepted": 0,
+    "rejected": 1,
+    "inconclusive": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptVerdict:
+    """What the rules say of one receipt, under one rule set."""
+
+    receipt: str
+    label: str | None
+    status: Status
+    path: PathAnswer
+    tainted: tuple[Taint, ...]
+    findings: tuple[Finding, ...]
+    lane: str
+    rules: str
+    judge: str
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT[self.status]
+
+
+def receipt_status(findings: Iterable[Finding]) -> Status:
+    """``invalid`` when any offence is an error, ``unwitnessed`` when path or steps are not evidenced, else valid."""
+    found = tuple(findings)
+    if any(item.level is Level.ERROR for item in found):
+        return "invalid"
+    if any(item.level is Level.OPEN and item.question is not Question.COMPARABLE for item in found):
+        return "unwitnessed"
+    return "valid"
+
+
+def path_answer(findings: Iterable[Finding]) -> PathAnswer:
+    """``left`` by any error on the path, ``unwitnessed`` by any open question on it."""
+    levels = {item.level for item in findings if item.question is Question.PATH}
+    if Level.ERROR in levels:
+        return "left"
+    return "unwitnessed" if Level.OPEN in levels else "witnessed"
+
+
+def tainted(findings: Iterable[Finding]) -> tuple[Taint, ...]:
+    """Kinds of metric that some error spoils, in the order of `Taint`."""
+    spoilt = {taint for item in findings if item.level is Level.ERROR for taint in item.taints}
+    return tuple(taint for taint in Taint if taint in spoilt and taint is not Taint.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A metric's value on one side: ``launches`` values, one a launch, and their location."""
+
+    value: float | None
+    launches: int
+    source: Literal["steps", "stated", "derived", "memory", "none"]
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One metric of a comparison. ``stated_ratio`` is B over A as stated, where no effect can be given."""
+
+    metric: str
+    unit: str
+    a: Reading
+    b: Reading
+    effect: Effect
+    stated_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The answer to *what does the difference between these two numbers mean?*"""
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    label_a: str
+    label_b: str
+    metric: str
+    lanes: tuple[str, ...]
+    comparable: Comparable
+    path: PathAnswer
+    effect: str
+    status: Decision
+    difference: Difference
+    uncounted: tuple[tuple[str, str], ...]  # changed axes that do not count for this metric, each with its reason
+    findings: tuple[Finding, ...]
+    results: tuple[MetricResult, ...]
+    waivers: tuple[tuple[str, str], ...]
+    study: str | None
+    rules: str
+    judge: str
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT[self.status]
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Names of the changed axes that count."""
+        waved = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}
+        return tuple(axis for axis in self.difference.axes if axis not in waved)
+
+    def last_line(self) -> str:
+        """All three answers and the status: the last line of every rendering."""
+        return (
+            f"{self.status}: comparable {self.comparable} · path {self.path} · "
+            f"effect {self.effect} on {self.metric}"
+        )
+
+
+def comparable_answer(findings: Iterable[Finding]) -> Comparable:
+    """``no`` by any error on the question, ``unknown`` by any open one, else ``yes``."""
+    levels = {item.level for item in findings if item.question is Question.COMPARABLE and item.waived is None}
+    if Level.ERROR in levels:
+        return "no"
+    return "unknown" if Level.OPEN in levels else "yes"
+
+
+def decide(comparable: Comparable, path: PathAnswer, effect: str) -> Decision:
+    """``accepted``: comparable, witnessed, and a proven effect. ``rejected``: not comparable, or the path was left."""
+    if comparable == "no" or path == "left":
+        return "rejected"
+    proven = effect in ("faster", "slower", "equivalent")
+    return "accepted" if comparable == "yes" and path == "witnessed" and proven else "inconclusive"
+
+
+def to_json(verdict: ReceiptVerdict | Comparison) -> dict[str, Any]:
+    """The verdict as JSON-able data; its schema is ``schema/verdict-1.schema.json``."""
+    document = asdict(verdict)
+    if isinstance(verdict, Comparison):
+        document["counted"] = list(verdict.counted)
+    return {"schema_version": "1.0", **document}
