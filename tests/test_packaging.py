@@ -48,16 +48,15 @@ def _files(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def _kept(root: Path) -> set[str]:
-    """The files under `root` that version control keeps or would keep."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    return {name for name in done.stdout.splitlines() if (root / name).is_file()}
+def _originals(root: Path) -> set[str]:
+    """The files under `root` by their paths, less what Python leaves behind there."""
+    files = (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(root).as_posix() for path in files}
 
 
 @pytest.mark.parametrize("folder", resources.FOLDERS)
 def test_the_wheel_holds_every_file_of_the_folder(folder: str, wheel: Path, checkout: Path) -> None:
-    originals = _kept(checkout / folder)
+    originals = _originals(checkout / folder)
     assert originals
     bundled = {f"receipts/_bundled/{folder}/{name}" for name in originals}
     assert bundled - _files(wheel) == set()
