@@ -1,0 +1,50 @@
+"""# C103 different_work
+
+*Why.* A step of 65,536 tokens is faster than one of 262,144 and nothing has been learnt.
+
+*Rejected.* Step time of 131,072 tokens a step against 262,144, when recompute is the changed axis.
+
+*Accepted.* Equal tokens a step; or the changed axis is itself the batch or the sequence length, which determines
+them; or the metric is tokens per second, which needs no equal work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+
+_DETERMINES = {
+    "measurement.tokens_per_step": (
+        "batch.global_batch",
+        "batch.micro_batch",
+        "batch.sequence_length",
+        "topology",
+        "parallelism.context",
+    )
+}
+
+
+@rule("C103", "different_work", E, on="pair", question=COMPARABLE)
+def different_work(pair: Pair) -> Iterator[Offence]:
+    """What the metric calls equal work, where it differs or is unstated."""
+    for path in pair.metric.equal_work:
+        if any(axis in pair.counted for axis in _DETERMINES.get(path, ())):
+            continue
+        a, b = pair.a.launch.tokens_per_step, pair.b.launch.tokens_per_step
+        if a is not None and b is not None and a != b:
+            yield Offence(
+                at=path,
+                found=f"{a:,} on A, {b:,} on B",
+                expected=f"equal work a step for {pair.metric.name}",
+                do="compare tokens_per_second, or run both at one batch and sequence length",
+            )
+        elif (a is None or b is None) and not (pair.held_by_context and a is None and b is None):
+            missing = " and ".join(name for name, value in (("A", a), ("B", b)) if value is None)
+            yield Offence(
+                at=path,
+                found=f"not stated on {missing}",
+                expected=f"equal work a step for {pair.metric.name}",
+                do="state tokens_per_step, or global_batch and sequence_length",
+                level=I,
+            )

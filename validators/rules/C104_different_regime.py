@@ -1,0 +1,66 @@
+"""# C104 different_regime
+
+*Why.* A warm cache against a cold one, a timer that waits for the device against one that does not, a profiled run
+against a measured one: the number moves and nothing that an experimenter changed did it.
+
+*Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one.
+
+*Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
+differs, since nothing compiles inside its window (R201 and R202 guard that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+
+_WINDOW = ("measurement.window.start", "measurement.window.stop", "measurement.window.stated")
+
+
+@rule("C104", "different_regime", E, on="pair", question=COMPARABLE)
+def different_regime(pair: Pair) -> Iterator[Offence]:
+    """Regimes that the metric depends on, where they differ or one side does not say."""
+    kind_a, kind_b = pair.values("run.kind")
+    if kind_a != kind_b:
+        yield _differs("run.kind", kind_a, kind_b, "run both as the same kind")
+    for path in pair.metric.regimes:
+        yield from _judge(pair, path)
+    without_steps = not pair.a.launch.durations or not pair.b.launch.durations
+    if pair.metric.summary in ("step", "rate") and without_steps:
+        for path in _WINDOW:
+            a, b = pair.values(path)
+            if a is not None and b is not None and a != b:
+                yield _differs(path, a, b, "state the step times, or measure over one window")
+            elif (a is None) != (b is None) and not _other_window(pair):
+                yield _unstated(path, "A" if a is None else "B")
+
+
+def _other_window(pair: Pair) -> bool:
+    """Whether both sides say something of their window, each in its own words."""
+    return all(any(side.get(path) is not None for path in _WINDOW) for _, side in pair.sides)
+
+
+def _judge(pair: Pair, path: str) -> Iterator[Offence]:
+    a, b = pair.values(path)
+    if a is not None and b is not None:
+        if a != b:
+            yield _differs(path, a, b, "measure both in one regime")
+    elif a is not None or b is not None:
+        yield _unstated(path, "A" if a is None else "B")
+    elif not pair.held_by_context and pair.lane.applies(path):
+        yield _unstated(path, "either side")
+
+
+def _differs(path: str, a: object, b: object, do: str) -> Offence:
+    return Offence(at=path, found=f"{a} on A, {b} on B", expected="one regime on both sides", do=do)
+
+
+def _unstated(path: str, side: str) -> Offence:
+    return Offence(
+        at=path,
+        found=f"not stated on {side}",
+        expected="one regime on both sides",
+        do=f"state {path}",
+        level=I,
+    )

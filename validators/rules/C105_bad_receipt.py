@@ -1,0 +1,54 @@
+"""# C105 bad_receipt
+
+*Why.* A comparison is as good as its worse side. A throughput record was compared for weeks whose loss had been NaN
+since the first iteration.
+
+*Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). What a
+side's rules could not judge for want of a fact leaves the comparison open.
+
+*Accepted.* A side with an offence that does not taint this metric: memory in one number for eight chips does not
+spoil tokens per second. A fact that neither side states within one context, which holds it on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from receipts.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
+from receipts.verdict import Finding, Level, Question
+
+
+@rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)
+def bad_receipt(pair: Pair) -> Iterator[Offence]:
+    """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
+    both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...], tuple[Finding, ...]], ...] = (
+        ("a", pair.findings_a, pair.findings_b),
+        ("b", pair.findings_b, pair.findings_a),
+    )
+    for side, mine, others in both:
+        for item in mine:
+            if item.question is PATH or not item.spoils(pair.metric.taint):
+                continue
+            if item.level is Level.ERROR:
+                yield _offence(item, side, E)
+            elif item.level is Level.OPEN and item.question is Question.COMPARABLE and not _held(item, others, pair):
+                yield _offence(item, side, I)
+
+
+def _held(item: Finding, others: tuple[Finding, ...], pair: Pair) -> bool:
+    """Whether one context holds on both sides the fact that is missing here."""
+    if not pair.held_by_context or not item.unjudged:
+        return False
+    return any(other.unjudged and other.code == item.code and other.at == item.at for other in others)
+
+
+def _offence(item: Finding, side: Literal["a", "b"], level: Level) -> Offence:
+    return Offence(
+        at=item.at,
+        found=f"{item.code} {item.name}: {item.found}",
+        expected=item.expected,
+        do=item.do,
+        level=level,
+        side=side,
+    )

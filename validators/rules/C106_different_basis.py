@@ -1,0 +1,52 @@
+"""# C106 different_basis
+
+*Why.* MFU is a quotient, and both halves have fashions: 3.03 or 3.13 billion parameters, causal attention whole or
+halved, the dense peak or the sparse one. One table switched the parameter count between two rows.
+
+*Rejected.* MFU by `megatron` against MFU by `palm`; or the same formula with FLOPs a token of another era.
+
+*Accepted.* The same formula id and the same denominator on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+
+
+@rule("C106", "different_basis", E, on="pair", question=COMPARABLE)
+def different_basis(pair: Pair) -> Iterator[Offence]:
+    """Every part of the metric's basis that differs, or that is not stated on both sides."""
+    for name in pair.metric.basis:
+        path = f"measurement.stated.{name}"
+        a, b = pair.values(path)
+        if name == "peak_sparse":
+            a, b = bool(a), bool(b)
+        if a is None and b is None and pair.held_by_context:
+            continue
+        if a is None or b is None:
+            missing = " and ".join(side for side, value in (("A", a), ("B", b)) if value is None)
+            yield _offence(path, f"not stated on {missing}", I)
+        elif a != b:
+            yield _offence(path, f"{a} on A, {b} on B", E)
+    if pair.metric.basis and not _geometry_moved(pair):
+        a, b = pair.values("measurement.stated.flops_per_token")
+        if a is not None and b is not None and a != b:
+            yield _offence("measurement.stated.flops_per_token", f"{a:g} on A, {b:g} on B", E)
+
+
+def _geometry_moved(pair: Pair) -> bool:
+    """Whether a changed axis itself determines the FLOPs a token."""
+    moved = ("pattern", "dimensions", "routing", "batch.sequence_length", "model.mtp_depth", "model.attention_kinds")
+    return any(axis in pair.difference.axes for axis in moved)
+
+
+def _offence(path: str, found: str, level: object) -> Offence:
+    return Offence(
+        at=path,
+        found=found,
+        expected="one formula and one denominator on both sides",
+        do="state both bases, or compare tokens_per_second",
+        level=I if level is I else E,
+    )

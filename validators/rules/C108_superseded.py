@@ -1,0 +1,36 @@
+"""# C108 superseded
+
+*Why.* Records that had been withdrawn went on being quoted: 269.4 TFLOP/s stood in articles after its gradients were
+found to be silently corrupted.
+
+*Rejected.* A side that a later receipt supersedes, or that was retracted; the successor and the reason are named.
+
+*Accepted.* Both sides stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+
+
+@rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
+def superseded(pair: Pair) -> Iterator[Offence]:
+    """Each side that no longer stands."""
+    known = dict(pair.facts.superseded) if pair.facts else {}
+    for side, case in pair.sides:
+        group = pair.group_a if side == "a" else pair.group_b
+        for launch in group or (case.launch,):
+            entry = known.get(launch.parsed.id)
+            if entry is None:
+                continue
+            successor, reason = entry
+            what = f"superseded by {successor[:12]}" if successor else "retracted"
+            yield Offence(
+                at="run.supersedes",
+                found=f"{launch.parsed.name} was {what}: {reason}",
+                expected="a receipt that stands",
+                do=f"compare with {successor[:12]}" if successor else "compare with another receipt",
+                side=side,
+            )

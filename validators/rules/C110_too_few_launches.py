@@ -1,0 +1,37 @@
+"""# C110 too_few_launches
+
+*Why.* Steps of one launch share its luck: placement, clocks, the state of caches. Judging by them called a
+difference where there was none in up to nine of ten cases. Only repeating the launch tells.
+
+*Rejected.* One launch a side and no known spread of the lane: nothing can be said. Two a side, with an interval that
+crosses the smallest effect that matters: says how many launches would settle it.
+
+*Accepted.* Launches enough for the interval to leave the band of no effect, or to stay inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.compare import effect_of
+from receipts.rule import EFFECT, RATE, I, Offence, Pair, rule
+
+
+@rule("C110", "too_few_launches", I, on="pair", question=EFFECT, taints=(RATE,))
+def too_few_launches(pair: Pair) -> Iterator[Offence]:
+    """An effect that launches cannot tell from the spread."""
+    readings_a = [launch.read(pair.metric) for launch in pair.group_a]
+    readings_b = [launch.read(pair.metric) for launch in pair.group_b]
+    if not readings_a or any(item.source not in ("steps", "memory") for item in (*readings_a, *readings_b)):
+        return
+    effect = effect_of(pair, pair.metric, readings_a, readings_b)
+    if effect.kind in ("faster", "slower", "equivalent"):
+        return
+    have = f"{len(readings_a)} and {len(readings_b)} launches"
+    need = f"{effect.needed} launches a side" if effect.needed else "three launches a side"
+    yield Offence(
+        at="run.launch",
+        found=f"{effect.kind} from {have}: {effect.why}",
+        expected=f"an interval beside ±{effect.delta:.1%}, or inside it",
+        do=f"run {need}, interleaved",
+    )

@@ -1,0 +1,59 @@
+"""# C112 other_data
+
+*Why.* A missing tokenizer path fell back to a null tokenizer and mock data. Throughput looked plausible; the first
+loss did not.
+
+*Rejected.* The same dataset name with other digests; real on one side and synthetic on the other; first losses that
+differ by more than the lane's parity while nothing changed that could move them.
+
+*Accepted.* The dataset or tokenizer is itself the changed axis; or identities and first losses agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+
+_DATA = ("data.dataset", "data.tokenizer")
+_MOVES_FIRST_LOSS = (
+    "pattern",
+    "dimensions",
+    "routing",
+    "precision",
+    "code",
+    "numerics.seed",
+    "model.mtp_depth",
+    "model.mtp_wiring",
+    "model.tied_embeddings",
+    "batch.micro_batch",
+    "batch.global_batch",
+    "batch.sequence_length",
+    "numerics.parameter_dtype",
+)
+
+
+@rule("C112", "other_data", E, on="pair", question=COMPARABLE)
+def other_data(pair: Pair) -> Iterator[Offence]:
+    """Data that differ although no data axis changed."""
+    if any(axis in pair.difference.axes for axis in _DATA):
+        return
+    for path in ("data.dataset_digest", "data.kind"):
+        a, b = pair.values(path)
+        if a is not None and b is not None and a != b:
+            yield _offence(path, f"{a} on A, {b} on B")
+    a, b = pair.values("measurement.loss.first")
+    if a is None or b is None or any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
+        return
+    resumed = any(value is not None for value in pair.values("run.resumed_from"))
+    if not resumed and abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
+        yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B")
+
+
+def _offence(path: str, found: str) -> Offence:
+    return Offence(
+        at=path,
+        found=found,
+        expected="the same data on both sides",
+        do="state the dataset, its digest and the tokenizer of both; a null tokenizer is a silent fallback",
+    )

@@ -1,0 +1,27 @@
+"""# C114 other_program
+
+*Why.* Equal settings that compile to another program hide an axis that nobody declared.
+
+*Rejected.* No axis changed, and `compile.program_digest` differs.
+
+*Accepted.* One axis changed and so did the program; or the digests agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import NONE, Offence, Pair, W, rule
+
+
+@rule("C114", "other_program", W, on="pair", question=NONE)
+def other_program(pair: Pair) -> Iterator[Offence]:
+    """Programs that differ although no axis did."""
+    a, b = pair.values("compile.program_digest")
+    if not pair.difference.changed and a is not None and b is not None and a != b:
+        yield Offence(
+            at="compile.program_digest",
+            found=f"{a[:16]} on A, {b[:16]} on B",
+            expected="one program, since no stated axis changed",
+            do="look for the setting that the receipts do not carry: environment, autotuning, imported files",
+        )

@@ -1,0 +1,38 @@
+"""# C115 layout_costs_feature
+
+*Why.* A layout may quietly cost a feature that the lane exists for: tensor 2 moved the Mamba mixer to another kernel
+family, and the gain that was measured was the gain of leaving it out.
+
+*Rejected.* Tensor 1 → 2, and `path.ssm` goes from the lane's kernels to something else; or a feature that the lane
+requires is on in A and off in B.
+
+*Accepted.* Every required feature is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.axes import effective
+from receipts.rule import PATH, E, Offence, Pair, rule
+
+_OFF = (None, "off", "none", "0", "false", 0, False)
+
+
+@rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
+def layout_costs_feature(pair: Pair) -> Iterator[Offence]:
+    """Features that the lane requires, and that the change switched off."""
+    left, right = effective(pair.a.launch.parsed), effective(pair.b.launch.parsed)
+    causes = ", ".join(axis for axis in pair.difference.axes) or "nothing stated"
+    for name in pair.lane.required_features:
+        path = name if "." in name else f"features.{name}"
+        a, b = left.get(path), right.get(path)
+        if a in _OFF or a == b or (b is None and path not in pair.b.stated):
+            continue
+        if path.startswith("path.") or b in _OFF:
+            yield Offence(
+                at=path,
+                found=f"{causes} moved {path} from {a} to {b}",
+                expected=f"{path} kept at {a}: lane {pair.lane.name} requires it",
+                do="keep the feature on both sides, or compare in a lane that does not require it",
+            )

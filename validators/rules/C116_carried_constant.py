@@ -1,0 +1,53 @@
+"""# C116 carried_constant
+
+*Why.* Bucket sizes, padding and chunking are tuned for one grouping of ranks. Carried over to another they are no
+longer the same choice, though the number is the same.
+
+*Rejected.* Tensor 2 → 4 with the bucket size of the old grouping.
+
+*Accepted.* Grouping, shape and fabric unchanged; or the constants were not stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import NONE, Offence, Pair, W, rule
+
+_GROUPING = (
+    "topology",
+    "parallelism.tensor",
+    "parallelism.expert",
+    "parallelism.expert_tensor",
+    "parallelism.context",
+    "parallelism.pipeline",
+    "parallelism.shard",
+    "parallelism.replicate",
+    "parallelism.mesh_axes",
+    "parallelism.placement",
+    "batch.sequence_length",
+)
+_CONSTANTS = (
+    "parallelism.bucket_bytes",
+    "parallelism.padding",
+    "parallelism.chunking",
+    "parallelism.prefetch",
+    "path.intended.overlap",
+)
+
+
+@rule("C116", "carried_constant", W, on="pair", question=NONE)
+def carried_constant(pair: Pair) -> Iterator[Offence]:
+    """Constants that stood still while what they were tuned for moved."""
+    moved = [axis for axis in pair.difference.axes if axis in _GROUPING]
+    if not moved:
+        return
+    for path in _CONSTANTS:
+        a, b = pair.values(path)
+        if a is not None and a == b and a != "none":
+            yield Offence(
+                at=path,
+                found=f"{path} stayed at {a} while {', '.join(moved)} changed",
+                expected="constants tuned for the grouping that they serve",
+                do="tune it again on B before B is judged",
+            )
