@@ -22,8 +22,8 @@ ACCELERATORS: tuple[Accelerator, ...] = (*NVIDIA, *GOOGLE, *HOST)
 def find(name: str | None) -> Accelerator | None:
     """The accelerator that free text names, else None.
 
-    It knows "NVIDIA H200 143771MiB", "TPU v6 lite", "v6e-8" and "8xH200". Text that names two of them, a slice of
-    one, or another form of the same chip, names none.
+    It knows "NVIDIA H200 143771MiB", "TPU v6 lite", "v6e-8" and "8xH200". Text that names two of them, a
+    slice of one, or another form of the same chip, names none.
     """
     words = _words(name or "")
     spans = [

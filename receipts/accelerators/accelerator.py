@@ -62,11 +62,11 @@ def limit_gib(low: float, high: float, reporter: str) -> MemoryLimit:
 class Accelerator:
     """One chip. Peaks are FLOP/s (operations a second for integer types), by type, without sparsity.
 
-    `names` are the words by which free text names it, and `not_with` words that make it another product (a PCIe
-    form, a MIG slice). `devices_per_chip` is how many devices the runtime shows for a chip.
-    `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by type,
-    where it was measured. An empty `memory_limits` means not known, never "anything else is wrong". `no_peak`
-    says why bf16 has no peak.
+    `names` are the words by which free text names it, and `not_with` words that make it another product (a
+    PCIe form, a MIG slice). `devices_per_chip` is how many devices the runtime shows for a chip.
+    `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by
+    type, where it was measured. An empty `memory_limits` means not known, never "anything else is wrong".
+    `no_peak` says why bf16 has no peak.
     """
 
     key: str
@@ -95,7 +95,7 @@ class Accelerator:
         return peaks.get(dtype_of(dtype) or "")
 
     def is_sparse_figure(self, flops_per_second: float) -> bool:
-        """Whether a denominator is a sparse peak and no dense one (an H200's 1979e12 is also its dense FP8)."""
+        """Whether a denominator is a sparse peak and no dense one: 1979e12 is also an H200's dense FP8."""
         return _among(flops_per_second, self.sparse_peak_flops_per_second) and not _among(
             flops_per_second, self.dense_peak_flops_per_second
         )

@@ -1,7 +1,7 @@
 """Google's TPUs. Peaks are a chip's, whatever number of devices the runtime shows for it.
 
-PJRT calls v5e "TPU v5 lite", v5p "TPU v5" and v6e "TPU v6 lite". Slice names count cores on v5p (v5p-8 is four
-chips) and chips on v5e and v6e. Where a chip has no FP8 unit the published FP8 figure is the bf16 one.
+PJRT calls v5e "TPU v5 lite", v5p "TPU v5" and v6e "TPU v6 lite". Slice names count cores on v5p (v5p-8 is
+four chips) and chips on v5e and v6e. Where a chip has no FP8 unit the published FP8 figure is the bf16 one.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ TPU_V6E = Accelerator(
     names=("v6e", "tpu v6 lite", "tpu v6lite", "tpu6e", "ct6e", "trillium"),
     vendor="Google",
     source=(
-        f"{_DOCUMENTATION} TPU v6e (peaks, bandwidth) and TPU7x (FP8 at the bf16 rate); limits: the compiler of "
-        "libtpu 0.0.42 (31.25 GiB = 33554432000 bytes) and its allocator (33822867456 bytes)"
+        f"{_DOCUMENTATION} TPU v6e (peaks, bandwidth) and TPU7x (FP8 at the bf16 rate); limits: the "
+        "compiler of libtpu 0.0.42 (31.25 GiB = 33554432000 bytes) and its allocator (33822867456 bytes)"
     ),
     dense_peak_flops_per_second={"bf16": 918e12, "fp8": 918e12, "int8": 1836e12},
     hbm_bytes=32 * GIB,

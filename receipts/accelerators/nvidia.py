@@ -1,10 +1,11 @@
 """NVIDIA's accelerators.
 
-Vendors write capacity in GB and mean 2**30 bytes: nvidia-smi gives 143,771 MiB = 140.4 GiB for an H200 "141 GB".
+Vendors write capacity in GB and mean 2**30 bytes: nvidia-smi gives 143,771 MiB = 140.4 GiB for an H200 "141
+GB".
 
-bf16 and FP8 peaks stand in the tables of torchtitan and of NVIDIA's own benchmarking recipes. The rest are the
-datasheets' figures as secondary pages quote them, halved where the sheet counts sparsity; check them against the
-sheet before they carry a claim.
+bf16 and FP8 peaks stand in the tables of torchtitan and of NVIDIA's own benchmarking recipes. The rest are
+the datasheets' figures as secondary pages quote them, halved where the sheet counts sparsity; check them
+against the sheet before they carry a claim.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ H200_SXM = Accelerator(
     not_with=_OTHER_FORMS,
     vendor="NVIDIA",
     source=(
-        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 989, FP8 1979 TFLOP/s), others from "
-        "the H200 datasheet as quoted; memory and NVLink: MLPerf Inference 4.1, system H200-SXM-141GBx8; limits: "
-        "torch 2.x (139.80, 139.81 GiB) and nvidia-smi (143771 MiB); best matmul: measured in bf16"
+        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 989, FP8 1979 TFLOP/s), "
+        "others from the H200 datasheet as quoted; memory and NVLink: MLPerf Inference 4.1, system "
+        "H200-SXM-141GBx8; limits: torch 2.x (139.80, 139.81 GiB) and nvidia-smi (143771 MiB); best "
+        "matmul: measured in bf16"
     ),
     dense_peak_flops_per_second=_HOPPER_DENSE,
     sparse_peak_flops_per_second=_HOPPER_SPARSE,
@@ -53,9 +55,10 @@ H100_SXM = Accelerator(
     not_with=_OTHER_FORMS,
     vendor="NVIDIA",
     source=(
-        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 989, FP8 1979 TFLOP/s), others from "
-        "the H100 datasheet as quoted; limits: torch 2.x (79.11 to 79.33 GiB) and nvidia-smi (81559 MiB). A "
-        "power-capped module reached 708 TFLOP/s in bf16, which is no upper bound: no best matmul is given"
+        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 989, FP8 1979 TFLOP/s), "
+        "others from the H100 datasheet as quoted; limits: torch 2.x (79.11 to 79.33 GiB) and nvidia-smi "
+        "(81559 MiB). A power-capped module reached 708 TFLOP/s in bf16, which is no upper bound: no best "
+        "matmul is given"
     ),
     dense_peak_flops_per_second=_HOPPER_DENSE,
     sparse_peak_flops_per_second=_HOPPER_SPARSE,
@@ -75,9 +78,9 @@ B200 = Accelerator(
     not_with=_OTHER_FORMS,
     vendor="NVIDIA",
     source=(
-        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 2250, FP8 4500 TFLOP/s), others from "
-        "the Blackwell architecture brief as quoted, HGX B200 at 1000 W (GB200 is another product); limits: torch "
-        "2.x (178.35, 178.36 GiB) and nvidia-smi (179 GB)"
+        "peaks: torchtitan get_peak_flops and NVIDIA dgxc-benchmarking (bf16 2250, FP8 4500 TFLOP/s), "
+        "others from the Blackwell architecture brief as quoted, HGX B200 at 1000 W (GB200 is another "
+        "product); limits: torch 2.x (178.35, 178.36 GiB) and nvidia-smi (179 GB)"
     ),
     dense_peak_flops_per_second={
         "fp32": 80e12,
