@@ -1,0 +1,23 @@
+"""The command line: arguments in, exit code out.
+
+A command is a module of this package, imported only when it is called; `COMMANDS` lists them with one line each, so
+that ``--help`` imports none. ``--version`` is answered before anything is parsed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from receipts import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; returns the exit code. 0 holds · 1 does not · 2 wrong input · 3 not enough to say · 4 failed."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["--version"], ["-V"]):
+        sys.stdout.write(f"receipts {__version__}\n")
+        return 0
+    from receipts.cli.group import run
+
+    return run(words)

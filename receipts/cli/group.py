@@ -1,0 +1,117 @@
+"""The group of commands, each imported when it is called, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from receipts.errors import ReceiptsError
+
+# name → (module, one line for --help). The command object in the module is called `command`.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "submit": ("submit", "Check receipts and keep them in the store."),
+    "check": ("check", "Check receipts without storing them."),
+    "compare": ("compare", "Say what the difference between two numbers means."),
+    "show": ("show", "Show one receipt, headed by the five answers."),
+    "list": ("list_", "List receipts by any axis, lane or outcome."),
+    "sweep": ("sweep", "Lay a grid of launches out as a table."),
+    "pin": ("pin", "Name a receipt, such as @golden."),
+    "repro": ("repro", "Print what it takes to run a receipt again."),
+    "axes": ("axes", "List every leaf of the receipt with its role."),
+    "lanes": ("lanes", "List the lanes, or show one."),
+    "rules": ("rules", "List the rules, or print one rule's page."),
+    "init": ("init", "Write a receipt skeleton for a lane."),
+    "import": ("import_", "Turn a notebook's table into receipts."),
+    "report": ("report", "Write the weekly frontier report."),
+    "retract": ("retract", "Withdraw a receipt without a successor."),
+    "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
+    "db": ("db", "Upgrade or check the store's schema."),
+    "demo": ("demo", "Walk through the whole on a store of its own."),
+    "completion": ("completion", "Print shell completion for bash, zsh or fish."),
+}
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and imports one when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"receipts.cli.{entry[0]}")
+        found = module.command
+        if not isinstance(found, click.Command):
+            raise TypeError(f"receipts.cli.{entry[0]}.command is no command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, says) for name, (_, says) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            ctx.fail(f"There is no command {args[0]!r}.{hint} See: receipts --help")
+
+
+EPILOG = """\b
+Examples:
+  receipts submit run.json
+  receipts compare 3f9c 81aa
+  receipts compare before.json after.json --metric step_seconds
+  receipts report weekly --out report
+
+Exit codes: 0 it holds, 1 it does not, 2 the call or the input is wrong, 3 not enough to say, 4 the store failed."""
+
+
+@click.command(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--store", metavar="URL", envvar="RECEIPTS_STORE", help="Store: a file, sqlite:/// or postgresql+psycopg:// URL.")
+@click.option("--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates.")
+@click.option("--version", "-V", is_flag=True, expose_value=False, is_eager=True, help="Print the version.", callback=lambda c, p, v: None)
+@click.pass_context
+def group(ctx: click.Context, store: str | None, config: str | None) -> None:
+    """Receipts: where a training-performance number earns the right to be believed."""
+    from receipts.cli.session import Session
+
+    ctx.obj = Session(store=store, config=config)
+
+
+def run(words: Sequence[str]) -> int:
+    """Call the group, and turn what it raises into a message on standard error and an exit code."""
+    try:
+        result = group.main(args=list(words), prog_name="receipts", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.Abort:
+        sys.stderr.write("stopped\n")
+        return 130
+    except ReceiptsError as error:
+        sys.stderr.write(f"receipts: {error}\n")
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader went away, as `head` does: nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return 130
+    return result if isinstance(result, int) else 0

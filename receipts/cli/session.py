@@ -1,0 +1,114 @@
+"""What every command shares: the store and configuration that were asked for, and how words become receipts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from receipts.receipt import Document, Parsed
+    from receipts.rulebook import Config, Rulebook
+    from receipts.store import Store
+
+
+class Session:
+    """One call of the program."""
+
+    def __init__(self, store: str | None = None, config: str | None = None) -> None:
+        self._store = store
+        self._config = config
+
+    def __repr__(self) -> str:
+        return f"Session(store={self._store!r}, config={self._config!r})"
+
+    @cached_property
+    def config(self) -> Config:
+        """What ``receipts.toml`` says."""
+        from receipts.rulebook import read_config
+
+        return read_config(Path(self._config) if self._config else None)
+
+    @cached_property
+    def rulebook(self) -> Rulebook:
+        """Rules, lanes and studies in force."""
+        from receipts.rulebook import Rulebook
+
+        return Rulebook(self.config.validators)
+
+    @property
+    def store_url(self) -> str | None:
+        """The store that was asked for, or None for the user's own."""
+        return self._store or self.config.store
+
+    @contextmanager
+    def open_store(self, *, create: bool = False) -> Iterator[Store]:
+        """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do."""
+        from receipts.store import open_store
+
+        with open_store(self.store_url, create=create) as store:
+            yield store
+
+
+def is_file(word: str) -> bool:
+    """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""
+    return word == "-" or Path(word).exists() or word.endswith(".json") or "/" in word
+
+
+def document(word: str) -> Document:
+    """The bytes of a file, or of standard input for ``-``."""
+    from receipts.receipt import Document, read
+    from receipts.receipt.load import MAX_BYTES
+
+    if word == "-":
+        return Document(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
+    return read(word)
+
+
+def parsed_file(word: str) -> Parsed:
+    """The receipt in a file."""
+    from receipts.receipt import parse
+
+    return parse(document(word))
+
+
+def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
+    """The receipts that each word names: a file, an id or unique prefix, a label, ``label=glob``, or ``@pin``.
+
+    The store is opened only where some word is no file.
+    """
+    if all(is_file(word) for word in words):
+        return [[parsed_file(word)] for word in words]
+    with session.open_store() as store:
+        return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
+
+
+def named(store: Store, word: str) -> list[Parsed]:
+    """The stored receipts that a word names, at least one."""
+    from receipts.receipt import Document, parse
+
+    ids = store.resolve_all(word)
+    if not ids:
+        raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
+    return [parse(Document(store.document(item), item[:12])) for item in ids]
+
+
+def waivers(words: Sequence[str]) -> dict[str, str]:
+    """``--waive axis="reason"`` as a map."""
+    found = {}
+    for word in words:
+        axis, separator, reason = word.partition("=")
+        if not separator or not reason.strip():
+            raise UsageError(f'--waive {word}: write --waive {axis or "AXIS"}="the reason why it cannot matter"')
+        found[axis.strip()] = reason.strip().strip("\"'")
+    return found
+
+
+pass_session = click.make_pass_decorator(Session)
