@@ -1,0 +1,56 @@
+"""What import-linter cannot see: what migrations and rules import, which are loaded by path."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from receipts import resources
+
+# The parts of the engine that read files, logs or a store, or write pages. A rule judges values.
+CLOSED_TO_RULES = ("cli", "evidence", "importers", "ingest", "report", "resources", "rulebook", "store", "submit")
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import"
+            module = node.module or ""
+            yield from (f"{module}.{name.name}" for name in node.names) if module == "receipts" else (module,)
+
+
+def _strangers(files: list[Path], allowed: set[str]) -> list[str]:
+    known = allowed | sys.stdlib_module_names
+    found = ((path, name) for path in files for name in _imports(path))
+    return [f"{path.name}: {name}" for path, name in found if name.partition(".")[0] not in known]
+
+
+def _rules() -> list[Path]:
+    return sorted((resources.folder("validators") / "rules").glob("*.py"))
+
+
+def test_a_migration_imports_alembic_and_sqlalchemy_only() -> None:
+    files = sorted(resources.folder("migrations").rglob("*.py"))
+    assert files
+    assert _strangers(files, {"alembic", "sqlalchemy"}) == []
+
+
+def test_a_rule_imports_the_engine_and_the_standard_library_only() -> None:
+    assert _rules()
+    assert _strangers(_rules(), {"receipts"}) == []
+
+
+def test_a_rule_reaches_for_no_file_no_store_and_no_log() -> None:
+    outside = {"os", "pathlib", "shutil", "socket", "sqlite3", "subprocess"}
+    closed = {f"receipts.{part}" for part in CLOSED_TO_RULES} | outside
+    assert [
+        f"{path.name}: {name}"
+        for path in _rules()
+        for name in _imports(path)
+        if any(name == part or name.startswith(f"{part}.") for part in closed)
+    ] == []
