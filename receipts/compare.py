@@ -50,9 +50,7 @@ class Request:
     facts: Facts | None = None
 
 
-def compare(
-    a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None
-) -> Comparison:
+def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
     """Judge B against A. Each side is one or more launches of one configuration.
 
     Raises UsageError when a side mixes configurations, names a launch twice, or waives what its lane does not.
@@ -92,9 +90,7 @@ def compare(
     return _assemble(pair, rulebook, asked, uncounted, study)
 
 
-def _assemble(
-    pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None
-) -> Comparison:
+def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
     findings = judge_pair(pair, rulebook.rules)
     sides = (*pair.findings_a, *pair.findings_b)
     results = tuple(_results(pair))
@@ -167,9 +163,7 @@ def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference) -> 
             raise UsageError(f"{axis} neither changed nor is unknown here; leave the waiver out")
 
 
-def _uncounted(
-    diff: Difference, metric: Metric, lane: Lane, study: Study | None, a: Parsed, b: Parsed
-) -> Uncounted:
+def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None, a: Parsed, b: Parsed) -> Uncounted:
     """Changed axes that do not count, each with its reason: the metric's, the lane's, or the study's."""
     found: dict[str, str] = {}
     for item in metric.indifferent:

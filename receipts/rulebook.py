@@ -97,4 +97,3 @@ def _folders(table: dict[str, object], key: str, path: Path) -> tuple[Path, ...]
 def builtin() -> Rulebook:
     """The rulebook as shipped."""
     return Rulebook()
-

@@ -25,9 +25,7 @@ class Study:
     equal: tuple[str, ...]
     unchanged: tuple[str, ...]
 
-    def broken_by(
-        self, difference: Difference, a: Mapping[str, Any], b: Mapping[str, Any]
-    ) -> tuple[str, ...]:
+    def broken_by(self, difference: Difference, a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
         """Why the study does not hold for a pair, in sentences; empty where it holds."""
         moved = [axis for axis in self.unchanged if axis in difference.axes]
         reasons = [f"{axis} changed, and {self.name} keeps it" for axis in moved]

@@ -184,10 +184,7 @@ class Comparison:
 
     def last_line(self) -> str:
         """All three answers and the status: the last line of every rendering."""
-        return (
-            f"{self.status}: comparable {self.comparable} · path {self.path} · "
-            f"effect {self.effect} on {self.metric}"
-        )
+        return f"{self.status}: comparable {self.comparable} · path {self.path} · effect {self.effect} on {self.metric}"
 
 
 def comparable_answer(findings: Iterable[Finding]) -> Comparable:

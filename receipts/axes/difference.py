@@ -143,9 +143,7 @@ def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _compare_code(
-    left: Mapping[str, Any], right: Mapping[str, Any], held: bool, ignored: bool, tally: _Tally
-) -> None:
+def _compare_code(left: Mapping[str, Any], right: Mapping[str, Any], held: bool, ignored: bool, tally: _Tally) -> None:
     """`code` is decided by the digests of the imported files; a commit alone can show a change, never equality."""
     digest, commit, dirty = CODE
     a, b = left.get(digest), right.get(digest)
@@ -173,9 +171,7 @@ def _compare_code(
         tally.unknown("code", Member(digest, None, None), "both")
 
 
-def _compare_completeness(
-    a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _Tally
-) -> None:
+def _compare_completeness(a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _Tally) -> None:
     """An open map that was not captured whole may hide a key: unknown, unless one context holds both."""
     for name in OPEN_MAPS:
         ca, cb = is_complete(a, name), is_complete(b, name)

@@ -83,9 +83,21 @@ Exit codes: 0 it holds, 1 it does not, 2 the call or the input is wrong, 3 not e
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--store", metavar="URL", envvar="RECEIPTS_STORE", help="Store: a file, sqlite:/// or postgresql+psycopg:// URL.")
-@click.option("--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates.")
-@click.option("--version", "-V", is_flag=True, expose_value=False, is_eager=True, help="Print the version.", callback=lambda c, p, v: None)
+@click.option(
+    "--store", metavar="URL", envvar="RECEIPTS_STORE", help="Store: a file, sqlite:/// or postgresql+psycopg:// URL."
+)
+@click.option(
+    "--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates."
+)
+@click.option(
+    "--version",
+    "-V",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    help="Print the version.",
+    callback=lambda c, p, v: None,
+)
 @click.pass_context
 def group(ctx: click.Context, store: str | None, config: str | None) -> None:
     """Receipts: where a training-performance number earns the right to be believed."""

@@ -58,9 +58,7 @@ _GLOBAL_BATCH = Indifference(
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            "tokens_per_second", "tokens/s", "tokens/s", "higher", Taint.RATE, "rate", regimes=_STEADY
-        ),
+        Metric("tokens_per_second", "tokens/s", "tokens/s", "higher", Taint.RATE, "rate", regimes=_STEADY),
         Metric(
             "tokens_per_second_per_chip",
             "tokens/s/chip",

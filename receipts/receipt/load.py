@@ -126,4 +126,3 @@ def parse_json(document: Document) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _one(source, "$", "the document is not a JSON object", "a receipt is one object: { … }")
     return found
-

@@ -140,7 +140,5 @@ class Measurement(Section):
     path_counters: tuple[PathCounter, ...] | None = observed("Kernel and route counters with what they must be.")
     goodput: Goodput | None = section("Wall time by category.")
     routing: Routing | None = section("Routing.")
-    exposed_communication_seconds: Seconds | None = observed(
-        "Communication a step that nothing hides.", unit="seconds"
-    )
+    exposed_communication_seconds: Seconds | None = observed("Communication a step that nothing hides.", unit="seconds")
     health: Health | None = section("Clocks, power, heat, skew.")

@@ -1,0 +1,124 @@
+"""The five answers that head every receipt: topology, amortisation, sequence and family, path, target and envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from receipts.accelerators import find as find_accelerator
+from receipts.envelope import envelope
+from receipts.lane import Lane, Target
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.rule import Case, Facts
+from receipts.verdict import Level, ReceiptVerdict
+
+NOT_STATED = "not stated"
+_DEGREES = (
+    ("TP", "parallelism.tensor"),
+    ("PP", "parallelism.pipeline"),
+    ("VPP", "parallelism.virtual_pipeline"),
+    ("CP", "parallelism.context"),
+    ("EP", "parallelism.expert"),
+    ("FSDP", "parallelism.shard"),
+    ("DP", "parallelism.data"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One sentence a question, each `not stated` where the receipt does not carry it."""
+
+    topology: str
+    amortised: str
+    workload: str
+    path: str
+    target: str
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """Question and answer, in the order that they are asked."""
+        return (
+            ("topology", self.topology),
+            ("compile amortised?", self.amortised),
+            ("sequence and family", self.workload),
+            ("on its path?", self.path),
+            ("at target, inside the envelope?", self.target),
+        )
+
+
+def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | None) -> Answers:
+    """The five answers of one receipt under its lane."""
+    return Answers(
+        topology=topology(parsed),
+        amortised=_amortised(verdict),
+        workload=_workload(parsed),
+        path=_path(parsed, verdict),
+        target=_target(parsed, lane, facts),
+    )
+
+
+def topology(parsed: Parsed) -> str:
+    """Chips, accelerator and the degrees that are stated."""
+    stated = parsed.stated
+    machine, chips = stated.get("hardware.accelerator"), stated.get("hardware.chips")
+    known = find_accelerator(machine) if machine else None
+    name = known.key if known else machine or "accelerator not stated"
+    shape = f" {stated['hardware.physical']}" if "hardware.physical" in stated else ""
+    degrees = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
+    return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
+
+
+def _codes(verdict: ReceiptVerdict, level: Level) -> set[str]:
+    return {item.code for item in verdict.findings if item.level is level}
+
+
+def _amortised(verdict: ReceiptVerdict) -> str:
+    errors, open_questions = _codes(verdict, Level.ERROR), _codes(verdict, Level.OPEN)
+    if "R201" in errors:
+        return "no: a cold start is inside the window"
+    if "R202" in errors:
+        return "no: it compiles after warm-up"
+    waiting = open_questions & {"R201", "R202", "R205", "R206"}
+    if waiting:
+        return f"not shown ({', '.join(sorted(waiting))})"
+    return "yes"
+
+
+def _workload(parsed: Parsed) -> str:
+    stated = parsed.stated
+    length = stated.get("batch.sequence_length")
+    pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
+    family = stated.get("model.family") or "family not stated"
+    blocks = f" · {pattern}" + (f" to depth {depth}" if depth else "") if pattern else ""
+    name = stated.get("model.name")
+    return f"{f'{length:,}' if length else '?'} tokens · {family}{blocks}" + (f" · {name}" if name else "")
+
+
+def _path(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+    if verdict.path == "witnessed":
+        seen = parsed.stated.get("path.witnessed.attention") or parsed.stated.get("path.witnessed.framework")
+        return f"witnessed{f': {seen}' if seen else ''}"
+    if verdict.path == "left":
+        first = next(item for item in verdict.findings if item.question == "path" and item.level is Level.ERROR)
+        return f"left: {first.code} {first.found}"
+    return "unwitnessed"
+
+
+def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
+    at = "the lane names no target"
+    if lane.targets:
+        met = next((target for target in lane.targets if at_target(parsed, target)), None)
+        at = f"at target {met.name}" if met else "away from the lane's targets"
+    case = Case(Launch(parsed, lane), lane, facts)
+    return f"{at} · envelope: {envelope(case)}"
+
+
+def at_target(parsed: Parsed, target: Target) -> bool:
+    """Whether every bound that the target names is met."""
+    bounds: Iterable[tuple[int | None, str]] = (
+        (target.chips, "hardware.chips"),
+        (target.sequence_length, "batch.sequence_length"),
+        (target.global_batch, "batch.global_batch"),
+        (target.depth, "model.depth"),
+    )
+    return all(bound is None or parsed.stated.get(path) == bound for bound, path in bounds)

@@ -1,0 +1,48 @@
+"""``receipts axes``: every leaf of the receipt with its role, and the axis that it counts under."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from receipts.cli import output
+from receipts.errors import NotFound
+
+EPILOG = """\b
+Examples:
+  receipts axes
+  receipts axes --role axis
+  receipts axes parallelism
+  receipts axes --json"""
+
+
+@click.command("axes", epilog=EPILOG)
+@click.argument("prefix", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["axis", "block", "derived", "regime", "work", "observation", "outcome", "note"]),
+    help="Only leaves of this role.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")
+def command(prefix: str | None, role: str | None, as_json: bool) -> int:
+    """List every leaf of the receipt: what it is, and the axis under which it counts."""
+    from receipts.receipt.catalogue import leaves
+
+    found = [
+        leaf
+        for leaf in leaves()
+        if (role is None or leaf.role == role)
+        and (prefix is None or leaf.path == prefix or leaf.path.startswith(f"{prefix}.") or leaf.axis == prefix)
+    ]
+    if not found:
+        raise NotFound(f"no leaf starts with {prefix!r}; see: receipts axes")
+    if as_json:
+        output.as_json([asdict(leaf) for leaf in found])
+        return 0
+    rows = []
+    for leaf in found:
+        counts = (leaf.axis or "").replace("path.intended.", "path.")
+        rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.says))
+    output.table(("leaf", "role", "axis", "what it is"), rows)
+    return 0

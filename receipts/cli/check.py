@@ -1,0 +1,70 @@
+"""``receipts check``: what the rules say of a receipt, without storing it."""
+
+from __future__ import annotations
+
+import click
+
+from receipts.cli import output
+from receipts.cli.findings import print_findings
+from receipts.cli.session import Session, fetch, pass_session
+from receipts.verdict import EXIT, ReceiptVerdict, to_json
+
+EPILOG = """\b
+Examples:
+  receipts check run.json
+  receipts check *.json --json
+  receipts check 3f9c
+
+Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps not evidenced)."""
+
+
+@click.command("check", epilog=EPILOG)
+@click.argument("receipts", nargs=-1, required=True, metavar="FILE|ID…")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="Print one line a receipt.")
+@pass_session
+def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+    """Check receipts against their lanes' rules, without storing anything.
+
+    Every error of every document is told at once.
+    """
+    from receipts.errors import InputError
+    from receipts.judge import judge_receipt
+    from receipts.rule import Facts
+
+    found: list[ReceiptVerdict] = []
+    refused = 0
+    for word in receipts:
+        try:
+            parsed_list = [item for group in fetch(session, [word]) for item in group]
+        except InputError as error:
+            refused += 1
+            output.note(str(error))
+            continue
+        for parsed in parsed_list:
+            lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
+            found.append(judge_receipt(parsed, lane, session.rulebook.rules, Facts()))
+    if as_json:
+        output.as_json([to_json(item) for item in found])
+    else:
+        for verdict in found:
+            print_verdict(verdict, quiet=quiet)
+    return 2 if refused else worst(found)
+
+
+def worst(verdicts: list[ReceiptVerdict]) -> int:
+    """The exit code of several verdicts: invalid before unwitnessed before valid."""
+    codes = [EXIT[item.status] for item in verdicts]
+    return 1 if 1 in codes else max(codes, default=0)
+
+
+def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
+    """One receipt's verdict; the last line carries the status."""
+    name = output.clean(verdict.label or verdict.receipt[:12])
+    if not quiet:
+        output.line(output.paint(f"{name}  {verdict.receipt[:12]}  {verdict.lane}", "head"))
+        print_findings(verdict.findings)
+    spoilt = f" · tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""
+    status = output.paint(verdict.status, verdict.status)
+    lead = f"{name}: " if quiet else ""
+    output.line(f"{lead}{status} · path {output.paint(verdict.path, verdict.path)}{spoilt}")

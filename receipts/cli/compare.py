@@ -1,0 +1,124 @@
+"""``receipts compare``: what the difference between two numbers means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, fetch, is_file, named, parsed_file, pass_session, waivers
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+    from receipts.rule import Facts
+    from receipts.verdict import Comparison
+
+EPILOG = """\b
+Examples:
+  receipts compare before.json after.json
+  receipts compare 3f9c 81aa --metric step_seconds
+  receipts compare 'label=base*' 'label=cand*'
+  receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
+  receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
+
+The last line answers: is it one experiment? did it run where it says? what is the effect?
+Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
+
+
+@click.command("compare", epilog=EPILOG)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
+@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
+@click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
+@click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
+@click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
+@click.option("--record", is_flag=True, help="Keep the verdict in the store.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@pass_session
+def command(
+    session: Session,
+    a: str,
+    b: str,
+    metric: str,
+    waive: tuple[str, ...],
+    study: str | None,
+    also_a: tuple[str, ...],
+    also_b: tuple[str, ...],
+    no_replicates: bool,
+    record: bool,
+    form: str,
+    as_json: bool,
+) -> int:
+    """Compare B against A: two receipts, or two groups of launches.
+
+    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins. Two files need no store.
+    """
+    from receipts.compare import Request, compare
+
+    sides = ((a, *also_a), (b, *also_b))
+    needs_store = record or not all(is_file(word) for side in sides for word in side)
+    if needs_store:
+        left, right, facts = _from_store(session, sides, replicates=not no_replicates)
+    else:
+        left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
+        facts = _facts_of_files([*left, *right])
+    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
+    verdict = compare(left, right, session.rulebook, request)
+    if record:
+        with session.open_store() as store:
+            store.record(verdict)
+    print_comparison(verdict, "json" if as_json else form)
+    return verdict.exit_code
+
+
+def _from_store(
+    session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], *, replicates: bool
+) -> tuple[list[Parsed], list[Parsed], Facts]:
+    from receipts.replicates import with_replicates
+
+    with session.open_store() as store:
+        groups = [
+            [item for word in side for item in ([parsed_file(word)] if is_file(word) else named(store, word))]
+            for side in sides
+        ]
+        lane = session.rulebook.lanes.of(groups[0][0].receipt.run.lane)
+        if replicates:
+            groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
+        return groups[0], groups[1], store.facts([*groups[0], *groups[1]])
+
+
+def _facts_of_files(receipts: list[Parsed]) -> Facts:
+    """What documents say of each other without a store: one of them may supersede another."""
+    from receipts.rule import Facts
+
+    superseded: dict[str, tuple[str, str]] = {}
+    for item in receipts:
+        said = item.receipt.run.supersedes
+        for other in receipts if said else ():
+            if said and said.target in (other.id, other.receipt.run.launch):
+                superseded[other.id] = (item.id, said.reason)
+    return Facts(superseded=superseded)
+
+
+def print_comparison(verdict: Comparison, form: str) -> None:
+    """Print a comparison in one of the four forms."""
+    from receipts.verdict import to_json
+
+    if form == "json":
+        output.as_json(to_json(verdict))
+    elif form == "line":
+        output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
+    elif form == "markdown":
+        from receipts.cli.comparison_markdown import markdown
+
+        output.line(markdown(verdict))
+    else:
+        from receipts.cli.comparison_text import print_text
+
+        print_text(verdict)

@@ -1,0 +1,191 @@
+"""A comparison as text: what changed, what was held, what is unknown, findings, effects, and the verdict last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from receipts import metrics
+from receipts.axes import Member
+from receipts.cli import output
+from receipts.cli.findings import print_findings
+from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
+
+SHOWN_HELD = 12
+
+
+def print_text(verdict: Comparison) -> None:
+    """Print the whole comparison."""
+    sides = (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b))
+    for letter, label, ids in sides:
+        more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
+        output.line(f"{letter}  {output.clean(label)}  {ids[0][:12]}{more}")
+    output.line(f"   lane {', '.join(verdict.lanes)} · metric {verdict.metric}")
+    _changed(verdict)
+    _held(verdict)
+    _unknown(verdict)
+    findings = told(verdict)
+    if findings:
+        output.heading("Findings")
+        print_findings(findings, sides=True)
+    _effects(verdict)
+    output.line()
+    output.line(coloured_last_line(verdict))
+
+
+def coloured_last_line(verdict: Comparison) -> str:
+    """The last line with each answer in its colour."""
+    paint = output.paint
+    return (
+        f"{paint(verdict.status, verdict.status)}: comparable {paint(verdict.comparable, verdict.comparable)} · "
+        f"path {paint(verdict.path, verdict.path)} · effect {verdict.effect} on {verdict.metric}"
+    )
+
+
+def told(verdict: Comparison) -> list[Finding]:
+    """Findings worth a reader's time: the pair's, and of the sides what the pair's do not already quote."""
+    pair = [item for item in verdict.findings if item.subject == "pair" or item.code.startswith("C")]
+    quoted = {(item.subject, item.at) for item in pair if item.code == "C105"}
+    unknown = {item.at for item in pair if item.code == "C102"}
+    sides = [
+        item
+        for item in verdict.findings
+        if item not in pair
+        and (item.subject, item.at) not in quoted
+        and not (item.unjudged and item.question is Question.COMPARABLE)
+        and item.level is not Level.SHOWN
+    ]
+    return [item for item in pair if item.code != "C102" or len(unknown) <= SHOWN_HELD] + sides
+
+
+def value(item: Any) -> str:
+    """An axis value for people."""
+    if item is None:
+        return "not stated"
+    if isinstance(item, bool):
+        return str(item).lower()
+    if isinstance(item, tuple | list):
+        return ", ".join(str(part) for part in item) or "none"
+    if isinstance(item, float):
+        return f"{item:.6g}"
+    text = str(item)
+    return f"{text[:12]}…" if len(text) == 64 and text.isalnum() else text
+
+
+def _rows(members: Sequence[Member], mark: str) -> list[tuple[str, str, str, str]]:
+    return [(item.path, value(item.a), value(item.b), mark) for item in members]
+
+
+def _changed(verdict: Comparison) -> None:
+    output.heading("Changed")
+    uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
+    rows: list[tuple[str, str, str, str]] = []
+    for change in verdict.difference.changed:
+        mark = "counts"
+        if change.axis in uncounted:
+            mark = uncounted[change.axis]
+        if change.axis in waived:
+            mark = f"waived: {waived[change.axis]}"
+        rows.extend(_rows(change.members, mark if len(change.members) == 1 else f"{mark} (axis {change.axis})"))
+    rows.extend(_rows(verdict.difference.derived, "derived"))
+    rows.extend(_rows(verdict.difference.blocks, "block: never counted"))
+    output.table(("axis", "A", "B", ""), rows, empty="no axis: the two are repeats of one configuration")
+
+
+def _held(verdict: Comparison) -> None:
+    output.heading("Held")
+    difference = verdict.difference
+    output.wrapped(f"equal on both sides: {_names(difference.equal)}")
+    if difference.held:
+        output.wrapped(f"held by the common context, unstated on both: {_names(difference.held)}")
+    if difference.not_applicable:
+        output.wrapped(f"not applicable in this lane: {_names(difference.not_applicable)}")
+
+
+def _names(paths: Sequence[str]) -> str:
+    shown = ", ".join(paths[:SHOWN_HELD])
+    more = len(paths) - SHOWN_HELD
+    return (shown + (f" and {more} more" if more > 0 else "")) or "nothing"
+
+
+def _unknown(verdict: Comparison) -> None:
+    if not verdict.difference.unknown:
+        return
+    output.heading("Unknown")
+    groups: dict[str, list[str]] = {}
+    words = {"a": "stated on B only", "b": "stated on A only", "both": "stated on neither"}
+    for gap in verdict.difference.unknown:
+        groups.setdefault(words[gap.missing], []).extend(item.path for item in gap.members)
+    for says, paths in groups.items():
+        output.wrapped(f"{says}: {', '.join(paths)}", 2, 4)
+
+
+def _effects(verdict: Comparison) -> None:
+    output.heading("Effect of B against A")
+    rows = []
+    for item in verdict.results:
+        rows.append((
+            metrics.get(item.metric).title,
+            reading(item, item.a),
+            reading(item, item.b),
+            ratio(item),
+            interval(item),
+            effect_word(item, verdict),
+        ))  # fmt: skip
+    output.table(("metric", "A", "B", "change", "95 % interval", "effect"), rows, right=(1, 2, 3))
+    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    if headline is not None and headline.effect.why:
+        output.wrapped(headline.effect.why)
+    pays = payback(verdict)
+    if pays:
+        output.wrapped(pays)
+
+
+def reading(item: MetricResult, side: Reading) -> str:
+    """One side's value with its unit; `*` marks a number that was stated and not measured."""
+    if side.value is None:
+        return side.text or "~"
+    mark = "*" if side.source in ("stated", "derived") else ""
+    return metrics.shown(metrics.get(item.metric), side.value) + mark
+
+
+def ratio(item: MetricResult) -> str:
+    """The change in percent, as stated or measured; `~` where there is no number."""
+    if item.stated_ratio is None:
+        return "~"
+    return f"{(item.stated_ratio - 1) * 100:+.2f} %"
+
+
+def interval(item: MetricResult) -> str:
+    """The interval of the change in percent; `~` where the data carry none."""
+    low, high = item.effect.low, item.effect.high
+    if low is None or high is None:
+        return "~"
+    return f"{(low - 1) * 100:+.2f} … {(high - 1) * 100:+.2f} %"
+
+
+def effect_word(item: MetricResult, verdict: Comparison) -> str:
+    """The effect in words that fit the metric: memory grows, it is not slow."""
+    kind = verdict.effect if item.metric == verdict.metric else item.effect.kind
+    if metrics.get(item.metric).summary in ("step", "rate"):
+        return kind
+    lower_is_better = metrics.get(item.metric).better == "lower"
+    words = {"faster": "less" if lower_is_better else "more", "slower": "more" if lower_is_better else "less"}
+    return words.get(kind, kind)
+
+
+def payback(verdict: Comparison) -> str:
+    """The steps after which a longer compile has paid for itself; empty where the question does not arise."""
+    by_name = {item.metric: item for item in verdict.results}
+    step, built = by_name.get("step_seconds"), by_name.get("compile_seconds")
+    if step is None or built is None:
+        return ""
+    if None in (step.a.value, step.b.value, built.a.value, built.b.value):
+        return ""
+    saved = (step.a.value or 0) - (step.b.value or 0)
+    cost = (built.b.value or 0) - (built.a.value or 0)
+    if cost <= 0:
+        return ""
+    if saved <= 0:
+        return f"B compiles {cost:.1f} s longer and saves nothing a step: it never pays back."
+    return f"B compiles {cost:.1f} s longer and saves {saved * 1e3:.3g} ms a step: paid back after {cost / saved:,.0f} steps."

@@ -1,0 +1,27 @@
+"""``receipts completion``: the script that a shell needs to complete commands and options."""
+
+from __future__ import annotations
+
+import click
+
+from receipts.cli import output
+
+EPILOG = """\b
+Examples:
+  receipts completion bash >> ~/.bashrc
+  receipts completion fish > ~/.config/fish/completions/receipts.fish"""
+
+
+@click.command("completion", epilog=EPILOG)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> int:
+    """Print shell completion for bash, zsh or fish."""
+    from click.shell_completion import get_completion_class
+
+    from receipts.cli.group import group
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"there is no completion for {shell}")
+    output.line(made(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())
+    return 0

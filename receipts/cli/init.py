@@ -1,0 +1,88 @@
+"""``receipts init``: a receipt skeleton for a lane."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+from receipts.lane import Lane
+
+EPILOG = """\b
+Examples:
+  receipts init nvidia-megatron > run.json
+  receipts init cpu-torch -o run.json"""
+
+
+@click.command("init", epilog=EPILOG)
+@click.argument("lane")
+@click.option("--output", "-o", "path", type=click.Path(dir_okay=False), help="Write here; an existing file is kept.")
+@pass_session
+def command(session: Session, lane: str, path: str | None) -> int:
+    """Write a receipt skeleton for LANE: required keys filled, every axis of the lane present and null.
+
+    A null means *not stated*. Fill in what is known and leave the rest.
+    """
+    text = json.dumps(skeleton(session.rulebook.lanes.get(lane)), indent=2) + "\n"
+    if path is None:
+        output.line(text.rstrip())
+        return 0
+    try:
+        with Path(path).open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    output.note(f"wrote {path}; fill it in, then: receipts check {path}")
+    return 0
+
+
+def skeleton(lane: Lane) -> dict[str, Any]:
+    """The document as data: required keys, then every axis that exists for the lane, unstated."""
+    from receipts.receipt import VERSION
+    from receipts.receipt.catalogue import leaves
+    from receipts.receipt.leaf import Role
+
+    document: dict[str, Any] = {
+        "schema_version": VERSION,
+        "run": {
+            "launch": str(uuid.uuid4()),
+            "lane": lane.name,
+            "kind": "training",
+            "outcome": "ok",
+            "provenance": "measured",
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "finished": None,
+            "context": None,
+            "host": None,
+        },
+    }
+    wanted = {Role.AXIS, Role.DERIVED, Role.WORK, Role.REGIME}
+    for leaf in leaves():
+        shown = leaf.path.replace("path.intended.", "path.")
+        if "[]" in leaf.path or (leaf.role not in wanted and not leaf.path.startswith("path.witnessed.")):
+            continue
+        if leaf.path.startswith("run.") or not lane.applies(shown):
+            continue
+        if leaf.path.endswith(".*"):
+            document.setdefault(leaf.path[:-2], {})
+        else:
+            _put(document, leaf.path.split("."))
+    document.setdefault("measurement", {})["step_durations_seconds"] = None
+    document.setdefault("memory", {})["chips"] = None
+    return document
+
+
+def _put(document: dict[str, Any], keys: list[str]) -> None:
+    node = document
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+    node[keys[-1]] = None

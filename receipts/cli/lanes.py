@@ -1,0 +1,52 @@
+"""``receipts lanes``: the contracts that a launch may be held to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.lane import Lane
+
+EPILOG = """\b
+Examples:
+  receipts lanes
+  receipts lanes nvidia-megatron
+  receipts lanes --json"""
+
+
+@click.command("lanes", epilog=EPILOG)
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the lanes as JSON.")
+@pass_session
+def command(session: Session, name: str | None, as_json: bool) -> int:
+    """List the lanes, or show all that one lane says."""
+    lanes = session.rulebook.lanes
+    if as_json:
+        output.as_json([asdict(lanes.get(item)) for item in ([name] if name else lanes.names())])
+    elif name:
+        _show(lanes.get(name))
+    else:
+        found = [lanes.get(item) for item in lanes.names()]
+        rows = [(item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in found]
+        output.table(("lane", "version", "accelerators", "title"), rows)
+    return 0
+
+
+def _show(lane: Lane) -> None:
+    output.line(output.paint(f"{lane.name}@{lane.version}  {lane.title}", "head"))
+    for key, value in asdict(lane).items():
+        if key in ("name", "version", "title") or value in (None, (), {}, "", False):
+            continue
+        output.wrapped(f"{key.replace('_', ' ')}: {_text(value)}", 2, 6)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key} ({_text(item)})" for key, item in value.items() if item not in (None, ""))
+    if isinstance(value, tuple | list):
+        return ", ".join(_text(item) for item in value)
+    return str(value)
