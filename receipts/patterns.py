@@ -122,9 +122,7 @@ def read(text: str, alphabet: str | None = None) -> Pattern | tuple[Problem, ...
         return _read_in(text, nearest)
     torn = sorted(letter for letter in used if len({each.letters[letter] for each in fitting}) > 1)
     if torn:
-        says = "; ".join(
-            f"{letter} is {each.letters[letter]} in {each.name}" for letter in torn for each in fitting
-        )
+        says = "; ".join(f"{letter} is {each.letters[letter]} in {each.name}" for letter in torn for each in fitting)
         what = f"{text!r} reads in several alphabets: {says}"
         return (Problem(PATTERN_PATH, what, f"state {ALPHABET_PATH}"),)
     return _read_in(text, fitting[0])
@@ -142,9 +140,7 @@ def _read_in(text: str, alphabet: Alphabet) -> Pattern | tuple[Problem, ...]:
         problems += wrong
     if any(suffixes):
         if any(part != suffixes[0] for part in suffixes):
-            problems.append(
-                Problem(PATTERN_PATH, f"{text!r}: the MTP parts after {MTP} differ", "repeat one part")
-            )
+            problems.append(Problem(PATTERN_PATH, f"{text!r}: the MTP parts after {MTP} differ", "repeat one part"))
         if STAGE in "".join(suffixes):
             problems.append(Problem(PATTERN_PATH, f"{text!r}: {STAGE} divides the main stack only"))
         mtp, wrong = _blocks(suffixes[0], text)
@@ -183,9 +179,7 @@ def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:
             group = ""
         elif letter == CLOSE:
             if group is None or len(group) < 2:
-                problems.append(
-                    Problem(PATTERN_PATH, f"{text!r}: {CLOSE} closes no group of two or more blocks")
-                )
+                problems.append(Problem(PATTERN_PATH, f"{text!r}: {CLOSE} closes no group of two or more blocks"))
             found.append(group or "")
             group = None
         elif group is not None:
@@ -193,9 +187,7 @@ def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:
         else:
             found.append(letter)
     if group is not None:
-        problems.append(
-            Problem(PATTERN_PATH, f"{text!r}: {OPEN} is not closed before the stage or part ends")
-        )
+        problems.append(Problem(PATTERN_PATH, f"{text!r}: {OPEN} is not closed before the stage or part ends"))
     return tuple(found), problems
 
 
@@ -209,9 +201,7 @@ def tile(pattern: Pattern | str, depth: int) -> str:
     return "".join(blocks[index % len(blocks)] for index in range(depth))
 
 
-def counts(
-    pattern: Pattern | str, depth: int | None = None, alphabet: str | None = None
-) -> Mapping[str, int]:
+def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | None = None) -> Mapping[str, int]:
     """Blocks by letter in a main stack of `depth` blocks (as written where None), only letters that occur.
 
     AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R. Raises InputError where a text is no pattern.
