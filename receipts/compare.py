@@ -34,7 +34,8 @@ from receipts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from receipts.stats.effect import Effect, Sigma
+    from receipts.stats.effect import Effect
+    from receipts.stats.estimate import Sigma
 
 Uncounted = tuple[tuple[str, str], ...]
 GROUP_RULES = ("C110",)
@@ -85,7 +86,6 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         waived=asked.waivers,
         group_a=tuple(case.launch for case in sides_a),
         group_b=tuple(case.launch for case in sides_b),
-        interleaved=_interleaved(a, b),
     )
     return _assemble(pair, rulebook, asked, uncounted, study)
 
@@ -212,12 +212,10 @@ def _effect_open(pair: Pair, findings: Iterable[Finding]) -> bool:
     return False
 
 
-def _interleaved(a: Sequence[Parsed], b: Sequence[Parsed]) -> bool:
-    from receipts.stats.effect import order_kind
-
-    times_a = [item.receipt.run.started.timestamp() for item in a]
-    times_b = [item.receipt.run.started.timestamp() for item in b]
-    return order_kind(times_a, times_b) == "interleaved"
+def _times(group: Sequence[Launch]) -> list[float | None]:
+    """Start times in seconds; a launch whose start is only known to the day has none."""
+    runs = [launch.parsed.receipt.run for launch in group]
+    return [run.started.timestamp() if run.started_stated is None else None for run in runs]
 
 
 def _results(pair: Pair) -> Iterable[MetricResult]:
@@ -245,7 +243,8 @@ def _location(readings: Sequence[Reading]) -> Reading:
 
 
 def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
-    from receipts.stats.effect import Sigma
+    """The noise floor of step times: measured by the store's own repeats, else as the lane declares it."""
+    from receipts.stats.estimate import Sigma
 
     if metric.summary not in ("step", "rate"):
         return None
@@ -256,26 +255,32 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
 
 def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
     """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated."""
-    from receipts.stats.effect import compare_launches, smallest_effect, unproven
+    from receipts.stats import effect as effects
 
-    sources = {item.source for item in (*a, *b)}
-    values_a = [item.value for item in a if item.value is not None and item.value > 0]
-    values_b = [item.value for item in b if item.value is not None and item.value > 0]
-    if metric.summary == "outcome":
-        return unproven("an outcome is a fact, not an effect")
-    if len(values_a) < len(a) or len(values_b) < len(b):
-        return unproven("the metric is not on both sides")
-    if sources & {"stated", "derived"} and metric.summary in ("step", "rate"):
-        return unproven("the numbers are stated; steps were not kept")
-    if metric.summary in ("compile", "loss") and min(len(values_a), len(values_b)) < 3:
-        return unproven("one launch says nothing about its spread")
-    sigma = _sigma(pair, metric)
-    return compare_launches(
+    why = _unproven(metric, a, b)
+    values_a = [item.value for item in a if item.value is not None]
+    values_b = [item.value for item in b if item.value is not None]
+    if why:
+        return effects.unproven(why, len(values_a), len(values_b))
+    return effects.compare(
         values_a,
         values_b,
         better="lower" if metric.better == "lower" else "higher",
-        sigma=sigma,
-        delta=smallest_effect(sigma.value if sigma else None, pair.lane.delta),
+        sigma=_sigma(pair, metric),
+        delta=pair.lane.delta,
+        times_a=_times(pair.group_a),
+        times_b=_times(pair.group_b),
         largest_spread=pair.facts.largest_spread if pair.facts else None,
-        paired=pair.interleaved and len(values_a) == len(values_b),
     )
+
+
+def _unproven(metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
+    """Why no effect can be given; empty where one can."""
+    if metric.summary == "outcome":
+        return "an outcome is a fact of one launch, not an effect"
+    if any(item.value is None for item in (*a, *b)):
+        return "the metric is not on both sides"
+    stated = any(item.source in ("stated", "derived") for item in (*a, *b))
+    if stated and metric.summary in ("step", "rate", "memory"):
+        return "the numbers are as stated; what they were taken from was not kept"
+    return ""

@@ -116,7 +116,6 @@ class Pair:
     waived: Mapping[str, str] = field(default_factory=dict)
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
-    interleaved: bool = False
 
     @property
     def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:

@@ -98,7 +98,7 @@ class Launch:
             return float(stated)
         machine = find_accelerator(self.stated.get("hardware.accelerator", ""))
         dtype = self.stated.get("measurement.stated.peak_dtype", self.stated.get("numerics.compute_dtype"))
-        return machine.dense_peak_flops_per_second.get(str(dtype)) if machine is not None else None
+        return machine.peak(str(dtype)) if machine is not None and dtype is not None else None
 
     def read(self, metric: Metric) -> Reading:
         """The metric's value for this launch, with where it came from."""

@@ -23,8 +23,14 @@ class Model(Section):
     head_dim: Positive | None = axis("Width of a head.", of="dimensions")
     ffn: Positive | None = axis("Width of the dense feed-forward.", of="dimensions")
     expert_ffn: Positive | None = axis("Width of one expert's feed-forward.", of="dimensions")
+    ffn_projections: Positive | None = axis(
+        "Weight matrices of a feed-forward: 3 gated (SwiGLU), 2 plain.", of="dimensions"
+    )
+    shared_expert_ffn: Count | None = axis("Width of the shared expert; 0 is without.", of="dimensions")
     vocabulary: Positive | None = axis("Vocabulary entries.", of="dimensions")
     ssm_state: Positive | None = axis("State width of a Mamba block.", of="dimensions")
+    ssm_heads: Positive | None = axis("Heads of a Mamba block.", of="dimensions")
+    ssm_groups: Positive | None = axis("Groups of a Mamba block.", of="dimensions")
     experts: Count | None = axis("Experts in an expert block.", of="routing")
     top_k: Count | None = axis("Experts that a token visits.", of="routing")
     capacity_factor: Amount | None = axis("Capacity factor of the router.", of="routing")
