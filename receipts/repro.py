@@ -1,0 +1,98 @@
+"""What it takes to run a receipt again: command, code, wheels, flags, and what the receipt does not say."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from receipts.receipt import Parsed
+from receipts.receipt.maps import COMPLETE, Flag, Wheel
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Parts of a reproduction, each empty where the receipt does not state it. ``missing`` says what to find out."""
+
+    command: str
+    checkout: tuple[str, ...]
+    wheels: tuple[str, ...]
+    environment: tuple[str, ...]
+    options: tuple[str, ...]
+    machine: str
+    missing: tuple[str, ...]
+
+    def script(self) -> str:
+        """The recipe as a shell script that a person reads before running it."""
+        lines = ["#!/bin/sh", "set -eu"]
+        lines += [f"# machine: {self.machine}"] if self.machine else []
+        lines += [f"# not stated: {item}" for item in self.missing]
+        lines += list(self.checkout)
+        if self.wheels:
+            lines.append("pip install \\\n  " + " \\\n  ".join(shlex.quote(item) for item in self.wheels))
+        lines += [f"export {item}" for item in self.environment]
+        lines += [f"# option: {item}" for item in self.options]
+        lines += [self.command] if self.command else []
+        return "\n".join(lines)
+
+
+def recipe(parsed: Parsed) -> Recipe:
+    """The recipe of one receipt. Nothing is guessed: what is not stated is listed as missing."""
+    receipt, stated = parsed.receipt, parsed.stated
+    environment, options = _flags(receipt.flags or {})
+    wheels = [
+        f"{name}=={entry.version if isinstance(entry, Wheel) else entry}"
+        for name, entry in (receipt.wheels or {}).items()
+        if name != COMPLETE and not isinstance(entry, bool)
+    ]
+    checkout: list[str] = []
+    code = receipt.code
+    if code is not None and code.commit:
+        if code.repository:
+            checkout.append(f"git clone {shlex.quote(code.repository)} code && cd code")
+        checkout.append(f"git checkout {shlex.quote(code.commit)}")
+    missing = [
+        says
+        for says, absent in (
+            ("the command line (run.command)", receipt.run.command is None),
+            ("the commit (code.commit)", code is None or code.commit is None),
+            ("the diff of a dirty work tree (code.dirty)", bool(code and code.dirty)),
+            ("the wheels", not wheels),
+            ("the whole set of wheels (wheels.complete)", bool(wheels) and not stated.get("wheels.complete")),
+            ("the whole set of flags (flags.complete)", not stated.get("flags.complete")),
+            ("the seed (numerics.seed)", "numerics.seed" not in stated),
+            ("the dataset (data.dataset)", "data.dataset" not in stated),
+        )
+        if absent
+    ]
+    machine = " × ".join(
+        str(stated[path]) for path in ("hardware.chips", "hardware.accelerator") if stated.get(path) is not None
+    )
+    return Recipe(
+        command=receipt.run.command or "",
+        checkout=tuple(checkout),
+        wheels=tuple(sorted(wheels)),
+        environment=tuple(environment),
+        options=tuple(options),
+        machine=machine,
+        missing=tuple(missing),
+    )
+
+
+def _flags(flags: object) -> tuple[list[str], list[str]]:
+    """Environment variables, with sub-flags joined again (``XLA_FLAGS.--xla_x`` → one XLA_FLAGS), and options."""
+    environment: dict[str, list[str]] = {}
+    options: list[str] = []
+    entries = flags if isinstance(flags, dict) else {}
+    for name, entry in entries.items():
+        if name == COMPLETE and entry is True:
+            continue
+        value = entry.value if isinstance(entry, Flag) else entry
+        head, _, rest = name.partition(".")
+        if name.startswith("-"):
+            options.append(f"{name}={value}" if value is not True else name)
+        elif rest:
+            sub = rest if rest.startswith("-") else f"--{rest}"
+            environment.setdefault(head, []).append(f"{sub}={str(value).lower() if isinstance(value, bool) else value}")
+        else:
+            environment[head] = [str(value)]
+    return [f"{name}={shlex.quote(' '.join(parts))}" for name, parts in environment.items()], options
