@@ -21,6 +21,7 @@ OFF = "off"
 UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")
 Value = Any
+_NOTHING = frozenset({"none", "off"})
 Stated = Mapping[str, Any]
 
 
@@ -80,6 +81,13 @@ def _fp8(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
     return rule
 
 
+def _without_adapters(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
+    def rule(stated: Stated) -> tuple[str, Value] | None:
+        return (switch, OFF) if stated.get("numerics.adapters.kind") == OFF else None
+
+    return rule
+
+
 def _eager_regions(stated: Stated) -> tuple[str, Value] | None:
     whole = stated.get("compile.posture") not in (None, "regional")
     return ("compile.regions", OFF) if whole else None
@@ -98,6 +106,7 @@ SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
     _fp8("numerics.fp8_recipe"),
     _fp8("numerics.fp8_scope"),
     _eager_regions,
+    *(_without_adapters(f"numerics.adapters.{leaf}") for leaf in ("rank", "injected", "gradient_sync")),
 )
 
 
@@ -110,7 +119,9 @@ def _graphs(stated: Stated) -> Mapping[str, Value]:
 
 
 def canonical(value: Value) -> Value:
-    """One form for values that mean the same: lists are ordered as given, floats that are whole are integers."""
+    """One form for values that mean the same: whole floats are integers, and ``none`` is ``off``."""
+    if isinstance(value, str):
+        return OFF if value.lower() in _NOTHING else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -142,10 +153,10 @@ def effective(parsed: Parsed) -> Mapping[str, Value]:
             found[leaf.path] = canonical(value)
     applied = stated.get("numerics.recompute_applied")
     if applied is not None:
-        found["numerics.recompute"] = applied
+        found["numerics.recompute"] = canonical(applied)
     seen = stated.get("path.witnessed.posture")
     if seen is not None:
-        found["compile.posture"] = seen
+        found["compile.posture"] = canonical(seen)
     dtype = stated.get("path.witnessed.compute_dtype")
     if dtype is not None:
         found["numerics.compute_dtype"] = dtype
