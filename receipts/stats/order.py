@@ -1,0 +1,65 @@
+"""In which order the launches of two sides ran, and which of them pair up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+OrderKind = Literal["interleaved", "sequential", "unknown"]
+Pairs = tuple[tuple[int, int], ...]
+
+
+def order_kind(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> OrderKind:
+    """Whether the sides took turns (ABAB, ABBA), ran one after the other (AABB), or neither can be said.
+
+    `times_a` and `times_b` are start times in seconds on one clock. A missing time or a tie leaves the order
+    unknown. One launch a side is sequential: nothing in it would cancel a drift.
+    """
+    sides = _in_order(times_a, times_b)
+    if sides is None:
+        return "unknown"
+    letters = [side for side, _ in sides]
+    changes = sum(a != b for a, b in pairwise(letters))
+    if changes == 1:
+        return "sequential"
+    if changes == len(letters) - 1 or _neighbours(sides) is not None:
+        return "interleaved"
+    return "unknown"
+
+
+def interleaved_pairs(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> Pairs | None:
+    """Positions (in A, in B) of launches that ran side by side; none where the launches do not pair up so.
+
+    Launches are taken two by two in the order they ran: every two must be one of each side.
+    """
+    sides = _in_order(times_a, times_b)
+    if sides is None or len(sides) < 4:
+        return None
+    return _neighbours(sides)
+
+
+def _in_order(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> list[tuple[str, int]] | None:
+    timed: list[tuple[float, str, int]] = []
+    for side, times in (("A", times_a), ("B", times_b)):
+        for i, time in enumerate(times):
+            if time is None or not math.isfinite(time):
+                return None
+            timed.append((time, side, i))
+    timed.sort()
+    if not times_a or not times_b or any(x[0] == y[0] for x, y in pairwise(timed)):
+        return None
+    return [(side, i) for _, side, i in timed]
+
+
+def _neighbours(sides: Sequence[tuple[str, int]]) -> Pairs | None:
+    if len(sides) % 2:
+        return None
+    pairs = []
+    for i in range(0, len(sides), 2):
+        two = dict(sides[i : i + 2])
+        if len(two) != 2:
+            return None
+        pairs.append((two["A"], two["B"]))
+    return tuple(pairs)

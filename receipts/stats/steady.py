@@ -1,0 +1,182 @@
+"""The steady segment of a launch: which of its steps stand for the speed it settled at.
+
+MSER-5 (White, Cobb and Spratt 2000) finds where the warm-up ends; the thirds of what is left must then agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from receipts.stats.order_statistics import median, median_absolute_deviation
+
+MINIMUM_STEPS = 60
+RECOMMENDED_STEPS = 300
+
+BATCH = 5  # MSER-5
+CAP_DEVIATIONS = 10.0
+# Where more than half of the durations are equal (a coarse clock) the deviation is zero, and a cap at the median
+# would hide a warm-up altogether.
+SMALLEST_DEVIATION = 0.001
+THIRDS_TOLERANCE = 0.005
+THIRDS_ERRORS = 6.0
+BATCHES_A_THIRD = 7
+
+Status = Literal["steady", "unsteady", "too_few"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps `start` to `stop` (last exclusive) without `left_out`, as positions in the launch's list of steps.
+
+    Where the status is not `steady` the segment is every step that was not flagged, and `reason` says what keeps
+    it from being judged.
+    """
+
+    start: int
+    stop: int
+    left_out: tuple[int, ...]
+    status: Status
+    reason: str | None = None
+
+    @property
+    def kept(self) -> int:
+        """How many steps it holds."""
+        return self.stop - self.start - len(self.left_out)
+
+    def of(self, durations: Sequence[float]) -> list[float]:
+        """The durations that it holds, in order."""
+        if not self.left_out:
+            return list(durations[self.start : self.stop])
+        left_out = frozenset(self.left_out)
+        return [durations[i] for i in range(self.start, self.stop) if i not in left_out]
+
+
+def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), minimum: int = MINIMUM_STEPS) -> Segment:
+    """Find the steady segment of one launch.
+
+    `durations` holds every step in order, in seconds. `excluded` holds positions of steps that were flagged
+    (compile, recompile, checkpoint, eval, profile); steps are left out by flag and never by value. Fewer than
+    `minimum` steps cannot be judged; `RECOMMENDED_STEPS` is where the answer becomes dependable.
+    """
+    minimum = max(minimum, 2 * BATCH)
+    total = len(durations)
+    flagged = frozenset(i for i in excluded if 0 <= i < total)
+    positions = [i for i in range(total) if i not in flagged]
+    whole = _Whole(total, tuple(sorted(flagged)))
+    for i in positions:
+        if not 0.0 < durations[i] < math.inf:
+            return whole.segment("unsteady", f"step {i} is recorded as {durations[i]!r} seconds: correct the record")
+    if len(positions) < minimum:
+        return whole.segment("too_few", _too_few(len(positions), minimum, len(flagged)))
+
+    capped = _capped([durations[i] for i in positions])
+    dropped = _warm_up(capped)
+    if dropped is None:
+        return whole.segment(
+            "unsteady", f"no end of the warm-up in the first half of {len(positions)} steps: run longer"
+        )
+    kept = capped[dropped:]
+    if len(kept) < minimum:
+        return whole.segment("too_few", _too_few(len(kept), minimum, len(flagged), dropped))
+    drift = _drift(kept)
+    if drift is not None:
+        return whole.segment("unsteady", drift)
+    start = positions[dropped] if dropped else 0
+    return Segment(start, total, tuple(i for i in whole.flagged if i >= start), "steady")
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Every step that was not flagged: the segment where none is steady."""
+
+    total: int
+    flagged: tuple[int, ...]
+
+    def segment(self, status: Status, reason: str) -> Segment:
+        return Segment(0, self.total, self.flagged, status, reason)
+
+
+def _too_few(steps: int, minimum: int, flagged: int, warm_up: int = 0) -> str:
+    without = [f"{flagged} flagged"] if flagged else []
+    without += [f"{warm_up} of warm-up"] if warm_up else []
+    beside = f" beside {' and '.join(without)}" if without else ""
+    return (
+        f"{steps} steps{beside}: at least {minimum} are needed to judge and {max(minimum, RECOMMENDED_STEPS)} "
+        "are recommended: run longer"
+    )
+
+
+def _capped(values: Sequence[float]) -> list[float]:
+    """Stalls cut at median + 10 MAD of the second half, so that one stall does not pass for a change of level."""
+    half = values[len(values) // 2 :]
+    centre = median(half)
+    deviation = median_absolute_deviation(half, centre) or SMALLEST_DEVIATION * centre
+    cap = centre + CAP_DEVIATIONS * deviation
+    return [value if value < cap else cap for value in values]
+
+
+def _warm_up(values: Sequence[float]) -> int | None:
+    """How many leading steps MSER-5 drops; none where it would drop half or more.
+
+    MSER is the squared standard error of the mean of what is left, had the steps been independent. It is looked
+    for up to the half only: near the end few batches are left, and chance makes the error of few small.
+    """
+    count = len(values) // BATCH
+    # Distances from one central batch: sums of squares of the durations themselves would cancel.
+    centre = values[len(values) // 2]
+    batches = [sum(values[i * BATCH : (i + 1) * BATCH]) / BATCH - centre for i in range(count)]
+    half = count // 2
+    best, best_error = 0, math.inf
+    total = squares = 0.0
+    for first in range(count - 1, -1, -1):
+        total += batches[first]
+        squares += batches[first] ** 2
+        if first > half:
+            continue
+        left = count - first
+        error = max(0.0, squares - total * total / left) / (left * left)
+        # On a tie the later start loses: nothing is dropped without need.
+        if error <= best_error:
+            best, best_error = first, error
+    return None if best >= half else best * BATCH
+
+
+def _drift(values: Sequence[float]) -> str | None:
+    """Why the thirds of the steps that were kept disagree; none where their medians agree."""
+    count = len(values)
+    cuts = (0, count // 3, 2 * count // 3, count)
+    thirds = [values[cuts[i] : cuts[i + 1]] for i in range(3)]
+    medians = [median(third) for third in thirds]
+    centre = median(values)
+    spread = max(medians) - min(medians)
+    allowed = max(THIRDS_TOLERANCE * centre, THIRDS_ERRORS * _batch_means_error(thirds))
+    if spread <= allowed:
+        return None
+    shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
+    return (
+        f"the level moves: medians of its thirds are {shown} from the median of all "
+        f"({allowed / centre:.1%} apart is allowed): run longer"
+    )
+
+
+def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
+    """Standard error of the mean of all thirds together, from batch means.
+
+    Means are compared within their third only: a shift between thirds is what is being looked for, and must not
+    widen its own tolerance.
+    """
+    squares = 0.0
+    batches = freedom = 0
+    for third in thirds:
+        size = len(third) // BATCHES_A_THIRD
+        if size == 0:
+            continue
+        means = [sum(third[i * size : (i + 1) * size]) / size for i in range(BATCHES_A_THIRD)]
+        centre = sum(means) / BATCHES_A_THIRD
+        squares += sum((mean - centre) ** 2 for mean in means)
+        batches += BATCHES_A_THIRD
+        freedom += BATCHES_A_THIRD - 1
+    return math.sqrt(squares / freedom / batches) if freedom else 0.0
