@@ -75,9 +75,7 @@ def _account() -> pwd.struct_passwd | None:
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise NoPostgres(
-        "PostgreSQL does not run as root, and this system has neither a user postgres nor nobody"
-    )
+    raise NoPostgres("PostgreSQL does not run as root, and this system has neither a user postgres nor nobody")
 
 
 def _reachable(programs: Path, base: Path, account: pwd.struct_passwd | None) -> Path:

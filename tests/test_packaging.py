@@ -37,9 +37,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def project(checkout: Path) -> dict[str, object]:
-    table: dict[str, object] = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
+    table: dict[str, object] = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return table
 
 
@@ -76,9 +74,7 @@ def test_the_wheel_tells_type_checkers_that_it_is_typed(wheel: Path) -> None:
     assert "receipts/py.typed" in _files(wheel)
 
 
-def test_the_wheel_is_the_same_when_it_is_built_from_the_sdist(
-    sdist: Path, wheel: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_is_the_same_when_it_is_built_from_the_sdist(sdist: Path, wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "source", filter="data")
     (source,) = (tmp_path / "source").iterdir()
@@ -116,9 +112,7 @@ def _name(requirement: str) -> str:
 
 
 @pytest.mark.parametrize("lock", ["runtime", "test", "dev"])
-def test_the_lock_holds_every_runtime_dependency(
-    lock: str, checkout: Path, project: dict[str, object]
-) -> None:
+def test_the_lock_holds_every_runtime_dependency(lock: str, checkout: Path, project: dict[str, object]) -> None:
     declared = project["dependencies"]
     assert isinstance(declared, list)
     missing = {_name(entry) for entry in declared} - _locked(checkout / "requirements" / f"{lock}.txt").keys()
@@ -148,7 +142,5 @@ def test_the_first_target_of_the_makefile_is_help(checkout: Path) -> None:
 
 
 def test_the_changelog_has_an_entry_for_this_version(checkout: Path) -> None:
-    headings = re.findall(
-        r"^## \[(\S+)\]", (checkout / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    headings = re.findall(r"^## \[(\S+)\]", (checkout / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert __version__ in headings

@@ -37,9 +37,7 @@ def test_in_a_checkout_the_originals_are_used(checkout: Path) -> None:
     assert resources.folder("schema") == checkout / "schema"
 
 
-def test_the_copy_in_the_wheel_comes_before_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_copy_in_the_wheel_comes_before_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = _checkout(tmp_path)
     (tmp_path / "schema").mkdir()
     (package / "_bundled" / "schema").mkdir(parents=True)
