@@ -6,6 +6,7 @@ exist for it, and the tolerances that rules apply. ``docs/lanes.md`` explains ev
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -22,7 +23,10 @@ UNLISTED = "unlisted"
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A set of wheel versions (prefix match on the version text) that is documented, validated or cannot work."""
+    """A set of versions that is documented, validated, or cannot work together.
+
+    ``wheels`` maps a distribution, or a leaf such as ``platform.cudnn``, to what its version must be (see `fits`).
+    """
 
     name: str
     wheels: Mapping[str, str]
@@ -31,11 +35,16 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """A change that must bring another: ``when`` an axis changes, ``then`` may follow, for ``because``."""
+    """A change that brings others: ``when`` an axis changes, those of ``then`` follow, for ``because``.
+
+    With ``one_side_off`` they follow only where one side's effective value is off, unset or none: pipeline 2 → 1
+    ends its schedule, and pipeline 2 → 4 does not excuse another one.
+    """
 
     when: str
     then: tuple[str, ...]
     because: str
+    one_side_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,7 @@ class Lane:
     waivable: Mapping[str, str] = field(default_factory=dict)
     required_features: tuple[str, ...] = ()
     nonessential_features: tuple[str, ...] = ()
+    early_flags: tuple[str, ...] = ()
     ladder: tuple[str, ...] = ("device_batch", "sequence_length", "features", "topology", "stop")
     documented: tuple[Lineage, ...] = ()
     validated: tuple[Lineage, ...] = ()
@@ -101,6 +111,31 @@ _NESTED = {
     "couplings": Coupling,
     "targets": Target,
 }
+_ORDER = re.compile(r"^(<=|>=|!=|<|>)\s*(.+)$")
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version is the wanted one: the same, or a longer form of it ("2.9" holds "2.9.1" and "2.9+cpu").
+
+    ``wanted`` may begin with ``<``, ``<=``, ``>``, ``>=`` (by its numbers, in their order) or ``!=`` (no form of it).
+    """
+    found = _ORDER.match(wanted)
+    if found is None:
+        return version == wanted or (version.startswith(wanted) and not version[len(wanted)].isalnum())
+    operator, bound = found.groups()
+    if operator == "!=":
+        return not fits(version, bound)
+    a, b = _numbers(version), _numbers(bound)
+    # Compared at the length of the bound: 9.20.0.48 is ">=9.20" and "<=9.20".
+    a = (*a, *([0] * len(b)))[: len(b)]
+    return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    release = re.match(r"\d+(?:\.\d+)*", version.strip().lstrip("v"))
+    return tuple(int(part) for part in release.group().split(".")) if release else ()
+
+
 _CHOICES = {"convention": get_args(Convention), "evidence": get_args(EvidenceLevel)}
 
 
@@ -128,7 +163,27 @@ def from_table(table: Mapping[str, Any], path: Path) -> Lane:
     values: dict[str, Any] = {}
     for key, value in table.items():
         values[key] = _value(key, value, str(known[key].type), path)
-    return Lane(**values)
+    lane = Lane(**values)
+    _check_names(lane, path)
+    return lane
+
+
+def _check_names(lane: Lane, path: Path) -> None:
+    """A misspelt leaf would leave every path of the lane unwitnessed, for no reason that anybody could see."""
+    from receipts.receipt.path import Intended, Witnessed
+
+    for key, names, known in (
+        ("witness", lane.witness, Witnessed.model_fields),
+        ("path", tuple(lane.path), Intended.model_fields),
+    ):
+        strange = [name for name in names if name not in known]
+        if strange:
+            raise RuleError(
+                f"lane {path.name}: {key}: no such leaf: {', '.join(strange)}; known: {', '.join(known)}"
+            )
+    both = sorted(set(lane.postures) & set(lane.forbidden_postures))
+    if both:
+        raise RuleError(f"lane {path.name}: forbidden_postures: {', '.join(both)} is permitted too")
 
 
 def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
@@ -151,6 +206,10 @@ def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
     if wanted.startswith("Mapping"):
         if not isinstance(value, dict):
             raise refuse("a table")
+        inner: type = list if key == "path" else str
+        for name, item in value.items():
+            if not isinstance(item, inner):
+                raise refuse(f"a table of {'lists' if inner is list else 'texts'} ({name} is not)")
         return _tuples(value)
     if wanted == "bool" and not isinstance(value, bool):
         raise refuse("true or false")
