@@ -57,7 +57,7 @@ bench: $(READY) ## Measure speed, each figure beside a floor from the same run
 
 .PHONY: docs
 docs: $(READY) ## Write again every page that is generated
-	$(BIN)/python -m benchmarks.docs
+	$(BIN)/python docs/generate.py
 
 .PHONY: lock
 lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
