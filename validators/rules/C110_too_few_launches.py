@@ -27,11 +27,10 @@ def too_few_launches(pair: Pair) -> Iterator[Offence]:
     effect = effect_of(pair, pair.metric, readings_a, readings_b)
     if effect.kind in ("faster", "slower", "equivalent"):
         return
-    have = f"{len(readings_a)} and {len(readings_b)} launches"
     need = f"{effect.needed} launches a side" if effect.needed else "three launches a side"
     yield Offence(
         at="run.launch",
-        found=f"{effect.kind} from {have}: {effect.why}",
-        expected=f"an interval beside ±{effect.delta:.1%}, or inside it",
+        found=effect.why,
+        expected=f"an interval clear of ±{effect.delta:.1%}, or inside it",
         do=f"run {need}, interleaved",
     )
