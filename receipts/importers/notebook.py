@@ -1,0 +1,108 @@
+"""Rows of a notebook's table to receipts, by a mapping. Importing invents nothing.
+
+What the table does not state stays unstated. What cannot be read is reported, and kept word by word under
+``notes.unread.…``. A row that cannot become a receipt is refused with its place and all its reasons.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from receipts.errors import InputError, Problem
+from receipts.importers.assemble import Draft, assemble
+from receipts.importers.mapping import Mapping, read_mapping
+from receipts.importers.table import Row, read_table
+from receipts.receipt import Document, Parsed, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A value that a field was to have and that could not be read as what the field holds."""
+
+    where: str
+    to: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that did not become a receipt, with every reason."""
+
+    where: str
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A receipt made from a row; its bytes are deterministic, so importing twice gives the same id."""
+
+    row: Row
+    parsed: Parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a table."""
+
+    made: tuple[Made, ...]
+    refused: tuple[Refusal, ...]
+    unread: tuple[Unread, ...]
+
+    def require_all(self, source: str) -> None:
+        """Raise InputError with every refused row."""
+        if self.refused:
+            raise InputError(
+                source,
+                [
+                    Problem(f"{row.where}: {problem.at}", problem.what, problem.do)
+                    for row in self.refused
+                    for problem in row.problems
+                ],
+            )
+
+
+def import_file(table: Path, mapping: Path) -> Imported:
+    """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
+    how = read_mapping(mapping)
+    return import_rows(read_table(table, rows=how.rows), how)
+
+
+def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
+    """Receipts of the rows, in their order. Two rows that name one launch are both refused."""
+    made: list[Made] = []
+    refused: list[Refusal] = []
+    unread: list[Unread] = []
+    launches: dict[str, str] = {}
+    for row in rows:
+        draft = assemble(row, mapping)
+        unread.extend(Unread(row.where, to, text) for to, text in draft.unread)
+        launch = draft.tree.get("run", {}).get("launch")
+        if launch in launches:
+            what = f"it names the launch of {launches[launch]}"
+            draft.problems.append(Problem("run.launch", what, "give notebook.launch what tells the rows apart"))
+        try:
+            parsed = parse(Document(encode(draft), f"{mapping.name}: {row.where}"))
+        except InputError as error:
+            refused.append(Refusal(row.where, (*draft.problems, *error.problems)))
+            continue
+        if draft.problems:
+            refused.append(Refusal(row.where, tuple(draft.problems)))
+            continue
+        launches[parsed.receipt.run.launch] = row.where
+        made.append(Made(row, parsed))
+    return Imported(tuple(made), tuple(refused), tuple(unread))
+
+
+def encode(draft: Draft) -> bytes:
+    """The bytes of a receipt: compact JSON with sorted keys and one newline, the same on every machine."""
+    text = json.dumps(draft.tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def launch_digest(text: str) -> str:
+    """Identity of a launch whose recorder kept none: the digest of what names its row."""
+    return hashlib.sha256(text.encode()).hexdigest()
