@@ -1,0 +1,183 @@
+"""The two published JSON Schemas, draft 2020-12: the receipt's from its model, the verdict's from its dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+Schema = dict[str, Any]
+COMPLETE = {
+    "type": "boolean",
+    "description": "Whether the whole set was captured: then an absent key is the stated value *unset*.",
+}
+
+
+def receipt_schema() -> Schema:
+    """Schema of receipt 1: `x-receipts` carries each leaf's role, axis and unit. Null means *not stated*."""
+    from receipts.receipt.document import VERSION, Receipt
+
+    found = _polished(Receipt.model_json_schema(by_alias=True))
+    found["properties"]["schema_version"]["const"] = VERSION
+    for name in ("wheels", "flags", "patches", "features"):
+        entries = found["properties"][name]["anyOf"][0]
+        entries["properties"] = {"complete": COMPLETE}
+    head = {
+        "$schema": DRAFT,
+        "title": f"Receipt {VERSION}",
+        "$comment": "Also refused, and beyond JSON Schema: duplicate keys, NaN, a byte-order mark, over 16 MiB.",
+    }
+    return {**head, **{key: value for key, value in found.items() if key not in head}}
+
+
+def _polished(node: Any) -> Any:
+    """Without pydantic's titles and null defaults, and with the declared roles under a vendor key."""
+    if isinstance(node, list):
+        return [_polished(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    found: Schema = {}
+    for key, value in node.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key == "default" and value is None:
+            continue
+        renamed = key == "receipts" and isinstance(value, dict) and "role" in value
+        found["x-receipts" if renamed else key] = _polished(value)
+    return found
+
+
+def verdict_schema() -> Schema:
+    """Schema of what ``check --json`` and ``compare --json`` print."""
+    from receipts.axes import Difference
+    from receipts.stats.effect import Effect
+    from receipts.verdict import Comparison, ReceiptVerdict
+
+    names = {"Difference": Difference, "Effect": Effect}
+    definitions: dict[str, Schema] = {}
+    for kind in (ReceiptVerdict, Comparison):
+        _object(kind, names, definitions)
+        properties = definitions[kind.__name__]["properties"]
+        definitions[kind.__name__]["properties"] = {"schema_version": {"const": "1.0"}, **properties}
+        definitions[kind.__name__]["required"].insert(0, "schema_version")
+    counted = {"type": "array", "items": {"type": "string"}, "description": "Names of the changed axes that count."}
+    definitions["Comparison"]["properties"]["counted"] = counted
+    definitions["Comparison"]["required"].append("counted")
+    one, pair = ({"$ref": f"#/$defs/{name}"} for name in ("ReceiptVerdict", "Comparison"))
+    return {
+        "$schema": DRAFT,
+        "title": "Verdict 1.0",
+        "description": "A list of receipts' verdicts (`receipts check --json`), one verdict, or a comparison.",
+        "anyOf": [{"type": "array", "items": one}, one, pair],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _object(kind: type, names: Mapping[str, Any], definitions: dict[str, Schema]) -> Schema:
+    reference = {"$ref": f"#/$defs/{kind.__name__}"}
+    if kind.__name__ in definitions:
+        return reference
+    definitions[kind.__name__] = {}
+    hints = typing.get_type_hints(kind, localns=dict(names))
+    properties = {item.name: _type(hints[item.name], names, definitions) for item in dataclasses.fields(kind)}
+    definitions[kind.__name__] = {
+        "type": "object",
+        "description": (kind.__doc__ or "").strip().partition("\n\n")[0].replace("\n    ", " "),
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return reference
+
+
+_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def _type(hint: Any, names: Mapping[str, Any], definitions: dict[str, Schema]) -> Schema:
+    if hint is Any:
+        return {}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return {"enum": [item.value for item in hint]}
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _object(hint, names, definitions)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return {"enum": list(arguments)}
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [_type(item, names, definitions) for item in arguments]}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _type(arguments[0], names, definitions)}
+    if origin is tuple:
+        items = [_type(item, names, definitions) for item in arguments]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    raise TypeError(f"no JSON Schema for {hint!r}: teach docs/schemas.py")
+
+
+def type_text(schema: Schema, path: str) -> str:
+    """The type at a catalogue path (`[]` marks list items, `*` an open map's keys) in words."""
+    node: Schema = schema
+    for part in path.split("."):
+        node = _plain(schema, node)
+        if part == "*":
+            return f"map to {_words(schema, node.get('additionalProperties', {}))}"
+        name = part.removesuffix("[]")
+        node = node["properties"][name]
+        if part.endswith("[]"):
+            node = _plain(schema, node)["items"]
+    return _words(schema, node)
+
+
+def _plain(schema: Schema, node: Schema) -> Schema:
+    """Through references, and past the null that every unrequired key may be."""
+    if "anyOf" in node:
+        options = [item for item in node["anyOf"] if item.get("type") != "null"]
+        if len(options) == 1:
+            return _plain(schema, options[0])
+    if "$ref" in node:
+        return _plain(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+    return node
+
+
+def _words(schema: Schema, node: Schema) -> str:
+    node = _plain(schema, node)
+    if "anyOf" in node:
+        texts = [_words(schema, item) for item in node["anyOf"]]
+        return " or ".join(dict.fromkeys(text for text in texts if text != "integer" or "number" not in texts))
+    if "const" in node:
+        return f"`{node['const']}`"
+    if "enum" in node:
+        return "one of " + ", ".join(f"`{value}`" for value in node["enum"])
+    kind = node.get("type")
+    if kind == "array":
+        return f"list of {_words(schema, node.get('items', {}))}"
+    if (
+        kind == "object"
+        and "properties" in node
+        and "additionalProperties" in node
+        and not node["additionalProperties"]
+    ):
+        return "object (" + ", ".join(f"`{name}`" for name in node["properties"]) + ")"
+    if kind == "object":
+        return f"map to {_words(schema, node.get('additionalProperties', {}))}"
+    return _scalar(node)
+
+
+def _scalar(node: Schema) -> str:
+    kind = node.get("type")
+    if kind == "boolean":
+        return "true or false"
+    if kind == "string":
+        if node.get("format") == "date-time":
+            return "time with zone"
+        return "64 hex digits" if "{64}" in node.get("pattern", "") else "text"
+    low, high = node.get("minimum"), node.get("maximum")
+    bounded = low is not None and abs(low) < 1e9
+    if bounded and high == 1:
+        return f"{kind} {low} to 1"
+    return f"{kind} ≥ {low}" if bounded else str(kind)
