@@ -21,6 +21,7 @@ from receipts.verdict import (
 )
 
 VERSION = "1"
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -28,7 +29,7 @@ def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tupl
     """Every finding of the rules on one receipt, in the order of their codes."""
     found: list[Finding] = []
     for item in rules.on("receipt"):
-        if _guard(item, lambda item=item: item.applies(case)):
+        if _guard(item, item.applies, case):
             found.extend(_judge_one(item, case, subject))
     return tuple(found)
 
@@ -40,13 +41,13 @@ def _judge_one(item: Rule, case: Case, subject: Subject) -> Iterator[Finding]:
             yield _unjudged(item, "store", "no store was asked", "name a store with --store", subject, receipt)
         return
     if item.level is Level.ERROR:
-        missing = _guard(item, lambda: item.missing(case))
+        missing = _guard(item, item.missing, case)
         for need in missing:
             what = need.replace("|", " or ")
             yield _unjudged(item, need.split("|")[0], "not stated", f"state {what}", subject, receipt)
         if missing:
             return
-    for offence in _guard(item, lambda: tuple(item.judge(case))):
+    for offence in _guard(item, _offences(item), case):
         yield _finding(item, offence, subject, receipt)
 
 
@@ -54,14 +55,14 @@ def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on a comparison, in the order of their codes."""
     found: list[Finding] = []
     for item in rules.on("pair"):
-        if not _guard(item, lambda item=item: item.applies(pair)):
+        if not _guard(item, item.applies, pair):
             continue
         if item.uses_facts and pair.facts is None:
             if item.level is Level.ERROR:
                 do = "name a store with --store"
                 found.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
             continue
-        for offence in _guard(item, lambda item=item: tuple(item.judge(pair))):
+        for offence in _guard(item, _offences(item), pair):
             side = offence.side
             receipt = {"a": pair.a, "b": pair.b}[side].launch.parsed.id if side else None
             found.append(_finding(item, offence, side or "pair", receipt))
@@ -84,9 +85,14 @@ def judge_receipt(parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | Non
     )
 
 
-def _guard(item: Rule, call: Callable[[], T]) -> T:
+def _offences(item: Rule) -> Callable[[Case | Pair], tuple[Offence, ...]]:
+    """The rule's judgement run to its end, so that a fault in its middle is caught where it is called."""
+    return lambda subject: tuple(item.judge(subject))
+
+
+def _guard(item: Rule, call: Callable[[S], T], subject: S) -> T:
     try:
-        return call()
+        return call(subject)
     except ReceiptsError:
         raise
     except Exception as error:  # whatever a rule raises is a fault of that rule, named, and never a pass

@@ -49,7 +49,7 @@ class Launch:
     def flagged(self) -> Mapping[str, tuple[int, ...]]:
         """Positions of steps by flag."""
         measurement = self.parsed.receipt.measurement
-        return dict(measurement.step_flags or {}) if measurement else {}
+        return {str(flag): steps for flag, steps in (measurement.step_flags or {}).items()} if measurement else {}
 
     @cached_property
     def excluded(self) -> frozenset[int]:

@@ -39,9 +39,9 @@ def parity_lost(pair: Pair) -> Iterator[Offence]:
 def _losses(receipt: object) -> dict[int, float]:
     """Losses by step: the series, or the last loss where both launches ran equally long."""
     measurement = getattr(receipt, "measurement", None)
-    loss = measurement.loss if measurement is not None else None
-    if loss is None:
+    if measurement is None or measurement.loss is None:
         return {}
+    loss = measurement.loss
     if loss.steps is not None and loss.values is not None:
         return dict(zip(loss.steps, loss.values, strict=False))
     steps = len(measurement.step_durations_seconds or ()) or measurement.steps
