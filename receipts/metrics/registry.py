@@ -135,6 +135,8 @@ METRICS: Mapping[str, Metric] = {
             shown_unit="s",
         ),
         Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
+        # No number: it asks only whether two launches are one experiment.
+        Metric("experiment", "one experiment", "", "neither", Taint.NONE, "outcome", True),
         Metric("loss_last", "last loss", "nats/token", "lower", Taint.NONE, "loss"),
         Metric("validation_loss", "validation loss", "nats/token", "lower", Taint.NONE, "loss"),
         Metric("bits_per_byte", "validation bits/byte", "bits/byte", "lower", Taint.NONE, "loss"),
