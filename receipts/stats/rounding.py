@@ -14,12 +14,17 @@ from receipts.stats.interval import FLOAT_ROUNDING, Interval
 
 # Decimal point only: `1,963` has a thousands separator, and `1,5` is refused rather than guessed.
 _NUMBER = (
-    r"(?=[+-]?\.?\d)[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
+    r"(?=[+-]?\.?\d)[+-]?"
+    r"(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?"
+    r"(?:\.\d*)?(?:[eE][+-]?\d+)?"
 )
 _APPROXIMATE = r"(?:~|≈|≃|∼|about\s|approx\.?\s|around\s|roughly\s|ca\.\s?|c\.\s?)"
 _PRINTED = re.compile(
-    rf"\s*(?P<approximate>{_APPROXIMATE})?\s*(?P<number>{_NUMBER})(?P<unit>\s*(?:[^\W\d_]|[%×/]).*)?", re.IGNORECASE
+    rf"\s*(?P<approximate>{_APPROXIMATE})?\s*(?P<number>{_NUMBER})(?P<unit>\s*(?:/?[^\W\d_]|[%×]).*)?", re.IGNORECASE
 )
+# A second number (`9.4 to 9.6`, `3 x 4`): only in brackets is it a remark and not a part of what is stated.
+_SECOND_NUMBER = re.compile(r"(?<!\w)[+-]?\.?\d")
+_REMARK = re.compile(r"\([^()]*\)")
 _DECIMAL = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _WORDS = {
@@ -92,7 +97,9 @@ def read_printed(text: str) -> Printed | None:
     value = float(digits)
     if not math.isfinite(value):
         return None
-    unit = (match["unit"] or "").strip()
+    unit = _REMARK.sub("", match["unit"] or "").strip()
+    if _SECOND_NUMBER.search(unit):
+        return None
     return Printed(value, _half_place(digits, approximate), _scale(unit), unit, approximate)
 
 

@@ -1,0 +1,193 @@
+"""The steady segment of a launch, and its summary."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+
+import pytest
+
+from receipts.stats.launch import independent_batch, lag1, summarise
+from receipts.stats.steady import MINIMUM_STEPS, steady_segment
+
+
+def noisy(rng: random.Random, steps: int, level: float = 1.0, phi: float = 0.0, cv: float = 0.005) -> list[float]:
+    x = rng.gauss(0, 1)
+    values = []
+    for _ in range(steps):
+        x = phi * x + math.sqrt(1 - phi * phi) * rng.gauss(0, 1)
+        values.append(level * (1 + cv * x))
+    return values
+
+
+def test_constant_durations_are_steady_from_the_first_step() -> None:
+    segment = steady_segment([1.45] * 300)
+    assert (segment.status, segment.start, segment.stop, segment.kept) == ("steady", 0, 300, 300)
+    assert segment.reason is None
+
+
+def test_a_warm_up_ramp_is_dropped() -> None:
+    rng = random.Random(1)
+    durations = [value * (1 + 0.5 * math.exp(-i / 8)) for i, value in enumerate(noisy(rng, 300))]
+    segment = steady_segment(durations)
+    assert segment.status == "steady"
+    assert 20 <= segment.start < 150
+    summary = summarise(durations, segment)
+    assert summary is not None
+    assert summary.median == pytest.approx(1.0, rel=0.002)
+
+
+def test_a_ramp_on_a_coarse_clock_is_dropped_although_most_durations_are_equal() -> None:
+    durations = [round(1.45 * (1 + 0.5 * math.exp(-i / 6)), 2) for i in range(300)]
+    segment = steady_segment(durations)
+    assert segment.status == "steady"
+    assert durations[segment.start] == pytest.approx(1.45, abs=0.011)
+    assert segment.start >= 20
+
+
+def test_a_shift_in_mid_run_is_unsteady_and_asks_for_a_longer_run() -> None:
+    rng = random.Random(2)
+    durations = noisy(rng, 180) + noisy(rng, 120, level=1.03)
+    segment = steady_segment(durations)
+    assert segment.status == "unsteady"
+    assert segment.reason is not None
+    assert "run longer" in segment.reason
+    assert "wrong" not in segment.reason
+
+
+def test_a_steady_climb_is_unsteady() -> None:
+    rng = random.Random(3)
+    durations = [value * (1 + 0.03 * i / 300) for i, value in enumerate(noisy(rng, 300))]
+    assert steady_segment(durations).status == "unsteady"
+
+
+def test_a_warm_up_over_half_of_the_run_is_unsteady() -> None:
+    rng = random.Random(4)
+    durations = [value * (1.5 if i < 170 else 1.0) for i, value in enumerate(noisy(rng, 300))]
+    segment = steady_segment(durations)
+    assert segment.status == "unsteady"
+    assert segment.kept == 300
+
+
+def test_one_stall_does_not_move_the_segment_and_stays_in_the_mean() -> None:
+    rng = random.Random(5)
+    durations = noisy(rng, 300)
+    durations[200] = 60.0
+    segment = steady_segment(durations)
+    summary = summarise(durations, segment)
+    assert summary is not None
+    assert segment.status == "steady"
+    assert segment.start < 150
+    assert summary.median == pytest.approx(1.0, rel=0.002)
+    assert summary.mean == pytest.approx(1.0 + 59.0 / summary.n, rel=0.01)
+    assert summary.wall_rate(1000.0) == pytest.approx(1000.0 / summary.mean)
+    assert summary.location_rate(1000.0) == pytest.approx(1000.0 / summary.median)
+
+
+def test_flagged_steps_leave_by_flag_and_slow_steps_stay() -> None:
+    durations = [1.0] * 200
+    durations[50], durations[120] = 30.0, 30.0
+    segment = steady_segment(durations, excluded={50, 9999, -1})
+    assert segment.left_out == (50,)
+    assert segment.kept == 199
+    assert 30.0 in segment.of(durations)
+    assert segment.of(durations).count(30.0) == 1
+
+
+def test_flags_before_the_start_do_not_count_twice() -> None:
+    rng = random.Random(6)
+    durations = [value * (1 + 0.5 * math.exp(-i / 8)) for i, value in enumerate(noisy(rng, 300))]
+    segment = steady_segment(durations, excluded=[0, 1, 250])
+    assert segment.left_out == (250,)
+    assert segment.kept == 300 - segment.start - 1
+    assert len(segment.of(durations)) == segment.kept
+
+
+def test_under_the_minimum_nothing_is_judged() -> None:
+    assert steady_segment([1.0] * (MINIMUM_STEPS - 1)).status == "too_few"
+    assert steady_segment([1.0] * MINIMUM_STEPS).status == "steady"
+    assert steady_segment([1.0] * 99, minimum=100).status == "too_few"
+    assert steady_segment([1.0] * 80, excluded=range(30)).status == "too_few"
+    empty = steady_segment([])
+    assert (empty.status, empty.kept, summarise([], empty)) == ("too_few", 0, None)
+
+
+def test_steps_dropped_as_warm_up_do_not_count_towards_the_minimum() -> None:
+    durations = [2.0] * 25 + [1.0 + 0.001 * (i % 2) for i in range(50)]
+    segment = steady_segment(durations)
+    assert segment.status == "too_few"
+    assert segment.reason is not None
+    assert "25 of warm-up" in segment.reason
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_an_impossible_duration_is_named_and_never_dropped_by_value(wrong: float) -> None:
+    durations = [1.0] * 100
+    durations[7] = wrong
+    segment = steady_segment(durations)
+    assert segment.status == "unsteady"
+    assert segment.reason is not None
+    assert "step 7" in segment.reason
+    assert steady_segment(durations, excluded=[7]).status == "steady"
+
+
+def test_the_segment_scales_with_the_clock() -> None:
+    rng = random.Random(7)
+    durations = [value * (1 + 0.5 * math.exp(-i / 8)) for i, value in enumerate(noisy(rng, 300, phi=0.5))]
+    one = steady_segment(durations)
+    assert steady_segment([value * 4096 for value in durations]) == one
+
+
+def test_stationary_launches_are_nearly_always_steady() -> None:
+    rng = random.Random(8)
+    verdicts = [steady_segment(noisy(rng, 300, phi=0.5)).status for _ in range(200)]
+    assert verdicts.count("steady") >= 194
+
+
+def test_the_summary_agrees_with_numpy() -> None:
+    import numpy
+
+    rng = random.Random(9)
+    durations = noisy(rng, 501, phi=0.6, cv=0.05)
+    summary = summarise(durations, steady_segment(durations, minimum=10_000))
+    assert summary is not None
+    assert (summary.n, summary.first, summary.last) == (501, 0, 500)
+    assert summary.median == pytest.approx(numpy.median(durations))
+    assert summary.p95 == pytest.approx(numpy.percentile(durations, 95))
+    assert summary.p99 == pytest.approx(numpy.percentile(durations, 99))
+    assert summary.cv == pytest.approx(numpy.std(durations, ddof=1) / numpy.mean(durations))
+
+
+def test_first_and_last_pass_over_flagged_ends() -> None:
+    durations = [1.0] * 100
+    summary = summarise(durations, steady_segment(durations, excluded=[0, 1, 99]))
+    assert summary is not None
+    assert (summary.first, summary.last, summary.n) == (2, 98, 97)
+
+
+def test_autocorrelation_is_none_without_variation_and_phi_for_an_ar1() -> None:
+    assert lag1([1.0] * 50) is None
+    assert lag1([1.0, 2.0]) is None
+    assert lag1(noisy(random.Random(10), 20_000, phi=0.7)) == pytest.approx(0.7, abs=0.03)
+
+
+def test_the_independent_batch_grows_with_the_memory_of_the_steps() -> None:
+    rng = random.Random(11)
+    assert independent_batch([1.0] * 40) == 1
+    assert independent_batch(noisy(rng, 5000)) == 1
+    batch = independent_batch(noisy(rng, 5000, phi=0.9))
+    assert batch is not None
+    assert batch >= 16
+    assert independent_batch([float(i) for i in range(100)]) is None
+    assert independent_batch([1.0, 2.0]) is None
+
+
+def test_ten_thousand_steps_are_judged_in_a_moment() -> None:
+    durations = noisy(random.Random(12), 10_000)
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        summarise(durations, steady_segment(durations))
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.1
