@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipts.axes.effective import (
+    BROUGHT_BY,
     FOLLOWS,
     OFF,
     OPEN_MAPS,
@@ -99,6 +100,8 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
                 tally.held.append(path)
             else:
                 tally.unknown(axis, Member(path, None, None), "both")
+        elif _brought(path, left, right, va, vb):
+            tally.follows.append(Member(path, va, vb))
         elif va is None or vb is None:
             tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
@@ -115,6 +118,15 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
         regimes=_differing(a, b, Role.REGIME),
         work=_differing(a, b, Role.WORK),
     )
+
+
+def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
+    """Whether a switch is off on one side only because the leaf that brings it is, and that leaf changed."""
+    leaf = BROUGHT_BY.get(path)
+    if leaf is None or va == vb or OFF not in (va, vb):
+        return False
+    a, b = left.get(leaf), right.get(leaf)
+    return a is not None and b is not None and a != b and min(a, b) <= 1
 
 
 def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:

@@ -49,7 +49,17 @@ def leaves_of(role: Role) -> tuple[Leaf, ...]:
     return tuple(leaf for leaf in leaves() if leaf.role is role)
 
 
-# Switches that a degree of one turns off. The difference uses it too: a switch typed alike on both sides follows.
+# Switches that have no value of their own until another leaf acts: one stage has no schedule, and without MTP heads
+# nothing is wired. Where that leaf turned on or off, they follow it.
+BROUGHT_BY: Mapping[str, str] = {
+    "parallelism.schedule": "parallelism.pipeline",
+    "parallelism.stage_layout": "parallelism.pipeline",
+    "model.mtp_wiring": "model.mtp_depth",
+    "path.mtp_cross_entropy": "model.mtp_depth",
+    "path.dispatch": "model.experts",
+}
+# Switches that a degree of one turns off. One that was typed alike on both sides follows its degree; one that was
+# typed anew is a choice of its own, and counts.
 FOLLOWS: Mapping[str, str] = {
     "parallelism.sequence": "parallelism.tensor",
     "parallelism.virtual_pipeline": "parallelism.pipeline",
