@@ -22,13 +22,14 @@ from receipts.verdict import Finding, Level, Question
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)
 def bad_receipt(pair: Pair) -> Iterator[Offence]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
+    unmoved = {code for code, _ in pair.metric.unmoved_by}
     both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...], tuple[Finding, ...]], ...] = (
         ("a", pair.findings_a, pair.findings_b),
         ("b", pair.findings_b, pair.findings_a),
     )
     for side, mine, others in both:
         for item in mine:
-            if item.question is PATH or not item.spoils(pair.metric.taint):
+            if item.question is PATH or item.code in unmoved or not item.spoils(pair.metric.taint):
                 continue
             if item.level is Level.ERROR:
                 yield _offence(item, side, E)
