@@ -178,9 +178,7 @@ def _check_names(lane: Lane, path: Path) -> None:
     ):
         strange = [name for name in names if name not in known]
         if strange:
-            raise RuleError(
-                f"lane {path.name}: {key}: no such leaf: {', '.join(strange)}; known: {', '.join(known)}"
-            )
+            raise RuleError(f"lane {path.name}: {key}: no such leaf: {', '.join(strange)}; known: {', '.join(known)}")
     both = sorted(set(lane.postures) & set(lane.forbidden_postures))
     if both:
         raise RuleError(f"lane {path.name}: forbidden_postures: {', '.join(both)} is permitted too")

@@ -1,0 +1,43 @@
+"""Names of what computes: how the words of `path` leaves are split and matched.
+
+A stack with several kinds of attention states them together (``te_fused+dsa_tilelang``). Sources write ``te bf16``
+and ``te_bf16`` for one thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from receipts.accelerators import dtype_of
+
+NOTHING = frozenset({"none", "off"})
+# Whoever asks for these leaves the choice to the framework: any permitted path is what was asked for.
+ANYTHING = frozenset({"auto", "autoselected", "default"})
+WITNESSED = "path.witnessed"
+
+
+def parts(value: Any) -> frozenset[str]:
+    """The names in a path leaf, in one spelling; none for ``none`` and ``off``."""
+    words = (re.sub(r"[\s_]+", "_", word.strip().lower()) for word in re.split(r"[+,;]", str(value)))
+    return frozenset(word for word in words if word and word not in NOTHING)
+
+
+def permitted(value: Any, patterns: Iterable[str]) -> bool:
+    """Whether every name in the value is one that the patterns list; a value without names is ``none``."""
+    listed = tuple(patterns)
+    names = parts(value) or {"none"}
+    return all(any(fnmatchcase(name, pattern.lower()) for pattern in listed) for name in names)
+
+
+def dtypes(value: Any) -> frozenset[str]:
+    """The number types that a text names: ``BF16 + FP8 indexer`` is bf16 and fp8."""
+    found = (dtype_of(word) for word in re.findall(r"[a-z0-9]+", str(value).lower()))
+    return frozenset(name for name in found if name is not None)
+
+
+def anything_witnessed(stated: Mapping[str, Any]) -> bool:
+    """Whether any leaf of the witnessed path is stated."""
+    return any(path.startswith(f"{WITNESSED}.") for path in stated)
