@@ -1,0 +1,61 @@
+"""# R301 unwitnessed_path
+
+*Why.* Arguments say what was asked for. A fused-attention lane ran unfused for a week because another cuDNN came first
+on the loader's path, and neither throughput nor memory showed it at a short sequence.
+
+*Rejected.* A lane that wants kernels, and only an argument dump as evidence; a witnessed path without its attention;
+evidence without the digest of its file; the `unlisted` lane, which witnesses nothing.
+
+*Accepted.* Every leaf that the lane's `witness` names is in `path.witnessed`, and some evidence of the lane's level has
+the digest of the file that it was read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.route import WITNESSED
+from receipts.rule import ALL, PATH, Case, I, Offence, rule
+
+_LEVELS = ("none", "intent", "backend", "kernels")
+
+
+@rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,))
+def unwitnessed_path(case: Case) -> Iterator[Offence]:
+    """Leaves that the lane wants seen and nobody saw, and evidence below the lane's level."""
+    if case.lane.never_witnessed:
+        yield Offence(
+            at="run.lane",
+            found=f"lane {case.get('run.lane')}, judged as {case.lane.name}",
+            expected="a lane that says what its path is and what shows it",
+            do="name a declared lane (see: receipts lanes), or declare this one in a lane file",
+        )
+        return
+    missing = [name for name in case.lane.witness if not _seen(case, name)]
+    if missing:
+        yield Offence(
+            at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
+            found=f"nothing shows {', '.join(missing)}",
+            expected=f"what lane {case.lane.name} wants witnessed: {', '.join(case.lane.witness)}",
+            do="state under path.witnessed what a log, profile or compiled program shows, and list it as evidence",
+        )
+    best = _best_level(case)
+    if _LEVELS.index(best) < _LEVELS.index(case.lane.evidence):
+        yield Offence(
+            at="evidence",
+            found=f"evidence of level {best}",
+            expected=f"level {case.lane.evidence} for lane {case.lane.name}, from a file with its SHA-256",
+            do="attach such a file, with level and sha256; intent < backend < kernels",
+        )
+
+
+def _seen(case: Case, name: str) -> bool:
+    # Read from the model: an empty map of fallbacks is a statement, and has no leaf of its own.
+    path = case.receipt.path
+    witnessed = path.witnessed if path is not None else None
+    return getattr(witnessed, name, None) is not None
+
+
+def _best_level(case: Case) -> str:
+    found = [item.level for item in case.receipt.evidence or () if item.level and item.sha256]
+    return max(found, key=_LEVELS.index, default="none")

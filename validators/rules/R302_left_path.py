@@ -1,0 +1,112 @@
+"""# R302 left_path
+
+*Why.* A run that leaves its path still finishes, and its number is another system's. `torch.median` on a TPU lane sent
+every step through the host and back; the loss was the same to the last bit.
+
+*Rejected.* `te_fused` was asked for and unfused ran; `aten::median` fell back 20 times in 20 steps; a CPU computed for
+a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32.
+
+*Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
+reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from receipts.accelerators import find
+from receipts.route import ANYTHING, WITNESSED, anything_witnessed, dtypes, parts, permitted
+from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
+
+_NAMES = (
+    *("framework", "runtime", "attention", "gemm", "dispatch", "ssm"),
+    *("sharding", "cross_entropy", "mtp_cross_entropy"),
+)
+_ASKED = {
+    **{name: f"path.intended.{name}" for name in _NAMES},
+    "posture": "compile.posture",
+    "compute_dtype": "numerics.compute_dtype",
+}
+_HOST_READ = "aten::_local_scalar_dense"
+
+
+def _needs(case: Case) -> Iterator[str]:
+    if not anything_witnessed(case.stated):
+        yield WITNESSED
+        return
+    for name, asked in _ASKED.items():
+        seen, wanted = f"{WITNESSED}.{name}", name in case.lane.witness
+        if wanted or seen in case.stated:
+            yield asked
+        if wanted or (name in _NAMES and asked in case.stated):
+            yield seen
+    if "fallbacks" in case.lane.witness and case.receipt.path.witnessed.fallbacks is None:
+        yield f"{WITNESSED}.fallbacks"
+    if case.lane.accelerators:
+        yield "hardware.accelerator"
+
+
+@rule("R302", "left_path", E, question=PATH, taints=(ALL,), needs=_needs)
+def left_path(case: Case) -> Iterator[Offence]:
+    """Leaves whose witnessed value is not the intended or not a permitted one, fallbacks, and foreign machines."""
+    yield from _machine(case)
+    for name, asked in _ASKED.items():
+        want, got = case.get(asked), case.get(f"{WITNESSED}.{name}")
+        if got is None or (name == "framework" and case.lane.frameworks and got not in case.lane.frameworks):
+            continue  # a foreign framework is R306's
+        allowed = case.lane.path.get(name)
+        if allowed is not None and not permitted(got, allowed):
+            yield _offence(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
+        elif want is not None and not _same(name, want, got):
+            yield _offence(name, got, f"{want}, as {asked} asks")
+    yield from _fallbacks(case)
+
+
+def _same(name: str, want: Any, got: Any) -> bool:
+    if str(want).lower() in ANYTHING:
+        return True
+    if name == "compute_dtype":
+        asked, seen = dtypes(want), dtypes(got)
+        return parts(want) == parts(got) or (
+            bool(asked) and (asked == seen or not asked <= {"bf16", "fp16", "fp32", "tf32"})
+        )
+    return parts(want) == parts(got)
+
+
+def _offence(name: str, got: Any, expected: str) -> Offence:
+    return Offence(
+        at=f"{WITNESSED}.{name}",
+        found=f"{name} {got}",
+        expected=expected,
+        do="find why it left the path and run again; this number belongs to the path that ran",
+    )
+
+
+def _machine(case: Case) -> Iterator[Offence]:
+    stated = case.get("hardware.accelerator")
+    if stated is None or not case.lane.accelerators:
+        return
+    known = find(str(stated))
+    if known is not None and known.key in case.lane.accelerators:
+        return
+    yield Offence(
+        at="hardware.accelerator",
+        found=str(stated),
+        expected=f"an accelerator of lane {case.lane.name}: {', '.join(case.lane.accelerators)}",
+        do="name the lane that this machine belongs to",
+        level=E if known is not None else I,
+    )
+
+
+def _fallbacks(case: Case) -> Iterator[Offence]:
+    if "fallbacks" not in case.lane.witness or case.receipt.path is None or case.receipt.path.witnessed is None:
+        return
+    for name, count in (case.receipt.path.witnessed.fallbacks or {}).items():
+        if count > 0 and name != _HOST_READ:
+            yield Offence(
+                at=f"{WITNESSED}.fallbacks.{name}",
+                found=f"{name} fell back {count} times",
+                expected="no operator outside the path",
+                do=f"replace {name} by an operator that the path has, and run again",
+            )

@@ -1,0 +1,73 @@
+"""# R304 wrong_posture
+
+*Why.* A compile posture belongs to the lane's contract. torch.compile on XLA splits the step into programs of its own;
+around Transformer Engine modules it breaks their fusion and silences the log that would show it.
+
+*Rejected.* `whole_graph` on the Megatron lane; `regional` there with a region that is no fused helper of the framework;
+`xla_lazy` where the contract is one compiled step.
+
+*Accepted.* A permitted posture; `regional` on the Megatron lane whose regions are Megatron's own fused helpers. A
+microbenchmark has no hot path, and is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from receipts.route import anything_witnessed
+from receipts.rule import ALL, PATH, Case, E, Offence, rule
+
+_ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
+
+
+def _posture(case: Case) -> tuple[str, str | None]:
+    """Where the posture stands, and which it is: the witnessed one where there is one."""
+    return (_SEEN, case.get(_SEEN)) if _SEEN in case.stated else (_ASKED, case.get(_ASKED))
+
+
+def _permits(case: Case, posture: str) -> bool:
+    if posture in case.lane.forbidden_postures:
+        return False
+    return not case.lane.postures or posture in case.lane.postures
+
+
+def _needs(case: Case) -> Iterator[str]:
+    if not case.lane.postures and not case.lane.forbidden_postures:
+        return
+    yield _ASKED
+    if "posture" in case.lane.witness and anything_witnessed(case.stated):
+        yield _SEEN
+    posture = _posture(case)[1]
+    if posture == "regional" and not _permits(case, posture) and case.lane.compile_exceptions:
+        yield _REGIONS
+
+
+def _is_training(case: Case) -> bool:
+    return bool(case.get("run.kind") != "microbench")
+
+
+@rule("R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=_is_training)
+def wrong_posture(case: Case) -> Iterator[Offence]:
+    """The posture that ran, where the lane does not permit it and no exception covers its regions."""
+    at, posture = _posture(case)
+    if posture is None or _permits(case, posture):
+        return
+    found = posture
+    if posture == "regional" and case.lane.compile_exceptions:
+        strange = [name for name in case.get(_REGIONS) or () if not _excepted(case, name)]
+        if not strange:
+            return
+        at, found = _REGIONS, f"regional, over {', '.join(strange)}"
+    permitted = ", ".join(case.lane.postures) or "another posture"
+    reason = case.lane.forbidden_postures.get(posture, "its contract knows no other")
+    yield Offence(
+        at=at,
+        found=found,
+        expected=f"{permitted} on lane {case.lane.name}: {reason}",
+        do="run in a posture that the lane permits, or name the lane that this posture belongs to",
+    )
+
+
+def _excepted(case: Case, region: str) -> bool:
+    return any(fnmatchcase(region.lower(), pattern.lower()) for pattern in case.lane.compile_exceptions)

@@ -1,0 +1,43 @@
+"""# R310 flag_too_late
+
+*Why.* XLA, libtpu, NCCL and the thread pools read their flags once. Set after the import they are in the environment,
+in the log and in the table, and nowhere else.
+
+*Rejected.* `LIBTPU_INIT_ARGS.xla_tpu_scoped_vmem_limit_kib=98304` set after torch_xla was imported.
+
+*Accepted.* Flags that the lane's `early_flags` name were set before the runtime was imported, and the receipt says so.
+A flag of the training script may be set at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from receipts.rule import ALL, PATH, Case, E, Offence, rule
+
+
+def _early(case: Case) -> Iterator[tuple[str, bool | None]]:
+    """Flags that a runtime reads at import, each with whether it was set before."""
+    for name, flag in (case.receipt.flags or {}).items():
+        if name != "complete" and any(fnmatchcase(name, pattern) for pattern in case.lane.early_flags):
+            yield name, getattr(flag, "before_runtime", None)
+
+
+def _needs(case: Case) -> Iterator[str]:
+    for name, before in _early(case):
+        if before is None:
+            yield f"flags.{name}.before_runtime"
+
+
+@rule("R310", "flag_too_late", E, question=PATH, taints=(ALL,), needs=_needs)
+def flag_too_late(case: Case) -> Iterator[Offence]:
+    """Runtime flags that were set after the runtime had read its own."""
+    for name, before in _early(case):
+        if before is False:
+            yield Offence(
+                at=f"flags.{name}.before_runtime",
+                found=f"{name} was set after the runtime was imported",
+                expected="set before the import, where the runtime reads it",
+                do=f"export {name} before the process starts, and run again",
+            )

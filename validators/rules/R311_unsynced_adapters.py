@@ -1,0 +1,39 @@
+"""# R311 unsynced_adapters
+
+*Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterwards are unsharded side
+state: each rank trains its own, the loss still falls, and what is saved is one rank's.
+
+*Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronisation stated, or `none`.
+
+*Accepted.* Injected before sharding; or after it, with the all-reduce hooks that synchronise their gradients named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.route import parts
+from receipts.rule import ALL, PATH, Case, E, Offence, rule
+
+_KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injected", "gradient_sync"))
+
+
+def _needs(case: Case) -> Iterator[str]:
+    yield _KIND
+    if parts(case.get(_KIND) or "none"):
+        yield _WHEN
+
+
+@rule("R311", "unsynced_adapters", E, question=PATH, taints=(ALL,), needs=_needs)
+def unsynced_adapters(case: Case) -> Iterator[Offence]:
+    """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronise."""
+    kind, sync = case.get(_KIND), case.get(_SYNC)
+    if kind is not None and not parts(kind):
+        return
+    if case.get(_WHEN) == "after_sharding" and not parts(sync or "none"):
+        yield Offence(
+            at=_SYNC,
+            found=f"{kind or 'adapters'} injected after sharding, gradient synchronisation {sync or 'not stated'}",
+            expected="all-reduce hooks on the adapters, or adapters injected before sharding",
+            do="register the hooks and state them, or inject before fully_shard",
+        )

@@ -1,0 +1,52 @@
+"""# R411 vague_failure
+
+*Why.* "Did not fit" is not a frontier. What did not fit, in which phase, at which shape, under which wheels: whoever
+reads it later must not pay for the same compile again.
+
+*Rejected.* Outcome `oom` without phase, class, message, shape (micro batch, sequence, depth) or wheels; a run-time
+failure that does not say on which chip.
+
+*Accepted.* All of it is stated. A compile-time plan has no chip; a host that ran out of memory has none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import COMPARABLE, Case, E, Offence, rule
+
+_ABOUT = {
+    "failure.phase": "startup, compile, first_window or steady",
+    "failure.class": "what kind of failure it was",
+    "failure.message": "the message, shortened",
+    "batch.micro_batch": "the shape that did not fit",
+    "batch.sequence_length": "the shape that did not fit",
+    "model.depth": "the shape that did not fit",
+}
+_ON_A_CHIP = (
+    *("program_load", "runtime_alloc", "fragmentation", "oversized_request"),
+    *("foreign_process", "outside_allocator", "capacity"),
+)
+
+
+def _out_of_memory(case: Case) -> bool:
+    return bool(case.get("run.outcome") == "oom")
+
+
+@rule("R411", "vague_failure", E, question=COMPARABLE, applies=_out_of_memory)
+def vague_failure(case: Case) -> Iterator[Offence]:
+    """What a reader of the frontier would miss."""
+    for path, expected in _ABOUT.items():
+        if case.get(path) is None or case.get(path) == "unknown":
+            yield _offence(path, "unknown" if path in case.stated else "not stated", expected)
+    if not any(path.startswith("wheels.") and path != "wheels.complete" for path in case.stated):
+        yield _offence("wheels", "not stated", "the lineage under which it did not fit")
+    kind = case.get("failure.class")
+    if kind == "not_oom":
+        yield _offence("failure.class", "not_oom, where the outcome is oom", "a class of memory failure")
+    if kind in _ON_A_CHIP and case.get("failure.chip") is None:
+        yield _offence("failure.chip", f"{kind} without a chip", "the physical chip that ran out")
+
+
+def _offence(at: str, found: str, expected: str) -> Offence:
+    return Offence(at=at, found=found, expected=expected, do=f"state {at}, from the log of the failed launch")
