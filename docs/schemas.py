@@ -26,6 +26,9 @@ def receipt_schema() -> Schema:
     for name in ("wheels", "flags", "patches", "features"):
         entries = found["properties"][name]["anyOf"][0]
         entries["properties"] = {"complete": COMPLETE}
+        if name == "wheels":
+            options = entries["additionalProperties"]["anyOf"]
+            entries["additionalProperties"]["anyOf"] = [item for item in options if item.get("type") != "boolean"]
     head = {
         "$schema": DRAFT,
         "title": f"Receipt {VERSION}",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from receipts.receipt.leaf import Bytes, Count, Name, Section, Seconds, axis, observed, regime
+from receipts.receipt.leaf import Bytes, Count, Name, Seconds, Section, axis, observed, regime
 
 Posture = Literal["eager", "regional", "whole_graph", "xla_lazy", "xla_step", "jit"]
 
 
 class Compile(Section):
-    """Compile posture. `posture` and `cuda_graphs` are one axis each; a graph scope without an implementation is off."""
+    """Compile posture. `posture` and `cuda_graphs` are one axis each; a scope without an implementation is off."""
 
     posture: Posture | None = axis("How the step is compiled.", of="posture")
     regions: tuple[Name, ...] | None = axis("What is compiled, where only regions are.", of="posture")

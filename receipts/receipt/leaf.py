@@ -48,9 +48,11 @@ def _leaf(role: Role, says: str, *, default: Any = None, alias: str | None = Non
     return Field(default=default, alias=alias, description=says, json_schema_extra={"receipts": declared})
 
 
-def axis(says: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE) -> Any:
+def axis(
+    says: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE, required: bool = False
+) -> Any:
     """An axis. ``of`` names the axis of which this leaf is one member; alone, the leaf is an axis itself."""
-    return _leaf(Role.AXIS, says, axis=of, unit=unit, since=since)
+    return _leaf(Role.AXIS, says, default=... if required else None, axis=of, unit=unit, since=since)
 
 
 def block(says: str) -> Any:

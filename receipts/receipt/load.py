@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from receipts.errors import InputError, Problem
+from receipts.receipt.problems import capped, join
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(rb"[\[\]{}]")
+MAX_DIGITS = 25
+MAX_REFUSALS = 10_000  # collected from one document; nobody reads more
+# Possessive, and content with a string that never ends: a hostile document costs one pass and never a second look.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +59,72 @@ def _one(source: str, at: str, what: str, do: str) -> InputError:
     return InputError(source, [Problem(at or "$", what, do)])
 
 
-class _Duplicate(ValueError):
-    pass
+class _Refused:
+    """Stands in the parsed tree where a value is refused, until its path is known."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _Duplicate(key)
-            seen.add(key)
-    return found
+class _Doubled(dict[str, Any]):
+    """An object of the document in which keys stand twice."""
+
+    keys_twice: tuple[str, ...] = ()
 
 
-def _constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+class _Reader:
+    """Hooks of the JSON parser. They refuse by leaving a mark, so that every offence is told, with its path."""
+
+    def __init__(self) -> None:
+        self.refused = False
+
+    def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        self.refused = True
+        doubled = _Doubled(found)
+        counts = Counter(key for key, _ in pairs)
+        doubled.keys_twice = tuple(key for key, count in counts.items() if count > 1)
+        return doubled
+
+    def constant(self, name: str) -> Any:
+        return self._mark(f"{name} is not JSON")
+
+    def number(self, text: str) -> Any:
+        found = float(text)
+        return self._mark("the number is too large for a 64-bit float") if math.isinf(found) else found
+
+    def integer(self, text: str) -> Any:
+        return self._mark(f"an integer has more than {MAX_DIGITS} digits") if len(text) > MAX_DIGITS else int(text)
+
+    def _mark(self, what: str) -> _Refused:
+        self.refused = True
+        return _Refused(what)
 
 
-def _float(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{text} is too large for a 64-bit float")
-    return number
+_MAY_HOLD = (_Refused, dict, list)
 
 
-def _integer(text: str) -> int:
-    if len(text) > 25:
-        raise ValueError("an integer of more than 25 digits")
-    return int(text)
+def _refusals(node: Any, path: str = "") -> Iterator[Problem]:
+    if isinstance(node, _Refused):
+        yield Problem(path or "$", f"this is not strict JSON: {node.what}", "leave the value out or state a number")
+    elif isinstance(node, dict):
+        for key in getattr(node, "keys_twice", ()):
+            yield Problem(join(path, key), "the key stands twice in one object", "keep one of them")
+        for key, value in node.items():
+            if isinstance(value, _MAY_HOLD):
+                yield from _refusals(value, join(path, key))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            if isinstance(value, _MAY_HOLD):
+                yield from _refusals(value, join(path, index))
 
 
 def _too_deep(raw: bytes) -> bool:
     """Whether it nests deeper than MAX_DEPTH, found without recursion so that no document exhausts the stack."""
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
+    for bracket in _NO_BRACKETS.sub(b"", _STRING.sub(b"", raw)):
         depth += 1 if bracket in b"[{" else -1
         if depth > MAX_DEPTH:
             return True
@@ -102,27 +140,30 @@ def parse_json(document: Document) -> dict[str, Any]:
         raise _one(source, "$", "the document is empty", "write a skeleton with: receipts init LANE")
     if raw[:3] == b"\xef\xbb\xbf" or raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise _one(source, "$", "the document starts with a byte-order mark", "save it as UTF-8 without one")
+    if raw[:2] == b"\x1f\x8b":
+        raise _one(source, "$", "the document is packed with gzip", "unpack it first: gunzip")
+    if b"\x00" in raw[:4]:
+        raise _one(source, "$", "the document is not text, or is UTF-16 or UTF-32", "save it as UTF-8")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _one(source, "$", f"byte {error.start} is not UTF-8", "save the document as UTF-8") from None
     if _too_deep(raw):
         raise _one(source, "$", f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
+    reader = _Reader()
     try:
         found = json.loads(
             text,
-            object_pairs_hook=_unique,
-            parse_constant=_constant,
-            parse_float=_float,
-            parse_int=_integer,
+            object_pairs_hook=reader.unique,
+            parse_constant=reader.constant,
+            parse_float=reader.number,
+            parse_int=reader.integer,
         )
-    except _Duplicate as error:
-        raise _one(source, "$", f"the key {str(error)!r} stands twice in one object", "keep one of them") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise _one(source, where, f"this is not JSON: {error.msg}", "check the file was written whole") from None
-    except (ValueError, RecursionError) as error:
-        raise _one(source, "$", f"this is not strict JSON: {error}", "leave the value out or state a number") from None
+    if reader.refused:
+        raise InputError(source, capped(list(islice(_refusals(found), MAX_REFUSALS))))
     if not isinstance(found, dict):
         raise _one(source, "$", "the document is not a JSON object", "a receipt is one object: { … }")
     return found

@@ -5,9 +5,10 @@ An open map may carry ``complete: true``: the whole set was captured, so an abse
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from receipts.receipt.leaf import Digest, Name, Section, Text, axis, note, observed
 
@@ -19,7 +20,7 @@ Scalar = bool | int | float | Annotated[str, StringConstraints(max_length=10_000
 class Wheel(Section):
     """An installed distribution."""
 
-    version: Name = axis("Full version with its local tag.", of="wheels")
+    version: Name = axis("Full version with its local tag.", of="wheels", required=True)
     digest: Name | None = observed("Digest of the installed files.")
     editable: bool | None = observed("Whether a checkout shadows the wheel.")
 
@@ -27,13 +28,31 @@ class Wheel(Section):
 class Flag(Section):
     """A flag whose time of setting is known."""
 
-    value: Scalar = axis("Value.")
+    value: Scalar = axis("Value.", required=True)
     before_runtime: bool | None = observed("Whether it was set before the runtime was imported.")
 
 
-Wheels = Annotated[dict[Key, bool | Name | Wheel], Field(max_length=2000)]
-Flags = Annotated[dict[Key, Scalar | Flag], Field(max_length=2000)]
-OpenMap = Annotated[dict[Key, Scalar], Field(max_length=2000)]
+def _captured(entries: dict[str, Any]) -> dict[str, Any]:
+    """``complete`` says whether the whole set was captured, and nothing else may stand there."""
+    if not isinstance(entries.get(COMPLETE, True), bool):
+        raise PydanticCustomError("complete_type", "its `complete` must be true or false")
+    return entries
+
+
+def _versions(entries: dict[str, Any]) -> dict[str, Any]:
+    for key, entry in entries.items():
+        if key != COMPLETE and isinstance(entry, bool):
+            raise PydanticCustomError(
+                "wheel_type", "{key} must be a version, or an object with its version", {"key": key}
+            )
+    return entries
+
+
+Wheels = Annotated[
+    dict[Key, bool | Name | Wheel], Field(max_length=2000), AfterValidator(_captured), AfterValidator(_versions)
+]
+Flags = Annotated[dict[Key, Scalar | Flag], Field(max_length=2000), AfterValidator(_captured)]
+OpenMap = Annotated[dict[Key, Scalar], Field(max_length=2000), AfterValidator(_captured)]
 Notes = Annotated[dict[Key, Scalar | tuple[Text, ...]], Field(max_length=200)]
 
 

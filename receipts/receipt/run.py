@@ -12,9 +12,9 @@ from receipts.receipt.leaf import (
     Section,
     Text,
     block,
+    ending,
     note,
     observed,
-    ending,
     required_regime,
     section,
 )
