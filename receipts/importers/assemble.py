@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping as Table
+from collections.abc import Iterable
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
