@@ -1,0 +1,77 @@
+"""How many ways a launch divides its work, by the convention of its framework.
+
+Megatron-Core, torchtitan and DeepSpeed fold expert parallelism into data parallelism; for MaxText and nanotron it is
+a degree of its own. A lane without a convention may mean either, and then only what fits neither is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from receipts.lane import Lane
+
+CHIPS, DATA = "hardware.chips", "parallelism.data"
+TENSOR, PIPELINE, CONTEXT = "parallelism.tensor", "parallelism.pipeline", "parallelism.context"
+EXPERT, EXPERT_TENSOR = "parallelism.expert", "parallelism.expert_tensor"
+SHARD, REPLICATE = "parallelism.shard", "parallelism.replicate"
+
+
+def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
+    """A degree; 1 where the lane has none of it, None where it is not stated."""
+    value = stated.get(path)
+    if value is not None:
+        return int(value)
+    return None if lane.applies(path) else 1
+
+
+def wanted(lane: Lane) -> tuple[str, ...]:
+    """Degrees, beside data, that a receipt of this lane must state to account for its chips."""
+    fixed = (TENSOR, PIPELINE, CONTEXT)
+    return fixed if lane.convention == "expert_in_data" else (*fixed, EXPERT)
+
+
+def model_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
+    """Chips that hold one replica, as each convention counts them; empty where a degree is not stated."""
+    values = [degree(stated, lane, path) for path in (TENSOR, PIPELINE, CONTEXT)]
+    product = 1
+    for value in values:
+        if value is None:
+            return ()
+        product *= value
+    expert = degree(stated, lane, EXPERT)
+    if lane.convention == "expert_in_data":
+        return (product,)
+    if expert is None:
+        return ()
+    return (product * expert,) if lane.convention == "expert_in_world" else _distinct(product, product * expert)
+
+
+def data_ways(stated: Mapping[str, Any]) -> tuple[int, ...]:
+    """The data degree as stated, alone and with the shard and replicate axes beside it.
+
+    Some frameworks call the whole of it data parallel, others only what is left beside their shard axis.
+    """
+    data, shard, replicate = stated.get(DATA), stated.get(SHARD), stated.get(REPLICATE)
+    if data is None:
+        return _distinct(shard * (replicate or 1)) if shard is not None else ()
+    return _distinct(data, data * (shard or 1), data * (shard or 1) * (replicate or 1))
+
+
+def batch_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
+    """Ranks that read sequences of their own: the data degree, and the expert degree where it is a mesh axis beside it.
+
+    Where data is not stated, what the chips leave over the other degrees.
+    """
+    expert = 1 if lane.convention == "expert_in_data" else degree(stated, lane, EXPERT) or 1
+    if stated.get(DATA) is not None:
+        return _distinct(*(ways * factor for ways in data_ways(stated) for factor in (1, expert)))
+    chips = stated.get(CHIPS)
+    if chips is None:
+        return ()
+    left = [chips // ways for ways in model_ways(stated, lane) if chips % ways == 0]
+    return _distinct(*(ways * factor for ways in left for factor in (1, expert)))
+
+
+def _distinct(*values: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,176 @@
+"""What a launch's own numbers make of its rate: tokens a second by every statistic, with the reach of rounding.
+
+A number is as exact as its last printed digit. Where its source text is not kept, its digits are all there is; a
+round one may have been shortened, which is asked and not decided (`stated_loosely`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from receipts.metrics.launch import Launch
+from receipts.stats.interval import Interval
+from receipts.stats.order_statistics import median
+from receipts.stats.rounding import half_of
+
+STATED = "measurement.stated"
+TOTAL = f"{STATED}.tokens_per_second"
+EACH = f"{STATED}.tokens_per_second_per_chip"
+STEP = f"{STATED}.step_seconds"
+# Digits of a number without source text that are always taken as meant: 98000 may be 98k, and never 100k.
+MEANT_DIGITS = 2
+# Steps that are looked at for the digits that a log prints: the rest of them is printed alike.
+PRINTED_ALIKE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing that a stated number may be: a statistic over some steps, or a product of other stated numbers."""
+
+    name: str
+    value: Interval
+
+
+def stated(launch: Launch, path: str) -> Interval | None:
+    """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
+    value = launch.stated.get(path)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    text = launch.stated.get(f"{path}_stated")
+    return Interval.around(float(value), half_of(float(value), text))
+
+
+def stated_loosely(launch: Launch, path: str) -> Interval | None:
+    """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
+    strict = stated(launch, path)
+    if strict is None or f"{path}_stated" in launch.stated:
+        return strict
+    value = float(launch.stated[path])
+    half = half_of(value)
+    if value:
+        meant = math.floor(math.log10(abs(value))) - (MEANT_DIGITS - 1)
+        half = max(half, 0.5 * 10.0 ** min(_last_place(value), meant))
+    return Interval.around(value, half)
+
+
+def _last_place(value: float) -> int:
+    """The power of ten of the last digit that is not zero: 98000 is 3, 2.34 is -2."""
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
+
+
+def tokens_a_step(launch: Launch) -> tuple[int, ...]:
+    """Tokens a step as stated, and as global batch times sequence length: a loader may drop a token a sequence."""
+    batch, length = launch.stated.get("batch.global_batch"), launch.stated.get("batch.sequence_length")
+    found = [launch.stated.get("measurement.tokens_per_step")]
+    found.append(batch * length if batch is not None and length is not None else None)
+    return tuple(dict.fromkeys(int(item) for item in found if item))
+
+
+def step_statistics(launch: Launch) -> tuple[Candidate, ...]:
+    """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
+    return (
+        *(
+            Candidate(f"{statistic} step of {name}", value)
+            for name, steps in _selections(launch)
+            for statistic, value in _statistics(steps)
+        ),
+        *_single_step(launch),
+    )
+
+
+def rate_statistics(launch: Launch) -> Iterator[Candidate]:
+    """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
+    amounts = tokens_a_step(launch)
+    if not amounts:
+        return
+    for name, steps in _selections(launch):
+        inverse = math.fsum(1.0 / step for step in steps) / len(steps)
+        for statistic, seconds in _statistics(steps):
+            for tokens in amounts:
+                yield Candidate(f"{tokens:,} tokens over the {statistic} step of {name}", tokens / seconds)
+        for tokens in amounts:
+            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse))
+    for step in _single_step(launch):
+        for tokens in amounts:
+            yield Candidate(step.name, tokens / step.value)
+
+
+def rate_from_step_time(launch: Launch) -> Iterator[Candidate]:
+    """Tokens/s of all chips from the stated step time."""
+    seconds = stated_loosely(launch, STEP)
+    if seconds is None:
+        return
+    for tokens in tokens_a_step(launch):
+        yield Candidate(f"{tokens:,} tokens over the stated {launch.stated[STEP]:g} s", tokens / seconds)
+
+
+def rates(launch: Launch) -> tuple[Candidate, ...]:
+    """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
+    found = [*rate_statistics(launch), *rate_from_step_time(launch)]
+    total, each, chips = (
+        stated_loosely(launch, TOTAL),
+        stated_loosely(launch, EACH),
+        launch.stated.get("hardware.chips"),
+    )
+    if total is not None:
+        found.append(Candidate("the stated tokens/s", total))
+    if each is not None and chips is not None:
+        found.append(Candidate(f"the stated tokens/s a chip times {chips}", each * chips))
+    return tuple(found)
+
+
+def nearest(value: float, candidates: Sequence[Candidate]) -> Candidate:
+    """The candidate that comes closest to a value."""
+    return min(candidates, key=lambda item: _gap(value, item.value))
+
+
+def gap(value: float, candidates: Sequence[Candidate]) -> float:
+    """How far the closest candidate is from a value, as a share of it."""
+    return _gap(value, nearest(value, candidates).value) / abs(value) if value else math.inf
+
+
+def _gap(value: float, other: Interval) -> float:
+    return max(other.low - value, value - other.high, 0.0)
+
+
+def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
+    """Steps that a statistic may be over. Without a window or flags there are fewer, never others."""
+    steps = launch.durations
+    if not steps or min(steps) <= 0:
+        return
+    measurement = launch.parsed.receipt.measurement
+    window = measurement.window if measurement else None
+    first = (window.start or 0) if window else 0
+    last = window.stop if window and window.stop is not None else len(steps)
+    flagged = {index for positions in launch.flagged.values() for index in positions}
+    seen: set[tuple[int, ...]] = set()
+    inside = range(first, min(last, len(steps)))
+    for name, indices in (("the window", inside), ("all steps", range(len(steps)))):
+        for kept, says in (([i for i in indices if i not in flagged], f"{name} but those flagged"), ([*indices], name)):
+            if kept and tuple(kept) not in seen:
+                seen.add(tuple(kept))
+                yield says, [steps[i] for i in kept]
+
+
+def _single_step(launch: Launch) -> tuple[Candidate, ...]:
+    """Any one step, where the receipt says that its numbers are of one."""
+    steps = launch.durations
+    if not steps or min(steps) <= 0 or launch.stated.get(f"{STATED}.statistic") != "single_step":
+        return ()
+    return (Candidate("a single step", Interval(min(steps), max(steps))),)
+
+
+def _statistics(steps: Sequence[float]) -> Iterator[tuple[str, Interval]]:
+    # A log prints its steps with so many digits; a statistic over them is no more exact than they are.
+    half = 0.5 * 10.0 ** min(_last_place(step) for step in steps[:PRINTED_ALIKE])
+    for name, value in (
+        ("median", median(steps)),
+        ("mean", math.fsum(steps) / len(steps)),
+        ("last", steps[-1]),
+        ("best", min(steps)),
+    ):
+        yield name, Interval.around(value, half)

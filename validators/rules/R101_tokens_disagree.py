@@ -1,0 +1,95 @@
+"""# R101 tokens_disagree
+
+*Why.* A rate that does not follow from its own step time belongs to another run, another window or another batch.
+1,963 ms a step once stood beside 112,152 tokens/s for months: the one makes 133,543 of the other.
+
+*Rejected.* 112,152 tokens/s beside 1,963 ms a step of 64 × 4,096 tokens. A stated step time that is no statistic over
+the steps that were kept. 14,027 tokens/s a chip beside 90,000 on eight chips.
+
+*Accepted.* 112,152 tokens/s beside 2,337 ms: half the last printed digit of both texts reaches that far. With steps
+kept, the rate of the median, mean, last or best step, or the mean of rates, over the window or over all steps.
+Without steps, and without a statistic that rate and step time share, half a per cent is shown rather than
+refuted: they may be two statistics over the same steps. A round number without source text is left open within its
+last digit that is not zero. A microbenchmark without a stated rate is not asked for tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from receipts.metrics.rates import (
+    EACH,
+    STEP,
+    TOTAL,
+    Candidate,
+    gap,
+    nearest,
+    rate_from_step_time,
+    rate_statistics,
+    stated,
+    stated_loosely,
+    step_statistics,
+)
+from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, W, rule
+
+# Median and mean of steady steps, and the mean of rates, lie within what the steady segment's thirds may differ by.
+TWO_STATISTICS = 0.005
+SHARED = ("median", "last", "best", "single_step", "total")
+
+
+def needs(case: Case) -> Iterable[str]:
+    """Tokens a step and a time, where a rate is stated at all."""
+    if case.get(TOTAL) is None and case.get(EACH) is None:
+        return
+    if case.get("measurement.tokens_per_step") is None:
+        yield "batch.global_batch"
+        yield "batch.sequence_length"
+    yield f"measurement.step_durations_seconds|{STEP}"
+    if case.get(EACH) is not None:
+        yield "hardware.chips"
+
+
+@rule("R101", "tokens_disagree", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
+def tokens_disagree(case: Case) -> Iterator[Offence]:
+    """Each stated rate, and the stated step time, against what it must follow from."""
+    launch, chips = case.launch, case.get("hardware.chips")
+    computed = tuple(rate_statistics(launch)) or tuple(rate_from_step_time(launch))
+    yield from _against(case, TOTAL, computed)
+    if launch.durations:
+        yield from _against(case, STEP, step_statistics(launch))
+    if chips is None:
+        return
+    yield from _against(case, EACH, computed, float(chips))
+    total = stated_loosely(launch, TOTAL)
+    if total is not None:
+        yield from _against(case, EACH, (Candidate("the stated tokens/s of all chips", total),), float(chips))
+
+
+def _against(case: Case, path: str, computed: Sequence[Candidate], times: float = 1.0) -> Iterator[Offence]:
+    strict, loose = stated(case.launch, path), stated_loosely(case.launch, path)
+    if strict is None or loose is None or not computed:
+        return
+    if any((strict * times).meets(item.value) for item in computed):
+        return
+    value = case.get(path) * times
+    closest = nearest(value, computed)
+    level, do = None, "find the run each number is of"
+    if any((loose * times).meets(item.value) for item in computed):
+        level, do = I, "state the source text of both numbers"
+    elif _two_statistics(case) and gap(value, computed) <= TWO_STATISTICS:
+        level, do = W, "state the statistic of both numbers"
+    yield Offence(
+        at=path,
+        found=f"{case.get(path):,.6g}" + (f" on {times:g} chips" if times != 1.0 else ""),
+        expected=f"{closest.value.low / times:,.6g} to {closest.value.high / times:,.6g}, {closest.name}",
+        do=do,
+        level=level,
+    )
+
+
+def _two_statistics(case: Case) -> bool:
+    """Whether rate and step time may be two statistics over steps that were not kept: then neither refutes the other.
+
+    Such a launch is summary-only (R205) and carries no effect, so that what is shown here cannot be accepted there.
+    """
+    return not case.launch.durations and case.get("measurement.stated.statistic") not in SHARED

@@ -1,0 +1,98 @@
+"""# R102 mfu_disagrees
+
+*Why.* One table took its MFU from 3.03 billion parameters in some rows and from 3.13 in others; another divided FP8
+runs by the bf16 peak. Each row looked right alone.
+
+*Rejected.* 48.1 % beside 203,000 tokens/s on eight chips at 18.18 GFLOP a token and 989 TFLOP/s: that makes 46.6 %.
+249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s.
+
+*Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Where only a formula is
+named, what follows from any era of it, within half a per cent: a padded vocabulary and rounded parameters move it so
+far. A receipt that states neither MFU nor TFLOP/s is asked for nothing, and an accelerator without a published peak
+gets no MFU, never a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from receipts.accelerators import find as find_accelerator
+from receipts.flops import eras, geometry_of
+from receipts.metrics.rates import STATED, Candidate, nearest, rates, stated, stated_loosely
+from receipts.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.stats.interval import Interval
+
+RATIO, TFLOPS, FLOPS, PEAK = (
+    f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")
+)
+DTYPE = f"{STATED}.peak_dtype"
+COMPUTED = 0.005  # how far padding and rounded parameter counts move a computed formula
+
+
+def needs(case: Case) -> Iterable[str]:
+    """What an MFU or TFLOP/s follows from, where one is stated."""
+    if case.get(RATIO) is None and case.get(TFLOPS) is None:
+        return
+    if not _flops(case):
+        yield FLOPS
+    elif not rates(case.launch):
+        yield "measurement.step_durations_seconds|measurement.stated.tokens_per_second"
+    if case.get("hardware.chips") is None:
+        yield "hardware.chips"
+    if case.get(RATIO) is not None and _peak(case) is None:
+        yield f"{PEAK}|{DTYPE}" if case.get(DTYPE) is None else PEAK
+
+
+def _flops(case: Case) -> tuple[Candidate, ...]:
+    """FLOPs a token: as stated, else by any era of the formula that is named."""
+    own = stated_loosely(case.launch, FLOPS)
+    if own is not None:
+        return (Candidate("the stated FLOPs a token", own),)
+    geometry = geometry_of(case.stated)
+    named = ((item.id, item.function(geometry).flops) for item in eras(case.get(f"{STATED}.formula") or ""))
+    return tuple(
+        Candidate(f"FLOPs a token by {name}", Interval.around(value, COMPUTED * value))
+        for name, value in named
+        if value
+    )
+
+
+def _peak(case: Case) -> Interval | None:
+    """The denominator: as stated, else the registry's dense peak of the type that is named for it."""
+    own = stated_loosely(case.launch, PEAK)
+    if own is not None or case.get(DTYPE) is None:
+        return own
+    machine = find_accelerator(case.get("hardware.accelerator"))
+    dense = machine.peak(case.get(DTYPE)) if machine else None
+    return Interval.exact(dense) if dense else None
+
+
+@rule("R102", "mfu_disagrees", E, question=COMPARABLE, taints=(MFU,), needs=needs)
+def mfu_disagrees(case: Case) -> Iterator[Offence]:
+    """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
+    chips, peak = case.get("hardware.chips"), _peak(case)
+    speeds = tuple(
+        Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
+        for rate in rates(case.launch)
+        for work in _flops(case)
+    )
+    yield from _against(case, TFLOPS, speeds)
+    if peak is None or peak.low <= 0:
+        return
+    yield from _against(case, RATIO, [Candidate(item.name, item.value * 1e12 / peak) for item in speeds])
+    speed = stated_loosely(case.launch, TFLOPS)
+    if speed is not None:
+        yield from _against(case, RATIO, [Candidate("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
+
+
+def _against(case: Case, path: str, computed: Sequence[Candidate]) -> Iterator[Offence]:
+    own = stated(case.launch, path)
+    if own is None or not computed or any(own.meets(item.value) for item in computed):
+        return
+    closest = nearest(case.get(path), computed)
+    yield Offence(
+        at=path,
+        found=f"{case.get(path):.6g}",
+        expected=f"{closest.value.low:.4g} to {closest.value.high:.4g}, from {closest.name}",
+        do="state the FLOPs a token and the peak that it was computed with, or correct it",
+    )

@@ -1,0 +1,75 @@
+"""# R104 unnamed_denominator
+
+*Why.* One step is 40.2 % by all parameters, 25.8 % by the active ones and 29.2 % by the framework's own count; the
+sparse figure on a datasheet halves each of them. Without formula, peak and type an MFU names no quantity.
+
+*Rejected.* An MFU of 29.2 % with no formula. One divided by 1,979 TFLOP/s in bf16 on an H200: the sparse figure.
+
+*Accepted.* An MFU with formula, peak and type, against the dense peak. A receipt without an MFU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from receipts.accelerators import Accelerator
+from receipts.accelerators import find as find_accelerator
+from receipts.rule import COMPARABLE, MFU, Case, E, Offence, rule
+
+STATED = "measurement.stated"
+RATIO, PEAK, DTYPE, SPARSE = (
+    f"{STATED}.{name}" for name in ("mfu", "peak_flops_per_second", "peak_dtype", "peak_sparse")
+)
+NAMED = (
+    (f"{STATED}.formula", "the id of its FLOPs formula"),
+    (PEAK, "the peak that it divides by"),
+    (DTYPE, "the type whose peak that is"),
+)
+SAME = 0.005  # sources round a peak to three or four digits
+
+
+def _machine(case: Case) -> Accelerator | None:
+    return find_accelerator(case.get("hardware.accelerator"))
+
+
+def _is(figure: float | None, other: float | None) -> bool:
+    return bool(figure and other and abs(figure - other) <= SAME * other)
+
+
+def needs(case: Case) -> Iterable[str]:
+    """Whether the peak is the sparse one, where the registry cannot tell."""
+    if case.get(RATIO) is None or case.get(PEAK) is None:
+        return
+    machine = _machine(case)
+    known = machine is not None and (
+        _is(case.get(PEAK), machine.peak(case.get(DTYPE))) or machine.is_sparse_figure(case.get(PEAK))
+    )
+    if not known:
+        yield SPARSE
+    if case.get("hardware.accelerator") is None:
+        yield "hardware.accelerator"
+
+
+@rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs)
+def unnamed_denominator(case: Case) -> Iterator[Offence]:
+    """What a stated MFU does not name, and a sparse denominator."""
+    if case.get(RATIO) is None:
+        return
+    for path, what in NAMED:
+        if case.get(path) is None:
+            yield Offence(at=path, found="not stated beside an MFU", expected=what, do=f"state {path}, or drop the MFU")
+    peak, machine = case.get(PEAK), _machine(case)
+    if peak is None:
+        return
+    sparse = case.get(SPARSE) is True
+    if machine is not None:
+        typed = _is(peak, machine.peak(case.get(DTYPE), sparse=True)) and not _is(peak, machine.peak(case.get(DTYPE)))
+        sparse = sparse or typed or machine.is_sparse_figure(peak)
+    if sparse:
+        dense = machine.peak(case.get(DTYPE)) if machine is not None else None
+        yield Offence(
+            at=PEAK,
+            found=f"{peak:.4g} FLOP/s with sparsity",
+            expected=f"the dense peak{f', {dense:.4g}' if dense else ''}",
+            do="divide by the dense peak",
+        )

@@ -1,0 +1,80 @@
+"""# R105 chips_unaccounted
+
+*Why.* Degrees that do not multiply to the chips describe another launch than the one that ran: a copied table row, or
+the other convention. TP 1, PP 4, EP 2, DP 2 is eight chips in Megatron-Core, which takes experts out of the data
+ranks, and sixteen where experts are a mesh axis of their own.
+
+*Rejected.* Tensor 2, pipeline 1, context 1 and data 3 on eight chips. Expert 3 over a data degree of 4 in
+Megatron-Core, whose expert groups are cut from tensor × context × data.
+
+*Accepted.* Tensor 2, expert 4, data 4 on eight chips of Megatron-Core. Data unstated, where the other degrees divide
+the chips: it follows. In a lane without a convention, what fits either reading. A microbenchmark: it has no layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from receipts.metrics.degrees import (
+    CHIPS,
+    DATA,
+    EXPERT,
+    EXPERT_TENSOR,
+    PIPELINE,
+    TENSOR,
+    data_ways,
+    degree,
+    model_ways,
+    wanted,
+)
+from receipts.rule import ALL, COMPARABLE, Case, E, Offence, rule
+
+
+def needs(case: Case) -> Iterable[str]:
+    """Chips, the degrees of the lane, and the tensor degree inside experts where they are spread."""
+    yield CHIPS
+    yield from wanted(case.lane)
+    if case.lane.convention == "expert_in_data":
+        yield EXPERT
+        if (degree(case.stated, case.lane, EXPERT) or 1) > 1:
+            yield EXPERT_TENSOR
+
+
+def applies(case: Case) -> bool:
+    """A microbenchmark divides no training work."""
+    return bool(case.receipt.run.kind != "microbench")
+
+
+@rule("R105", "chips_unaccounted", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+def chips_unaccounted(case: Case) -> Iterator[Offence]:
+    """The product of the degrees against the chips, then expert groups inside the data ranks."""
+    chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)
+    if chips is None:
+        return  # only a lane that has no chips comes here without them
+    data = data_ways(case.stated)
+    products = [ways * share for ways in replicas for share in data] or list(replicas)
+    fits = chips in products if data else any(chips % ways == 0 for ways in replicas)
+    if not fits:
+        yield Offence(
+            at=DATA if data and case.get(DATA) is not None else CHIPS,
+            found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {chips} chips",
+            expected=f"{chips}" if data else f"a divisor of {chips}",
+            do="state the degrees as the framework counts them, or the chips that took part",
+        )
+    if case.lane.convention != "expert_in_data" or not fits:
+        return
+    expert, tensor = degree(case.stated, case.lane, EXPERT) or 1, degree(case.stated, case.lane, TENSOR) or 1
+    inside = expert * (case.get(EXPERT_TENSOR) or tensor)
+    stage = chips // (degree(case.stated, case.lane, PIPELINE) or 1)
+    if expert > 1 and stage % inside:
+        yield Offence(
+            at=EXPERT,
+            found=f"expert groups of {inside} ranks among {stage} ranks of a stage",
+            expected=f"a divisor of {stage}",
+            do="state the expert degree as the framework counts it",
+        )
+
+
+def _shown(case: Case) -> str:
+    paths = (*wanted(case.lane), DATA)
+    return ", ".join(f"{path.split('.')[1]} {case.get(path)}" for path in paths if case.get(path) is not None)

@@ -1,0 +1,87 @@
+"""# R109 pattern_misread
+
+*Why.* A block pattern is the model. AEMEAEMEAEMR at depth 52 is 13 A, 13 M, 22 E and 4 R; counted by hand it was
+written as other numbers, and FLOPs a token and memory were taken from those.
+
+*Rejected.* A letter that the alphabet does not have. A family of `dense` for a pattern with expert blocks. `9 DSA + 3
+MLA` for a pattern that tiles to 13 attention blocks. E blocks in a model of 0 experts. A pattern of an alphabet that
+is written out whole, at a depth that is no multiple of its blocks.
+
+*Accepted.* AEMEAEMEAEMR at 52 with `9 DSA + 4 MLA`, family hybrid or moe.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from receipts.patterns import ALPHABETS, ATTENDING, Kind, Pattern, contradiction, kind_counts, read
+from receipts.rule import ALL, COMPARABLE, Case, E, Offence, rule
+
+TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
+KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"
+PIPELINE, VIRTUAL = "parallelism.pipeline", "parallelism.virtual_pipeline"
+_COUNTS = re.compile(r"\b(\d+)\s*[×x]?\s*[A-Za-z]")
+DO = "state the pattern, its alphabet and its depth as the model was built"
+
+
+def _pattern(case: Case) -> Pattern | None:
+    found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else None
+    return found if isinstance(found, Pattern) else None
+
+
+def needs(case: Case) -> Iterable[str]:
+    """The pattern, and what it can be held against."""
+    yield TEXT
+    yield ALPHABET
+    yield DEPTH
+    pattern = _pattern(case)
+    if pattern is None:
+        return
+    if pattern.kinds() & ATTENDING:
+        yield KINDS
+    if Kind.EXPERT in pattern.kinds():
+        yield EXPERTS
+    if pattern.mtp_depth:
+        yield MTP
+    if len(pattern.stages) > 1:
+        yield PIPELINE
+        yield VIRTUAL
+
+
+def applies(case: Case) -> bool:
+    """A microbenchmark runs a kernel or a block, and no stack."""
+    return bool(case.receipt.run.kind != "microbench")
+
+
+@rule("R109", "pattern_misread", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+def pattern_misread(case: Case) -> Iterator[Offence]:
+    """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
+    found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
+    if not isinstance(found, Pattern):
+        for problem in found:
+            yield Offence(at=problem.at, found=problem.what, expected="a pattern that reads", do=problem.do or DO)
+        return
+    depth, written = int(case.get(DEPTH) or len(found.blocks)), len(found.blocks)
+    if depth % written and not ALPHABETS[found.alphabet].tiles:
+        yield Offence(DEPTH, f"{depth}", f"{written}, or whole tiles of it, as {found.alphabet} patterns go", DO)
+    wrong = contradiction(found, case.get(FAMILY)) if case.get(FAMILY) else ""
+    if wrong:
+        yield Offence(FAMILY, f"{case.get(FAMILY)} for {found.text}: {wrong}", "a family that the pattern shows", DO)
+    yield from _counts(case, found, depth)
+    if found.mtp_depth and case.get(MTP) not in (None, found.mtp_depth):
+        yield Offence(MTP, f"{case.get(MTP)}", f"{found.mtp_depth}, as the pattern has it", DO)
+    stages = (case.get(PIPELINE) or 1) * (case.get(VIRTUAL) or 1)
+    if len(found.stages) > 1 and len(found.stages) != stages:
+        yield Offence(TEXT, f"{len(found.stages)} stages", f"{stages}: pipeline × virtual pipeline", DO)
+
+
+def _counts(case: Case, pattern: Pattern, depth: int) -> Iterator[Offence]:
+    counts = kind_counts(pattern, depth)
+    attending = sum(count for kind, count in counts.items() if kind in ATTENDING)
+    told = [int(number) for number in _COUNTS.findall(case.get(KINDS) or "")]
+    if told and sum(told) != attending:
+        tiled = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        yield Offence(KINDS, f"{sum(told)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
+    if counts.get(Kind.EXPERT) and case.get(EXPERTS) == 0:
+        yield Offence(EXPERTS, "0", f"experts for {counts[Kind.EXPERT]} expert blocks", DO)

@@ -1,0 +1,45 @@
+"""# R110 idle_switch
+
+*Why.* A switch that cannot act is read as one that did: sequence parallelism at tensor 1, a graph scope without an
+implementation, an FP8 recipe over bf16. Comparisons use its effective value, off, and say so here.
+
+*Rejected.* `sequence: true` at tensor 1. An FP8 recipe with a compute type of bf16.
+
+*Accepted.* Sequence parallelism at tensor 2. A switch that is typed as off, and is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.axes.effective import OFF, axis_leaves, effective
+from receipts.rule import NONE, Case, Offence, W, rule
+
+TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
+# What a degree says when it acts on nothing: one.
+DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
+
+
+@rule("R110", "idle_switch", W, question=NONE)
+def idle_switch(case: Case) -> Iterator[Offence]:
+    """Each switch that is typed as on and whose effective value is off."""
+    acting = effective(case.launch.parsed)
+    for leaf in axis_leaves():
+        typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
+        typed = case.get(typed_at)
+        if typed is None or not _on(typed):
+            continue
+        idle = acting.get(leaf.path) == OFF or (leaf.path in DEGREES and acting.get(leaf.path) == 1)
+        if idle:
+            yield Offence(
+                at=typed_at,
+                found=f"{typed} is asked for and cannot act",
+                expected="a switch that acts, or none",
+                do="leave it out, or turn on what it depends on",
+            )
+
+
+def _on(typed: object) -> bool:
+    if isinstance(typed, bool | list):
+        return bool(typed)
+    return (typed.lower() if isinstance(typed, str) else typed) not in TYPED_OFF

@@ -1,0 +1,54 @@
+"""# R202 recompiling
+
+*Why.* A shape or a Python number that changes compiles again and again; a capped median hides it, and the program that
+was measured is not one program. Recompiles are counted from evidence, never guessed from slow steps.
+
+*Rejected.* Three compiles after warm-up. A step flagged `recompile` inside the window. Two graph breaks where the graph
+was to be whole.
+
+*Accepted.* No compile after warm-up. A recompile during warm-up. Graph breaks are not asked of a posture that captures
+no graph with torch.compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from receipts.rule import EFFECT, MFU, RATE, Case, E, Offence, rule
+
+AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
+FLAGS = "measurement.step_flags"
+CAPTURING = ("whole_graph", "regional")
+DO = "hold shapes and Python values fixed, or warm up each of them before the window"
+
+
+def needs(case: Case) -> Iterable[str]:
+    """Compiles after warm-up, the flagged steps, and graph breaks where a graph is captured."""
+    yield AFTER
+    yield POSTURE
+    if case.launch.durations:
+        yield FLAGS
+    if case.get(POSTURE) in CAPTURING:
+        yield BREAKS
+
+
+def applies(case: Case) -> bool:
+    """A launch that failed has no steady window."""
+    return bool(case.receipt.run.outcome == "ok")
+
+
+@rule("R202", "recompiling", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
+def recompiling(case: Case) -> Iterator[Offence]:
+    """Counts after warm-up, then flagged steps in the window, then graph breaks."""
+    start = case.get("measurement.window.start") or 0
+    stop = case.get("measurement.window.stop")
+    if case.get(AFTER):
+        yield Offence(AFTER, f"{case.get(AFTER)} compiles after warm-up", "none", DO)
+    late = [
+        index for index in case.launch.flagged.get("recompile", ()) if index >= start and (stop is None or index < stop)
+    ]
+    if late:
+        shown = ", ".join(str(index) for index in late[:5])
+        yield Offence(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)
+    if case.get(POSTURE) in CAPTURING and case.get(BREAKS):
+        yield Offence(BREAKS, f"{case.get(BREAKS)} graph breaks in posture {case.get(POSTURE)}", "none", DO)

@@ -1,0 +1,30 @@
+"""# R204 too_few_steps
+
+*Why.* With few steps a warm-up, a trend and noise look alike. Windows of 3 to 8 steps gave three different numbers of
+one launch.
+
+*Rejected.* 30 steps in a lane that judges from 60.
+
+*Accepted.* 290 steps after 10 of warm-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+
+
+@rule("R204", "too_few_steps", I, question=EFFECT, taints=(RATE, MFU))
+def too_few_steps(case: Case) -> Iterator[Offence]:
+    """Steps that count against the lane's least."""
+    if case.receipt.run.outcome != "ok":
+        return
+    segment = case.launch.segment
+    if segment is not None and segment.status == "too_few":
+        yield Offence(
+            at="measurement.step_durations_seconds",
+            found=segment.reason or f"{segment.kept} steps that count",
+            expected=f"at least {case.lane.minimum_steps} in lane {case.lane.name}",
+            do="run longer; 300 steps are recommended",
+        )

@@ -1,0 +1,31 @@
+"""# R206 amortisation_unknown
+
+*Why.* Where compiling takes minutes, a number says little until one knows whether the programs came from the cache and
+how many were compiled. A cache that was written and never read looked healthy for a week.
+
+*Rejected.* On an XLA lane (I): a rate without the cache state at start, or without a count of compiles. On a lane where
+compiling is cheap the same is shown (W).
+
+*Accepted.* `cache_state: warm` with the programs compiled, found in the cache and missed. A failed launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
+
+STATE, COMPILES = "compile.cache_state", "compile.compiles"
+COUNTS = (COMPILES, "compile.cache_misses")
+
+
+@rule("R206", "amortisation_unknown", I, question=EFFECT, taints=(RATE, MFU))
+def amortisation_unknown(case: Case) -> Iterator[Offence]:
+    """Cache state and compile counts that are not stated."""
+    if case.receipt.run.outcome != "ok":
+        return
+    level = None if case.lane.compile_expensive else W
+    if case.get(STATE) is None and case.lane.applies(STATE):
+        yield Offence(STATE, "not stated", "cold, warm or off", "state the compile cache's state at the start", level)
+    if all(case.get(path) is None for path in COUNTS) and any(case.lane.applies(path) for path in COUNTS):
+        yield Offence(COMPILES, "not stated", "programs compiled, or cache misses", "count compiles", level)
