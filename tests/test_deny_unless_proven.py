@@ -27,13 +27,13 @@ AXES: dict[str, tuple[Any, Any]] = {
     "numerics.optimizer": ("adamw", "muon"),
     "numerics.schedule": ("constant", "cosine"),
     "model.tied_embeddings": (True, False),
-    "flags.OMP_NUM_THREADS": ("1", "2"),
+    "flags.OMP_NUM_THREADS": ({"value": 1, "before_runtime": True}, {"value": 2, "before_runtime": True}),
     "features.rope_fusion": ("0", "1"),
     "patches.loss_fix": ("a", "b"),
     "platform.python": ("3.11.7", "3.12.1"),
     "code.imported_digest": ("a" * 64, "b" * 64),
     "data.tokenizer": ("one", "two"),
-    "parallelism.bucket_bytes": (1_000_000, 2_000_000),
+    "numerics.buffer_dtype": ("fp32", "bf16"),
 }
 
 

@@ -24,7 +24,7 @@ class Witnessed(Section):
     """The path that evidence shows. Where a leaf is given here, the axis of its name takes this value."""
 
     framework: Name | None = observed("Host framework seen.")
-    frameworks: tuple[Name, ...] | None = observed("All host frameworks seen, where there was more than one.")
+    frameworks: tuple[Name, ...] | None = observed("Every host framework seen; one name where there was one.")
     runtime: Name | None = observed("Runtime seen.")
     attention: Name | None = observed("Attention seen.")
     gemm: Name | None = observed("Matrix multiplication seen.")
