@@ -386,3 +386,18 @@ def test_the_calculators_import_nothing_heavy() -> None:
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_equivalence_is_judged_by_the_ninety_percent_interval() -> None:
+    # Half-widths 0.0112 (95 %) and 0.0094 (90 %) about a ratio of 1, against δ = 1 % (0.00995 in logs).
+    effect = compare([1.0], [1.0], sigma=Sigma(0.00404, None, "declared"), delta=0.01)
+    assert effect.high is not None
+    assert effect.high90 is not None
+    assert effect.high90 < 1.01 < effect.high
+    assert effect.kind == "equivalent"
+
+
+def test_the_self_check_of_a_pair_rests_on_the_others_and_their_freedom() -> None:
+    # One other pair, 1 % apart, is one degree of freedom: 12.7 times 1 % is what it can tell, and 10 % lies inside.
+    assert self_check([[1.0, 1.1], [1.0, 1.01]]).excluded_one == 0
+    assert self_check([[1.0, 1.2], [1.0, 1.01]]).slower == 1

@@ -191,3 +191,19 @@ def test_ten_thousand_steps_are_judged_in_a_moment() -> None:
         summarise(durations, steady_segment(durations))
         taken.append(time.perf_counter() - start)
     assert min(taken) < 0.1
+
+
+def test_a_stall_in_the_first_half_does_not_pass_for_the_end_of_the_warm_up() -> None:
+    rng = random.Random(13)
+    for stalled in (60, 100, 130):
+        durations = noisy(rng, 300)
+        durations[stalled] = 60.0
+        segment = steady_segment(durations)
+        assert segment.status == "steady"
+        assert segment.start < stalled, "the stall is kept, and counted in the mean"
+
+
+def test_noisy_steps_widen_what_the_thirds_may_differ() -> None:
+    rng = random.Random(14)
+    verdicts = [steady_segment(noisy(rng, 300, cv=0.05)).status for _ in range(100)]
+    assert verdicts.count("steady") >= 70
