@@ -188,4 +188,5 @@ def payback(verdict: Comparison) -> str:
         return ""
     if saved <= 0:
         return f"B compiles {cost:.1f} s longer and saves nothing a step: it never pays back."
-    return f"B compiles {cost:.1f} s longer and saves {saved * 1e3:.3g} ms a step: paid back after {cost / saved:,.0f} steps."
+    steps = f"{cost / saved:,.0f} steps"
+    return f"B compiles {cost:.1f} s longer and saves {saved * 1e3:.3g} ms a step: paid back after {steps}."

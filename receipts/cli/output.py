@@ -1,4 +1,4 @@
-"""What commands print: rich on a terminal, plain when piped, never wider than the terminal, colour only where wanted."""
+"""What commands print: rich on a terminal, plain when piped, within its width, colour only where wanted."""
 
 from __future__ import annotations
 

@@ -62,21 +62,19 @@ def is_file(word: str) -> bool:
     return word == "-" or Path(word).exists() or word.endswith(".json") or "/" in word
 
 
-def document(word: str) -> Document:
-    """The bytes of a file, or of standard input for ``-``."""
-    from receipts.receipt import Document, read
+def from_stdin() -> Document:
+    """The document on standard input, read to one byte beyond the limit."""
+    from receipts.receipt import Document
     from receipts.receipt.load import MAX_BYTES
 
-    if word == "-":
-        return Document(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
-    return read(word)
+    return Document(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
 
 
 def parsed_file(word: str) -> Parsed:
-    """The receipt in a file."""
-    from receipts.receipt import parse
+    """The receipt in a file, or on standard input for ``-``."""
+    from receipts.receipt import parse, read
 
-    return parse(document(word))
+    return parse(from_stdin() if word == "-" else read(word))
 
 
 def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:

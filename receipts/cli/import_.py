@@ -1,0 +1,116 @@
+"""``receipts import``: records that others keep, turned into receipts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from receipts.importers import Imported
+
+EPILOG = """\b
+Examples:
+  receipts import notebook runs.json --mapping mapping.toml
+  receipts import notebook runs.csv --mapping mapping.toml -o receipts/
+  receipts import notebook notes.md --mapping mapping.toml --submit
+
+Without -o and --submit nothing is written: it says what would be read, and what cannot be.
+How a mapping is written: docs/import-notebook.md.
+Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
+
+SHOWN = 12
+
+
+@click.group("import")
+def command() -> None:
+    """Turn tables that people keep into receipts. Importing invents nothing."""
+
+
+@command.command("notebook", epilog=EPILOG)
+@click.argument("table", type=click.Path(path_type=Path), metavar="TABLE")
+@click.option(
+    "--mapping", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The mapping, a TOML file."
+)
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write one file a row here."
+)
+@click.option("--submit", "submitting", is_flag=True, help="Keep the receipts in the store.")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of every row as JSON.")
+@pass_session
+def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
+    """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
+
+    What the table does not state stays unstated. What cannot be read is told, and kept under notes.
+    """
+    from receipts.importers import import_file
+
+    found = import_file(table, mapping)
+    if out is not None:
+        _write(found, out)
+    stored = _submit(session, found) if submitting else None
+    if as_json:
+        output.as_json(_json(found))
+    else:
+        _print(found, out, stored)
+    return 2 if found.refused or (stored is not None and stored < len(found.made)) else 0
+
+
+def _write(found: Imported, folder: Path) -> None:
+    from receipts.errors import UsageError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for item in found.made:
+            # Named by its id: importing again writes the same files.
+            (folder / f"{item.parsed.id[:16]}.json").write_bytes(item.parsed.raw)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}; name a folder that can be written") from None
+
+
+def _submit(session: Session, found: Imported) -> int:
+    from receipts.receipt import Document
+    from receipts.submit import submit
+
+    documents = [Document(item.parsed.raw, item.row.where) for item in found.made]
+    stored = 0
+    with session.open_store(create=True) as store:
+        for outcome in submit(documents, store, session.rulebook):
+            stored += outcome.stored
+            if outcome.error is not None:
+                output.note(str(outcome.error))
+    return stored
+
+
+def _print(found: Imported, out: Path | None, stored: int | None) -> None:
+    for refusal in found.refused:
+        for problem in refusal.problems:
+            output.note(f"{refusal.where}: {output.clean(str(problem))}")
+    unread = Counter((item.to, item.text) for item in found.unread)
+    if unread:
+        output.line(f"{len(found.unread)} values could not be read, and are kept under notes.unread:")
+    for (to, text), count in list(unread.items())[:SHOWN]:
+        times = f" ({count} rows)" if count > 1 else ""
+        output.line(f"  {to}: {output.clean(text)[:80]}{times}")
+    if len(unread) > SHOWN:
+        output.line(f"  and {len(unread) - SHOWN} more; see them all with --json")
+    where = f", written to {out}" if out is not None else ""
+    where += f", {stored} in the store" if stored is not None else ""
+    output.line(f"{len(found.made)} receipts, {len(found.refused)} rows refused{where}")
+
+
+def _json(found: Imported) -> dict[str, object]:
+    return {
+        "receipts": [
+            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label} for item in found.made
+        ],
+        "refused": [
+            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in found.refused
+        ],
+        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in found.unread],
+    }

@@ -1,0 +1,68 @@
+"""``receipts list``: stored receipts by any axis, lane or outcome."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+
+import click
+
+from receipts import metrics
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts list
+  receipts list lane=nvidia-megatron outcome=oom
+  receipts list 'label=grid*' batch.micro_batch=4
+  receipts list 'chips>=8' 'mfu>0.3' --limit 0
+  receipts list flags.NCCL_ALGO=Ring run.finished=- --json
+
+A value may be a pattern (*, ?); - means not stated."""
+
+
+@click.command("list", epilog=EPILOG)
+@click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
+@click.option("--limit", "-n", default=50, show_default=True, help="Most rows to print; 0 for all.")
+@click.option("--all", "-a", "superseded", is_flag=True, help="Show receipts that no longer stand as well.")
+@click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
+@pass_session
+def command(
+    session: Session, conditions: tuple[str, ...], limit: int, superseded: bool, order: str, as_json: bool
+) -> int:
+    """List stored receipts, newest first, by conditions on any column or leaf."""
+    from receipts.store import Filters, condition
+
+    wanted = tuple(condition(text) for text in conditions)
+    filters = Filters(wanted, superseded, order)  # type: ignore[arg-type]  # click.Choice holds it to the three
+    with session.open_store() as store:
+        rows = store.find(filters)
+        found = list(islice(rows, limit + 1) if limit else rows)
+    more = bool(limit) and len(found) > limit
+    found = found[:limit] if limit else found
+    if as_json:
+        output.as_json([asdict(item) for item in found])
+        return 0
+    rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
+    cells = [
+        (
+            item.id[:12],
+            item.status if item.stands else "superseded",
+            item.outcome,
+            item.lane,
+            f"{item.chips or '?'} × {item.accelerator or '?'}",
+            str(item.sequence_length or "-"),
+            str(item.micro_batch or "-"),
+            metrics.shown(rate, item.tokens_per_second) if item.tokens_per_second else "-",
+            metrics.shown(memory, item.peak_bytes) if item.peak_bytes else "-",
+            item.label or "",
+        )
+        for item in found
+    ]
+    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "peak", "label")
+    output.table(columns, cells, right=(5, 6, 7, 8), empty="no receipt meets that")
+    if more:
+        output.note(f"the first {limit}; --limit 0 prints all")
+    return 0

@@ -1,0 +1,55 @@
+"""``receipts pin``: named references, usable wherever an id is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+EPILOG = """\b
+Examples:
+  receipts pin @golden 3f9c --note "grid baseline, no graphs"
+  receipts compare @golden 81aa
+  receipts pin                  (what is pinned)
+  receipts pin @golden          (what it has pointed at)
+  receipts pin @golden --remove"""
+
+
+@click.command("pin", epilog=EPILOG)
+@click.argument("name", required=False, metavar="[@NAME]")
+@click.argument("receipt", required=False, metavar="[ID]")
+@click.option("--note", help="Why it is pinned.")
+@click.option("--remove", is_flag=True, help="Take the name away; its history stays.")
+@click.option("--json", "as_json", is_flag=True, help="Print pins as JSON.")
+@pass_session
+def command(
+    session: Session, name: str | None, receipt: str | None, note: str | None, remove: bool, as_json: bool
+) -> int:
+    """Name a receipt, list what is named, or show what a name has pointed at."""
+    if remove and (receipt or not name):
+        raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
+    bare = (name or "").removeprefix("@")
+    with session.open_store() as store:
+        if name and (receipt or remove):
+            made = store.pin(bare, store.resolve(receipt) if receipt else None, note)
+            found = [made]
+        else:
+            found = store.pin_history(bare) if name else list(store.pins().values())
+    if as_json:
+        output.as_json([asdict(item) for item in found])
+        return 0
+    rows = [
+        (
+            f"@{item.name}",
+            item.receipt[:12] if item.receipt else "removed",
+            f"{item.at:%Y-%m-%d %H:%M}",
+            item.note or "",
+        )
+        for item in found
+    ]
+    output.table(("pin", "receipt", "since, UTC", "note"), rows, empty="nothing is pinned; receipts pin @golden ID")
+    return 0

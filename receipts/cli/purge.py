@@ -1,0 +1,29 @@
+"""``receipts purge``: erase a receipt's bytes, leaving a tombstone."""
+
+from __future__ import annotations
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts purge 3f9c --reason "the command line held a token" --yes"""
+
+
+@click.command("purge", epilog=EPILOG)
+@click.argument("receipt", metavar="ID")
+@click.option("--reason", required=True, help="Why; kept with the id.")
+@click.option("--yes", is_flag=True, help="Do not ask. There is no way back.")
+@pass_session
+def command(session: Session, receipt: str, reason: str, yes: bool) -> int:
+    """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay."""
+    with session.open_store() as store:
+        found = store.resolve(receipt)
+        if not yes:
+            click.confirm(f"Erase {found[:12]} and every verdict on it? There is no way back.", abort=True)
+        store.purge(found, reason)
+    output.line(f"purged {found[:12]}: {output.clean(reason)}")
+    output.note("copies and backups made before still hold it")
+    return 0

@@ -1,0 +1,35 @@
+"""``receipts repro``: what it takes to run a receipt again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, fetch, pass_session
+from receipts.errors import UsageError
+
+EPILOG = """\b
+Examples:
+  receipts repro 3f9c
+  receipts repro @golden > again.sh"""
+
+
+@click.command("repro", epilog=EPILOG)
+@click.argument("receipt", metavar="ID|FILE")
+@click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
+@pass_session
+def command(session: Session, receipt: str, as_json: bool) -> int:
+    """Print the command, flags and wheels of a receipt as a shell script, and what the receipt does not say."""
+    from receipts.repro import recipe
+
+    found = fetch(session, [receipt])[0]
+    if len(found) > 1:
+        raise UsageError(f"{receipt} names {len(found)} receipts; name one by its id")
+    made = recipe(found[0])
+    if as_json:
+        output.as_json({"id": found[0].id, **asdict(made)})
+    else:
+        output.line(made.script())
+    return 0

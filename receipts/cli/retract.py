@@ -1,0 +1,27 @@
+"""``receipts retract``: withdraw a receipt without a successor."""
+
+from __future__ import annotations
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts retract 3f9c --reason "never ran: the log is of another job"
+
+To replace a receipt by a better one, submit the better one with run.supersedes."""
+
+
+@click.command("retract", epilog=EPILOG)
+@click.argument("receipt", metavar="ID")
+@click.option("--reason", required=True, help="Why it no longer stands; shown wherever it is quoted.")
+@pass_session
+def command(session: Session, receipt: str, reason: str) -> int:
+    """Withdraw a receipt. It stays in the store, with the reason, and no comparison accepts it any more."""
+    with session.open_store() as store:
+        found = store.resolve(receipt)
+        store.retract(found, reason)
+    output.line(f"retracted {found[:12]}: {output.clean(reason)}")
+    return 0

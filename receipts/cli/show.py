@@ -1,0 +1,149 @@
+"""``receipts show``: one receipt, headed by the five answers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts import metrics
+from receipts.cli import output
+from receipts.cli.check import print_verdict
+from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
+    from receipts.receipt import Parsed
+    from receipts.rule import Facts
+
+EPILOG = """\b
+Examples:
+  receipts show 3f9c
+  receipts show @golden --facts
+  receipts show run.json
+  receipts show 3f9c --raw > run.json"""
+
+
+@click.command("show", epilog=EPILOG)
+@click.argument("receipt", metavar="ID|FILE")
+@click.option("--facts", "all_facts", is_flag=True, help="List every stated leaf as well.")
+@click.option("--raw", is_flag=True, help="Print the document's bytes as they came.")
+@click.option("--json", "as_json", is_flag=True, help="Print answers, verdict and stated leaves as JSON.")
+@pass_session
+def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json: bool) -> int:
+    """Show one receipt: what ran, where, whether on its path, what it measured, and what the rules say."""
+    from receipts.rule import Facts
+
+    if is_file(receipt):
+        found, facts = parsed_file(receipt), Facts()
+        _show(session, found, facts, all_facts, raw, as_json)
+        return 0
+    with session.open_store() as store:
+        matches = named(store, receipt)
+        for found in matches:
+            _show(session, found, store.facts([found]), all_facts, raw, as_json)
+    return 0
+
+
+def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: bool, as_json: bool) -> None:
+    if raw:
+        sys.stdout.buffer.write(parsed.raw)
+        return
+    from receipts.answers import answers
+    from receipts.judge import judge_receipt
+    from receipts.verdict import to_json
+
+    lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
+    verdict = judge_receipt(parsed, lane, session.rulebook.rules, facts)
+    five = answers(parsed, lane, verdict, facts)
+    if as_json:
+        document = {"answers": dict(five.rows()), "verdict": to_json(verdict), "stated": dict(parsed.stated)}
+        output.as_json({"id": parsed.id, **document})
+        return
+    run = parsed.receipt.run
+    output.line(output.paint(output.clean(run.label or run.launch), "head"))
+    output.line(f"  id {parsed.id}")
+    output.line(f"  {run.kind} · {run.outcome} · {run.provenance} · started {_when(parsed)} · lane {lane.name}")
+    standing = facts.superseded.get(parsed.id)
+    if standing is not None:
+        output.wrapped(f"no longer stands: {f'see {standing[0][:12]}, ' if standing[0] else ''}{standing[1]}")
+    output.line()
+    size = max(len(question) for question, _ in five.rows())
+    for question, answer in five.rows():
+        output.wrapped(f"{question.ljust(size)}  {output.clean(answer)}", 2, size + 4)
+    _measured(parsed, lane)
+    _failed(parsed)
+    _memory(parsed)
+    if all_facts:
+        output.heading("Stated")
+        output.table(("leaf", "value"), [(path, _value(value)) for path, value in parsed.stated.items()])
+    output.heading("Verdict")
+    print_verdict(verdict)
+
+
+def _when(parsed: Parsed) -> str:
+    run = parsed.receipt.run
+    return run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and len(value) > 6:
+        return f"{len(value)} values, {value[0]} … {value[-1]}"
+    return output.clean(str(value))[:200]
+
+
+def _measured(parsed: Parsed, lane: Lane) -> None:
+    launch = metrics.Launch(parsed, lane)
+    rows = []
+    for name in metrics.METRICS:
+        metric = metrics.get(name)
+        reading = launch.read(metric)
+        if reading.value is not None:
+            said = f" ({reading.text})" if reading.text else ""
+            rows.append((metric.title, metrics.shown(metric, reading.value), f"{reading.source}{said}"))
+    output.heading("Measured")
+    output.table(("metric", "value", "from"), rows, right=(1,), empty="nothing that a metric can be read from")
+    if launch.segment is not None:
+        summary = launch.summary
+        if summary is not None:
+            output.wrapped(
+                f"steady segment: {summary.n} of {len(launch.durations)} steps; median {summary.median * 1e3:.4g} ms, "
+                f"mean {summary.mean * 1e3:.4g}, p95 {summary.p95 * 1e3:.4g}, p99 {summary.p99 * 1e3:.4g}"
+            )
+        else:
+            output.wrapped(f"{launch.segment.status}: {launch.segment.reason}")
+
+
+def _failed(parsed: Parsed) -> None:
+    failure = parsed.receipt.failure
+    if failure is None:
+        return
+    output.heading("Failure")
+    for key, value in failure.model_dump(by_alias=True, exclude_none=True, exclude={"ladder"}).items():
+        shown = f"{value / 2**30:.2f} GiB" if key.endswith("_bytes") else output.clean(str(value))
+        output.wrapped(f"{key.replace('_', ' ')}: {shown}", 2, 6)
+    for rung in failure.ladder or ():
+        output.wrapped(f"then {rung.rung}: {rung.launch}{f' ({rung.reason})' if rung.reason else ''}", 2, 6)
+
+
+def _memory(parsed: Parsed) -> None:
+    memory = parsed.receipt.memory
+    if memory is None or not memory.chips:
+        return
+    output.heading("Memory by chip")
+
+    def gib(value: int | None) -> str:
+        return f"{value / 2**30:.2f}" if value is not None else "~"
+
+    rows = [
+        (
+            str(row.chip),
+            row.phase,
+            *(gib(value) for value in (row.bytes_used, row.bytes_limit, row.peak_bytes, row.peak_reserved_bytes)),
+        )
+        for row in memory.chips
+    ]
+    output.table(
+        ("chip", "phase", "used GiB", "limit GiB", "live peak GiB", "pool peak GiB"), rows, right=(0, 2, 3, 4, 5)
+    )

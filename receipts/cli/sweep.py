@@ -1,0 +1,116 @@
+"""``receipts sweep``: a grid of launches as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from receipts import metrics
+from receipts.cli import output
+from receipts.cli.comparison_text import interval, ratio
+from receipts.cli.session import Session, fetch, pass_session, waivers
+from receipts.sweep import Cell, Sweep
+from receipts.verdict import MetricResult
+
+EPILOG = """\b
+Examples:
+  receipts sweep 'label=grid*' --vary micro_batch,mtp_depth
+  receipts sweep runs/a.json runs/b.json runs/c.json --vary path.attention
+  receipts sweep 'label=grid*' --vary pipeline --base 3f9c --metric step_seconds"""
+
+
+@click.command("sweep", epilog=EPILOG)
+@click.argument("receipts", nargs=-1, required=True, metavar="WHAT…")
+@click.option("--vary", "-v", required=True, metavar="AXIS[,AXIS]", help="The axes of the grid, outermost first.")
+@click.option("--base", metavar="ID", help="The cell that the others are judged against; the first unless named.")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
+@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the grid as JSON.")
+@pass_session
+def command(
+    session: Session,
+    receipts: tuple[str, ...],
+    vary: str,
+    base: str | None,
+    metric: str,
+    waive: tuple[str, ...],
+    study: str | None,
+    as_json: bool,
+) -> int:
+    """Lay receipts out as a grid: effects against a base, one-axis links, and refused cells with the reason."""
+    from receipts.compare import Request
+    from receipts.errors import UsageError
+    from receipts.rule import Facts
+    from receipts.sweep import sweep
+
+    found = [item for group in fetch(session, receipts) for item in group]
+    unique = list({item.id: item for item in found}.values())
+    head = fetch(session, [base])[0][0] if base else None
+    names = [name.strip() for name in vary.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--vary names no axis; write --vary micro_batch,mtp_depth")
+    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts())
+    grid = sweep(unique, names, session.rulebook, request, head)
+    if as_json:
+        output.as_json(_as_data(grid, metric))
+    else:
+        _print(grid, metric)
+    return 0
+
+
+def _headline(cell: Cell, metric: str) -> MetricResult | None:
+    if cell.against_base is None:
+        return None
+    return next((item for item in cell.against_base.results if item.metric == metric), None)
+
+
+def _print(grid: Sweep, metric: str) -> None:
+    shown = metrics.get(metric)
+    rows = []
+    for number, cell in enumerate(grid.cells):
+        result = _headline(cell, metric)
+        verdict = cell.against_base
+        value = _own_value(grid, cell, metric)
+        rows.append((
+            str(number),
+            *cell.coordinates,
+            str(len(cell.launches)),
+            metrics.shown(shown, value) if value is not None else "~",
+            "base" if verdict is None else ratio(result) if result else "~",
+            "" if verdict is None else interval(result) if result else "~",
+            "" if verdict is None else verdict.comparable,
+            cell.refused or (verdict.effect if verdict else ""),
+            cell.launches[0].receipt.run.label or cell.launches[0].id[:12],
+        ))  # fmt: skip
+    columns = ("", *grid.vary, "launches", shown.title, "change", "95 % interval", "comparable", "says", "label")
+    numeric = len(grid.vary) + 2
+    output.table(columns, rows, right=(0, numeric, numeric + 1))
+    if grid.links:
+        output.heading("One axis apart")
+        output.wrapped(", ".join(f"{link.a}–{link.b} {link.axis}" for link in grid.links), 2)
+
+
+def _own_value(grid: Sweep, cell: Cell, metric: str) -> float | None:
+    if cell.against_base is not None:
+        result = _headline(cell, metric)
+        return result.b.value if result else None
+    others = [item for item in (_headline(other, metric) for other in grid.cells) if item is not None]
+    return others[0].a.value if others else None
+
+
+def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:
+    from receipts.verdict import to_json
+
+    cells = [
+        {
+            "coordinates": dict(zip(grid.vary, cell.coordinates, strict=True)),
+            "launches": [item.id for item in cell.launches],
+            "refused": cell.refused,
+            "against_base": to_json(cell.against_base) if cell.against_base else None,
+        }
+        for cell in grid.cells
+    ]
+    links = [{"a": link.a, "b": link.b, "axis": link.axis} for link in grid.links]
+    return {"metric": metric, "vary": list(grid.vary), "cells": cells, "links": links}
