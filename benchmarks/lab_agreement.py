@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab_arithmetic import Check, checks
-
 from receipts.compare import Request, compare
 from receipts.errors import UsageError
 from receipts.importers import Imported, import_file
@@ -32,6 +30,10 @@ from receipts.rulebook import Rulebook
 from receipts.verdict import Comparison, Finding, Level, Question
 
 ROOT = Path(__file__).resolve().parent.parent
+# Its other half lies beside it, whether this runs as a file, as a module or inside a test.
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from lab_arithmetic import Check, checks  # noqa: E402
+
 STUDY = "fixed-accumulation"
 METRICS = {
     "tok_per_s": "tokens_per_second",

@@ -141,7 +141,7 @@ def _state(draft: Draft, row: Row, item: Field) -> None:
     if item.value is not None:
         draft.put(item.to, item.value)
         return
-    source = filled(item.template, row) if item.template else None
+    source: Any = filled(item.template, row) if item.template else None
     for path in item.from_:
         source = row.at(path)
         if source is not None:
