@@ -71,7 +71,10 @@ FOLLOWS: Mapping[str, str] = {
 
 def _off_at_one(switch: str, degree: str) -> Callable[[Stated], tuple[str, Value] | None]:
     def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, OFF) if stated.get(degree) == 1 or stated.get(switch) in (False, 1, OFF) else None
+        typed = stated.get(switch)
+        # True equals 1, and means the opposite of one virtual stage.
+        off = typed is False or typed == OFF or (typed == 1 and typed is not True)
+        return (switch, OFF) if stated.get(degree) == 1 or off else None
 
     return rule
 
