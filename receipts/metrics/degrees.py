@@ -48,14 +48,15 @@ def model_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
 
 
 def data_ways(stated: Mapping[str, Any]) -> tuple[int, ...]:
-    """The data degree as stated, alone and with the shard and replicate axes beside it.
+    """The data degree as stated, alone and with the shard and replicate axes beside it; empty where it is unstated.
 
     Some frameworks call the whole of it data parallel, others only what is left beside their shard axis.
     """
-    data, shard, replicate = stated.get(DATA), stated.get(SHARD), stated.get(REPLICATE)
+    data = stated.get(DATA)
     if data is None:
-        return _distinct(shard * (replicate or 1)) if shard is not None else ()
-    return _distinct(data, data * (shard or 1), data * (shard or 1) * (replicate or 1))
+        return ()
+    shard, replicate = stated.get(SHARD) or 1, stated.get(REPLICATE) or 1
+    return _distinct(data, data * shard, data * shard * replicate)
 
 
 def batch_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:

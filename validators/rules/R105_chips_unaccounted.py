@@ -21,6 +21,8 @@ from receipts.metrics.degrees import (
     EXPERT,
     EXPERT_TENSOR,
     PIPELINE,
+    REPLICATE,
+    SHARD,
     TENSOR,
     data_ways,
     degree,
@@ -53,12 +55,13 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
         return  # only a lane that has no chips comes here without them
     data = data_ways(case.stated)
     products = [ways * share for ways in replicas for share in data] or list(replicas)
-    fits = chips in products if data else any(chips % ways == 0 for ways in replicas)
+    spread = (case.get(SHARD) or 1) * (case.get(REPLICATE) or 1)
+    fits = chips in products if data else any(chips % (ways * spread) == 0 for ways in replicas)
     if not fits:
         yield Offence(
-            at=DATA if data and case.get(DATA) is not None else CHIPS,
+            at=DATA if data else CHIPS,
             found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {chips} chips",
-            expected=f"{chips}" if data else f"a divisor of {chips}",
+            expected=f"{chips}" if data else f"with shard and replicate, a divisor of {chips}",
             do="state the degrees as the framework counts them, or the chips that took part",
         )
     if case.lane.convention != "expert_in_data" or not fits:
