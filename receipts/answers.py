@@ -50,7 +50,7 @@ def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | 
     """The five answers of one receipt under its lane."""
     return Answers(
         topology=topology(parsed),
-        amortised=_amortised(verdict),
+        amortised=_amortised(parsed, verdict),
         workload=_workload(parsed),
         path=_path(parsed, verdict),
         target=_target(parsed, lane, facts),
@@ -72,7 +72,9 @@ def _codes(verdict: ReceiptVerdict, level: Level) -> set[str]:
     return {item.code for item in verdict.findings if item.level is level}
 
 
-def _amortised(verdict: ReceiptVerdict) -> str:
+def _amortised(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+    if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
+        return "nothing was measured"
     errors, open_questions = _codes(verdict, Level.ERROR), _codes(verdict, Level.OPEN)
     if "R201" in errors:
         return "no: a cold start is inside the window"

@@ -68,7 +68,8 @@ def sweep(
     """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named)."""
     paths = tuple(leaf_path(name, receipts) for name in vary)
     groups: dict[tuple[str, ...], list[Parsed]] = {}
-    for item in receipts:
+    # A launch that ended well stands for its cell before one that failed, and the earlier before the later.
+    for item in sorted(receipts, key=lambda one: (one.receipt.run.outcome != "ok", one.receipt.run.started)):
         groups.setdefault(_coordinates(item, paths), []).append(item)
     if len(groups) > MOST_CELLS:
         raise UsageError(f"the sweep has {len(groups)} cells, more than {MOST_CELLS}; narrow what it selects")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -59,7 +60,8 @@ class Session:
 
 def is_file(word: str) -> bool:
     """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""
-    return word == "-" or Path(word).exists() or word.endswith(".json") or "/" in word
+    # os.path and not Path: it answers False where no file can have such a name.
+    return word == "-" or os.path.exists(word) or word.endswith(".json") or "/" in word
 
 
 def from_stdin() -> Document:
