@@ -22,6 +22,7 @@ MAX_DIGITS = 25
 MAX_REFUSALS = 10_000  # collected from one document; nobody reads more
 # Possessive, and content with a string that never ends: a hostile document costs one pass and never a second look.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 
 
@@ -50,6 +51,8 @@ def read(path: str | Path) -> Document:
         raise _one(source, "", "there is no such file", "check the path") from None
     except PermissionError:
         raise _one(source, "", "the file may not be read", "check its permissions") from None
+    except ValueError:
+        raise _one(source, "", "no file can have such a name", "check the path") from None
     except OSError as error:
         raise _one(source, "", f"the file cannot be read: {error.strerror}", "check the path") from None
     return Document(raw, source)
@@ -121,6 +124,20 @@ def _refusals(node: Any, path: str = "") -> Iterator[Problem]:
                 yield from _refusals(value, join(path, index))
 
 
+def _surrogates(node: Any, path: str = "") -> Iterator[Problem]:
+    """Half of a surrogate pair is an escape that JSON allows and no UTF-8 text can hold."""
+    if isinstance(node, str):
+        if not node.isascii() and any("\ud800" <= char <= "\udfff" for char in node):
+            yield Problem(path or "$", "it holds half of a surrogate pair", "write the whole character")
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            yield from _surrogates(key, join(path, key))
+            yield from _surrogates(value, join(path, key))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _surrogates(value, join(path, index))
+
+
 def _too_deep(raw: bytes) -> bool:
     """Whether it nests deeper than MAX_DEPTH, found without recursion so that no document exhausts the stack."""
     depth = 0
@@ -164,6 +181,8 @@ def parse_json(document: Document) -> dict[str, Any]:
         raise _one(source, where, f"this is not JSON: {error.msg}", "check the file was written whole") from None
     if reader.refused:
         raise InputError(source, capped(list(islice(_refusals(found), MAX_REFUSALS))))
+    if _HALF.search(raw) and (halves := list(islice(_surrogates(found), MAX_REFUSALS))):
+        raise InputError(source, capped(halves))
     if not isinstance(found, dict):
         raise _one(source, "$", "the document is not a JSON object", "a receipt is one object: { … }")
     return found

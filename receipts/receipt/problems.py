@@ -157,7 +157,7 @@ def _what(item: Any, value: Any) -> str:
         "timezone_aware": "the time has no zone",
         "string_too_short": "it is empty",
         "string_too_long": f"it has more than {context.get('max_length')} characters",
-        "too_long": f"it has {context.get('actual_length')} entries, and may have {context.get('max_length')}",
+        "too_long": f"it has more than {context.get('max_length')} entries",
         "greater_than_equal": f"it must be {context.get('ge')} or more, {_is(value)}",
         "less_than_equal": f"it must be {context.get('le')} or less, {_is(value)}",
         "json_invalid": f"this is not JSON: {context.get('error')}",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from receipts.errors import InputError, Problem
 from receipts.receipt.document import VERSION
+from receipts.receipt.problems import shown
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 # From a version to the next: {"1.0": one_zero_to_one_one}. Empty while 1.0 is the only version.
 UPCASTERS: Mapping[str, tuple[str, Upcaster]] = {}
+
+
+_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
 
 
 def _numbers(version: str) -> tuple[int, int]:
@@ -31,8 +36,9 @@ def upcast(
     if version is None:
         problem = Problem("schema_version", "it is missing", f'state "schema_version": "{target}"')
         raise InputError(source, [problem])
-    if not isinstance(version, str) or not version.replace(".", "", 1).isdigit() or "." not in version:
-        raise InputError(source, [Problem("schema_version", f"{version!r} is no version", f'state "{target}"')])
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        what = f"{shown(repr(version))} is no version"
+        raise InputError(source, [Problem("schema_version", what, f'state "{target}"')])
     while version != target:
         if _numbers(version) > _numbers(target):
             do = "upgrade with: pip install --upgrade frontier-receipts"
