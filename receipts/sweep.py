@@ -69,7 +69,7 @@ def sweep(
     paths = tuple(leaf_path(name, receipts) for name in vary)
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well stands for its cell before one that failed, and the earlier before the later.
-    for item in sorted(receipts, key=lambda one: (one.receipt.run.outcome != "ok", one.receipt.run.started)):
+    for item in sorted(receipts, key=_precedence):
         groups.setdefault(_coordinates(item, paths), []).append(item)
     if len(groups) > MOST_CELLS:
         raise UsageError(f"the sweep has {len(groups)} cells, more than {MOST_CELLS}; narrow what it selects")
@@ -78,13 +78,18 @@ def sweep(
     if base is not None:
         groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
     order = [first, *(key for key in order if key != first)]
-    cells = tuple(_cell(key, groups[key], groups[first], paths, rulebook, request) for key in order)
+    cells = tuple(_cell(key, groups[key], groups[first], rulebook, request) for key in order)
     return Sweep(paths, cells, tuple(_links(cells, rulebook)))
 
 
 def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
     values = effective(parsed)
     return tuple(_text(values.get(path)) for path in paths)
+
+
+def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
+    run = parsed.receipt.run
+    return run.outcome != "ok", run.started.timestamp(), parsed.name
 
 
 def _text(value: Any) -> str:
@@ -101,34 +106,37 @@ def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
     return found
 
 
-def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], list[str]]:
-    """Launches equal to the first in every axis, and the names of those that are not."""
+def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], str]:
+    """Launches of the first one's configuration, and what to say of those that share its cell and not that."""
     lane = rulebook.lanes.of(launches[0].receipt.run.lane)
-    alike, strangers = [launches[0]], []
+    alike, moved, failed = [launches[0]], set(), 0
     for item in launches[1:]:
-        same = not difference(launches[0], item, tuple(lane.not_applicable)).changed
-        unseen = item.receipt.run.launch not in {other.receipt.run.launch for other in alike}
-        if same and unseen and item.receipt.run.outcome == launches[0].receipt.run.outcome:
+        axes = difference(launches[0], item, tuple(lane.not_applicable)).axes
+        moved.update(axes)
+        if axes or item.receipt.run.launch in {other.receipt.run.launch for other in alike}:
+            continue
+        if item.receipt.run.outcome == launches[0].receipt.run.outcome:
             alike.append(item)
         else:
-            strangers.append(item.name)
-    return alike, strangers
+            failed += 1
+    said = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
+    said += [f"{failed} more launches failed"] if failed else []
+    return alike, "; ".join(said)
 
 
 def _cell(
     key: tuple[str, ...],
     launches: Sequence[Parsed],
     base: Sequence[Parsed],
-    paths: Sequence[str],
     rulebook: Rulebook,
     request: Request,
 ) -> Cell:
-    alike, strangers = _alike(launches, rulebook)
-    apart = f"{', '.join(strangers)} differ beyond the varied axes" if strangers else ""
+    alike, apart = _alike(launches, rulebook)
     if launches[0].id == base[0].id:
         return Cell(key, tuple(alike), None, apart)
     verdict = compare(_alike(base, rulebook)[0], alike, rulebook, request)
-    return Cell(key, tuple(alike), verdict, _reason(verdict, alike[0]) or apart)
+    reasons = [item for item in (_reason(verdict, alike[0]), apart) if item]
+    return Cell(key, tuple(alike), verdict, "; ".join(reasons))
 
 
 def _reason(verdict: Comparison, parsed: Parsed) -> str:

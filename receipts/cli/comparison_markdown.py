@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from receipts import metrics
 from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, told, value
+from receipts.cli.findings import grouped, on_sides, waiting_text
 from receipts.verdict import Comparison
 
 
@@ -34,12 +35,15 @@ def markdown(verdict: Comparison) -> str:
         parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
         title = metrics.get(result.metric).title
         lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result, verdict)} |")
-    findings = told(verdict)
-    if findings:
+    groups = grouped(told(verdict))
+    if groups.judged or groups.waiting:
         lines.append("")
-        for finding in findings:
-            said = f"{finding.at}: {finding.found}. Expected {finding.expected}. {finding.do}"
-            lines.append(f"- **{finding.code} {finding.name.replace('_', ' ')}** {cell(said)}")
+    for found in groups.judged:
+        item = found[0]
+        said = f"{item.at}: {item.found}. Expected {item.expected}. {item.do[:1].upper()}{item.do[1:]}."
+        lines.append(f"- **{item.code} {item.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}")
+    if groups.waiting:
+        lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")
     if payback(verdict):
         lines += ["", payback(verdict)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from receipts.cli import output
 from receipts.verdict import Finding, Level
@@ -10,8 +11,16 @@ from receipts.verdict import Finding, Level
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 
-def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
-    """Print findings. With ``sides`` each says on which side it stands, once where it stands on both."""
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Findings put together: those that say the same on both sides, and those that wait for one missing fact."""
+
+    judged: tuple[tuple[Finding, ...], ...]
+    waiting: Mapping[str, tuple[Finding, ...]]
+
+
+def grouped(findings: Iterable[Finding]) -> Grouped:
+    """Group findings: offences before open questions before what is shown, each in the order of codes."""
     judged: dict[tuple[str, ...], list[Finding]] = {}
     waiting: dict[str, list[Finding]] = {}
     for item in findings:
@@ -19,25 +28,36 @@ def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
             waiting.setdefault(item.at, []).append(item)
         else:
             judged.setdefault((item.code, item.level.value, item.at, item.found, item.expected), []).append(item)
-    for group in sorted(judged.values(), key=lambda found: (_ORDER[found[0].level], found[0].code)):
-        item = group[0]
+    ordered = sorted(judged.values(), key=lambda found: (_ORDER[found[0].level], found[0].code))
+    return Grouped(tuple(map(tuple, ordered)), {at: tuple(found) for at, found in waiting.items()})
+
+
+def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
+    """Print findings. With ``sides`` each says on which side it stands, once where it stands on both."""
+    groups = grouped(findings)
+    for found in groups.judged:
+        item = found[0]
         level = output.paint(item.level.value, item.level.value)
-        output.line(f"  {level} {item.code} {item.name}{_on(group) if sides else ''}")
+        output.line(f"  {level} {item.code} {item.name}{on_sides(found) if sides else ''}")
         output.wrapped(f"{item.at}: {output.clean(item.found)}", 4, 6)
         output.wrapped(f"expected {item.expected}", 4, 6)
         output.wrapped(f"→ {item.do}", 4, 6)
-    if waiting:
-        # One paragraph: a bare receipt lacks dozens of facts, and each would otherwise take two lines.
-        parts = [f"{at} ({_codes(found)}{_on(found) if sides else ''})" for at, found in waiting.items()]
+    if groups.waiting:
         output.line(f"  {output.paint('I', 'I')} unjudged, for facts that are not stated")
-        output.wrapped(", ".join(parts), 4, 4)
+        output.wrapped(waiting_text(groups, sides=sides), 4, 4)
         output.wrapped("→ state them; receipts rules CODE says what each is needed for", 4, 6)
 
 
-def _codes(found: list[Finding]) -> str:
-    return ", ".join(dict.fromkeys(item.code for item in found))
+def waiting_text(groups: Grouped, *, sides: bool) -> str:
+    """One paragraph of missing facts: a bare receipt lacks dozens, and each would otherwise take two lines."""
+    parts = []
+    for at, found in groups.waiting.items():
+        codes = ", ".join(dict.fromkeys(item.code for item in found))
+        parts.append(f"{at} ({codes}{on_sides(found) if sides else ''})")
+    return ", ".join(parts)
 
 
-def _on(found: list[Finding]) -> str:
+def on_sides(found: Sequence[Finding]) -> str:
+    """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
     sides = sorted({item.subject.upper() for item in found if item.subject in ("a", "b")})
     return f" on {' and '.join(sides)}" if sides else ""
