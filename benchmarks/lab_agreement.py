@@ -112,6 +112,15 @@ PREFIXES = {"backends.env.": "flags.", "backends.patches": "patches", "wheels.":
 # The person rejects for a second change that the records do not state: they show one axis, or none.
 NOT_IN_RECORD = ("one_axis", "no_stated_difference")
 DERIVED = ("parallelism.data", "batch.accumulation", "model.parameters_active", "model.parameters_total", "data.kind")
+SHARES = (
+    "false_accepts",
+    "false_rejects",
+    "undecided",
+    "decided_agree",
+    "decided_as_labelled_agree",
+    "axes_agree",
+    "arithmetic_agree",
+)
 BARS = {"false_accepts": 0.02, "false_rejects": 0.08, "undecided": 0.35}
 FLOORS = {"decided_agree": 0.95, "arithmetic_agree": 0.98}
 
@@ -141,9 +150,21 @@ class Judged:
         return not self.accepted and self.mechanical in NOT_IN_RECORD
 
     @property
-    def decided(self) -> bool:
-        """Whether the records alone decide the question, and as the person did."""
+    def decided_as_labelled(self) -> bool:
+        """Whether the records alone decide the question, and as the person did, by the claim's own count of axes."""
         return self.mechanical == ("one_axis" if self.accepted else "multi_axis")
+
+    @property
+    def decided(self) -> bool:
+        """The same by the product's axes: a host is a block and never counted, and all wheels are one axis."""
+        listed = self.claim["axes"]
+        axes = {
+            renamed(name).partition(".")[0] if name.startswith("wheels.") else renamed(name)
+            for name in listed["stated_and_different"]
+        }
+        aside = {renamed(name) for name in listed.get("derived") or ()} if self.accepted else set()
+        several = len(axes - aside - {*DERIVED, "run.host"}) > 1
+        return self.decided_as_labelled and several is not self.accepted
 
     @property
     def agrees(self) -> bool:
@@ -218,6 +239,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any]:
     rejected = [item for item in judged if not item.accepted and not item.not_in_record]
     accepted = [item for item in judged if item.accepted]
     decided = [item for item in judged if item.decided]
+    labelled = [item for item in judged if item.decided_as_labelled]
     figures = [check for item in judged for check in item.arithmetic]
     undecided = [item for item in accepted if item.verdict.comparable == "unknown"]
     return {
@@ -227,6 +249,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any]:
         "undecided": _share([item.verdict.comparable == "unknown" for item in accepted]),
         "undecided_unnamed": sum(not item.reasons for item in undecided),
         "decided_agree": _share([item.agrees for item in decided]),
+        "decided_as_labelled_agree": _share([item.agrees for item in labelled]),
         "axes_agree": _share([item.axes_agree for item in judged]),
         "arithmetic_agree": _share([check.agrees for check in figures]),
         "counts": {
@@ -234,6 +257,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any]:
             "rejected_by_person": len(rejected),
             "not_in_record": sum(item.not_in_record for item in judged),
             "decided_by_records": len(decided),
+            "decided_as_labelled": len(labelled),
             "arithmetic": len(figures),
         },
         "table": {f"{person} {product}": count for (person, product), count in sorted(_table(judged).items())},
@@ -306,9 +330,9 @@ def print_summary(found: Mapping[str, Any], imported: Imported) -> None:
         cells = [found["table"].get(f"{person} {product}", 0) for product in ("yes", "unknown", "no")]
         print(f"{person:<15}" + "".join(f"{cell:>9}" for cell in cells))
     print()
-    for name in ("false_accepts", "false_rejects", "undecided", "decided_agree", "axes_agree", "arithmetic_agree"):
+    for name in SHARES:
         bar = f"   bar ≤ {BARS[name]:.0%}" if name in BARS else f"   bar ≥ {FLOORS[name]:.0%}" if name in FLOORS else ""
-        print(f"{name:<18}{found[name]:>8.1%}{bar}")
+        print(f"{name:<27}{found[name]:>8.1%}{bar}")
     for entry in found["disagreements"]:
         print(f"\n{entry['claim']} {entry['a']} against {entry['b']} on {entry['metric']}")
         print(f"  person {entry['person']} ({entry['mechanical_from_records']}): {entry['person_reason']}")

@@ -1,0 +1,127 @@
+"""The lab's claims: where the product and a careful person agree, and that the benchmark says so."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def benchmark(checkout: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lab_agreement", checkout / "benchmarks" / "lab_agreement.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["lab_agreement"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def found(benchmark: ModuleType, cases: Path, checkout: Path) -> dict[str, Any]:
+    judged, _ = benchmark.judge(cases / "lab", checkout / "examples" / "lab" / "mapping.toml")
+    figures: dict[str, Any] = benchmark.summary(judged)
+    return figures
+
+
+def test_the_product_accepts_at_most_two_per_cent_of_what_the_person_rejects(found: dict[str, Any]) -> None:
+    assert found["n"] > 100
+    assert found["false_accepts"] <= 0.02
+
+
+def test_the_product_rejects_at_most_eight_per_cent_of_what_the_person_accepts(found: dict[str, Any]) -> None:
+    assert found["false_rejects"] <= 0.08
+
+
+def test_what_is_left_open_is_at_most_a_third_and_names_its_fact(found: dict[str, Any]) -> None:
+    assert found["undecided"] <= 0.35
+    assert found["undecided_unnamed"] == 0
+
+
+def test_the_arithmetic_of_the_records_follows_from_the_receipts(found: dict[str, Any]) -> None:
+    assert found["counts"]["arithmetic"] > 300
+    assert found["arithmetic_agree"] >= 0.98
+
+
+def test_where_the_records_decide_the_product_decides_alike(found: dict[str, Any]) -> None:
+    assert found["decided_agree"] >= 0.95
+
+
+def _claim(accept: bool, mechanical: str, axes: list[str]) -> dict[str, Any]:
+    return {
+        "id": "x1",
+        "a": "one",
+        "b": "two",
+        "metric": "tok_per_s",
+        "axes": {"stated_and_different": axes, "derived": []},
+        "strict_one_axis": {"accept": accept, "reason": "made up", "mechanical_from_records": mechanical},
+        "arithmetic": {"auto": {"a": {"tok_per_s_stated": 1000}, "values": [1000, 500], "change_a_vs_b_pct": 100.0}},
+    }
+
+
+def _run(name: str, rate: int, **batch: int) -> dict[str, Any]:
+    return {
+        "id": name,
+        "kind": "training",
+        "source": {"repo": "r", "path": "p", "section": "s"},
+        "hardware": {"accelerator": "NVIDIA H200", "count": 8},
+        "batch": batch,
+        "metrics": {"tok_per_s": rate, "iter_ms": 1.0},
+        "outcome": "ok",
+        "provenance": "measured",
+    }
+
+
+def _folder(tmp_path: Path, claim: dict[str, Any], *runs: dict[str, Any]) -> Path:
+    (tmp_path / "runs.json").write_text(json.dumps(runs))
+    (tmp_path / "claims.json").write_text(json.dumps([claim]))
+    return tmp_path
+
+
+def test_two_changed_axes_that_a_person_accepts_count_as_a_false_rejection(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    runs = (_run("one", 1000, mbs=2, gbs=4), _run("two", 500, mbs=1, gbs=1))
+    folder = _folder(tmp_path, _claim(True, "multi_axis", ["mbs", "gbs"]), *runs)
+    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    figures = benchmark.summary(judged)
+    assert figures["false_rejects"] == 1.0
+    assert figures["axes_agree"] == 1.0
+    assert figures["arithmetic_agree"] == 1.0
+    assert figures["disagreements"][0]["product_reasons"][0].startswith("C101")
+    assert benchmark.broken_bars(figures)
+
+
+def test_a_second_change_that_no_record_states_is_counted_apart(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    runs = (_run("one", 1000, mbs=2), _run("two", 500, mbs=1))
+    folder = _folder(tmp_path, _claim(False, "one_axis", ["mbs"]), *runs)
+    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    figures = benchmark.summary(judged)
+    assert figures["false_accepts"] == 0.0
+    assert figures["counts"]["not_in_record"] == 1
+    assert not figures["disagreements"]
+
+
+def test_a_figure_that_does_not_follow_is_an_arithmetic_disagreement(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    claim = _claim(True, "one_axis", ["mbs"])
+    claim["arithmetic"]["auto"]["change_a_vs_b_pct"] = 42.0
+    folder = _folder(tmp_path, claim, _run("one", 1000, mbs=2), _run("two", 500, mbs=1))
+    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    figures = benchmark.summary(judged)
+    assert [item["figure"] for item in figures["arithmetic_disagreements"]] == ["change_a_vs_b_pct"]
+
+
+def test_a_claim_on_a_run_that_is_not_there_is_refused(benchmark: ModuleType, checkout: Path, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, _claim(True, "one_axis", []), _run("one", 1000))
+    with pytest.raises(Exception, match="two"):
+        benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
