@@ -69,9 +69,11 @@ def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def judge_receipt(parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None) -> ReceiptVerdict:
-    """The verdict on one receipt."""
-    findings = judge_case(Case(Launch(parsed, lane), lane, facts), rules)
+def judge_receipt(
+    parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None, launch: Launch | None = None
+) -> ReceiptVerdict:
+    """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once."""
+    findings = judge_case(Case(launch or Launch(parsed, lane), lane, facts), rules)
     return ReceiptVerdict(
         receipt=parsed.id,
         label=parsed.receipt.run.label,

@@ -1,0 +1,116 @@
+"""How long a durable submit takes beside a raw sqlite3 insert of the same bytes: `python -m benchmarks.store_submit`.
+
+One receipt of about 15 kB (64 chips, 300 steps), warm, in one process, every transaction on the disk (WAL, FULL).
+Rounds alternate between the two, so that a busy disk falls on both. CPU is user and system time of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from receipts.receipt import Document
+from receipts.rulebook import Rulebook
+from receipts.store import open_store
+from receipts.submit import submit
+
+BASE = Path(__file__).resolve().parents[1] / "tests" / "cases" / "base.json"
+BARS = {"ratio": 8.0, "cpu_above_ms": 2.0}
+
+
+def document(seed: int) -> bytes:
+    """A receipt of one more launch: 64 chips with their memory, 300 steps."""
+    draw = random.Random(seed)
+    tree = json.loads(BASE.read_bytes())
+    tree["run"]["launch"] = str(uuid.UUID(int=draw.getrandbits(128)))
+    tree["run"]["label"] = f"bench-{seed}"
+    tree["hardware"] |= {"chips": 64, "hosts": 8}
+    tree["parallelism"] |= {"data": 64}
+    tree["batch"] |= {"global_batch": tree["batch"]["micro_batch"] * 64, "accumulation": 1}
+    tree["measurement"]["step_durations_seconds"] = [round(draw.gauss(0.8, 0.004), 6) for _ in range(300)]
+    tree["measurement"].pop("step_flags", None)
+    limit = 150_754_820_096
+    tree["memory"] = {
+        "chips": [
+            {"chip": chip, "phase": "steady", "bytes_limit": limit, "peak_bytes": limit // 2 + draw.randrange(10**8)}
+            for chip in range(64)
+        ]
+    }
+    return json.dumps(tree, separators=(",", ":")).encode()
+
+
+def _timed(call: Callable[[], object]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    return (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3
+
+
+def measure(rounds: int = 300, folder: Path | None = None) -> dict[str, float]:
+    """Medians in milliseconds, their ratio, and the CPU above the floor. ``folder`` decides on which disk."""
+    documents = [document(seed) for seed in range(rounds + 20)]
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        floor = sqlite3.connect(Path(place) / "floor.sqlite", isolation_level=None)
+        floor.execute("PRAGMA journal_mode = WAL")
+        floor.execute("PRAGMA synchronous = FULL")
+        floor.execute("CREATE TABLE documents (id TEXT PRIMARY KEY, body BLOB NOT NULL)")
+        rulebook = Rulebook()
+        raw_times, own_times = [], []
+
+        def raw_insert(raw: bytes, name: str) -> None:
+            floor.execute("BEGIN IMMEDIATE")
+            floor.execute("INSERT INTO documents VALUES (?, ?)", (name, raw))
+            floor.execute("COMMIT")
+
+        with open_store(str(Path(place) / "store.sqlite")) as store:
+
+            def own_submit(raw: bytes) -> None:
+                (outcome,) = submit([Document(raw, "bench")], store, rulebook)
+                assert outcome.submitted is not None, outcome.error
+                assert outcome.submitted.new
+
+            for seed, raw in enumerate(documents):
+                raw_times.append(_timed(lambda raw=raw, seed=seed: raw_insert(raw, f"{seed:064x}")))  # type: ignore[misc]
+                own_times.append(_timed(lambda raw=raw: own_submit(raw)))  # type: ignore[misc]
+        floor.close()
+        size = (Path(place) / "store.sqlite").stat().st_size / len(documents)
+    raw_wall, raw_cpu = (statistics.median(column) for column in zip(*raw_times[20:], strict=True))
+    own_wall, own_cpu = (statistics.median(column) for column in zip(*own_times[20:], strict=True))
+    return {
+        "document_bytes": len(documents[0]),
+        "stored_bytes": size,
+        "floor_ms": raw_wall,
+        "submit_ms": own_wall,
+        "ratio": own_wall / raw_wall,
+        "floor_cpu_ms": raw_cpu,
+        "submit_cpu_ms": own_cpu,
+        "cpu_above_ms": own_cpu - raw_cpu,
+    }
+
+
+def main() -> int:
+    """Print the figures; 1 where a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--folder", type=Path, help="where to put the two databases")
+    call = parser.parse_args()
+    found = measure(call.rounds, call.folder)
+    if call.json:
+        print(json.dumps(found, indent=2))
+    else:
+        for name, value in found.items():
+            bar = f"   (bar: at most {BARS[name]:g})" if name in BARS else ""
+            print(f"{name:>16}  {value:10.2f}{bar}")
+    return int(any(found[name] > bar for name, bar in BARS.items()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

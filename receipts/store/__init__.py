@@ -1,0 +1,27 @@
+"""The store: the only part that talks to a database. SQLite by default, PostgreSQL by URL, one code for both.
+
+Receipts, documents and verdicts are append-only, held by triggers; what happens to a receipt later is a row that is
+added. See `tables` for the schema, `schema` for making, upgrading and checking it.
+"""
+
+from __future__ import annotations
+
+from receipts.store.find import Condition, Filters, condition
+from receipts.store.history import Pin, Supersession
+from receipts.store.rows import Entry
+from receipts.store.store import Store, open_store
+from receipts.store.submission import Submitted
+from receipts.store.verdicts import StoredVerdict
+
+__all__ = [
+    "Condition",
+    "Entry",
+    "Filters",
+    "Pin",
+    "Store",
+    "StoredVerdict",
+    "Submitted",
+    "Supersession",
+    "condition",
+    "open_store",
+]

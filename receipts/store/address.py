@@ -1,0 +1,63 @@
+"""Which store is meant: a URL, a plain path, the environment, or the user's own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+VARIABLE = "RECEIPTS_STORE"
+POSTGRESQL = "postgresql+psycopg"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A store's place. `file` is the SQLite file, None on PostgreSQL; `own` says that nobody named one."""
+
+    url: URL
+    file: Path | None
+    own: bool = False
+
+    def __str__(self) -> str:
+        """What to call it in a sentence: its path, or its URL without the password."""
+        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+
+
+def address(text: str | None = None) -> Address:
+    """The address that a text names; None is ``RECEIPTS_STORE``, else the file in the user's data folder.
+
+    Raises UsageError for a URL of another kind.
+    """
+    from sqlalchemy import URL, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    text = text or os.environ.get(VARIABLE) or None
+    if text is None:
+        from platformdirs import user_data_path
+
+        file = user_data_path("receipts", appauthor=False) / "receipts.sqlite"
+        return Address(URL.create("sqlite", database=str(file)), file, own=True)
+    if "://" not in text:
+        file = Path(text).expanduser().absolute()
+        return Address(URL.create("sqlite", database=str(file)), file)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError(f"--store {text.split('://')[0]}://…: this is no URL; {_FORMS}") from None
+    if url.drivername in ("postgresql", "postgres", POSTGRESQL):
+        return Address(url.set(drivername=POSTGRESQL), None)
+    if url.drivername != "sqlite":
+        raise UsageError(f"--store: there is no store on {url.drivername}; {_FORMS}")
+    if not url.database or url.database == ":memory:":
+        raise UsageError("--store: a store in memory is lost with the process; name a file: sqlite:///receipts.sqlite")
+    file = Path(url.database).expanduser().absolute()
+    return Address(URL.create("sqlite", database=str(file)), file)
+
+
+_FORMS = f"write a path, sqlite:///PATH, or {POSTGRESQL}://USER@HOST/DATABASE"

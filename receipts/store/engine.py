@@ -1,0 +1,152 @@
+"""Connections: how each engine is set up, transactions that wait instead of failing, and errors in words."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from receipts.errors import StoreError
+from receipts.store.address import Address
+
+T = TypeVar("T")
+BUSY_SECONDS: Final = 30
+ATTEMPTS: Final = 12
+_WRITES = "receipts_writes"
+# PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
+_AGAIN = ("40001", "40P01", "23505", "55P03")
+
+
+def connect(address: Address) -> Engine:
+    """An engine on a store that exists. Connections are made when they are needed."""
+    return _sqlite(address.file) if address.file else create_engine(address.url, pool_size=2)
+
+
+def _sqlite(file: Path) -> Engine:
+    import sqlite3
+
+    place, writable = _place(file)
+
+    def open_file() -> sqlite3.Connection:
+        made = sqlite3.connect(
+            place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        if writable:
+            made.execute("PRAGMA synchronous = FULL")
+        made.execute("PRAGMA foreign_keys = ON")
+        return made
+
+    engine = create_engine("sqlite://", creator=open_file, poolclass=_pool())
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # Taking the write lock first means that a writer waits for another, and never fails half-way.
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _pool() -> Any:
+    from sqlalchemy import QueuePool
+
+    return QueuePool
+
+
+def _place(file: Path) -> tuple[str, bool]:
+    """SQLite's URI for a file, and whether it may be written.
+
+    In a folder that may not be written SQLite cannot make the files that a reader of a WAL shares with writers; where
+    no WAL is left either nobody writes, and the file can be read as it lies.
+    """
+    from urllib.parse import quote
+
+    uri = f"file:{quote(str(file))}"
+    if not file.exists():
+        return uri, True
+    effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+    if os.access(file, os.W_OK, **effective) and os.access(file.parent, os.W_OK, **effective):
+        return f"{uri}?mode=rw", True
+    wal = file.with_name(f"{file.name}-wal")
+    return (f"{uri}?mode=ro" if wal.exists() and wal.stat().st_size else f"{uri}?immutable=1"), False
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads one state of the store."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes all or nothing."""
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+def write(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Run ``work`` in one transaction, and again where another writer came first."""
+    for attempt in range(ATTEMPTS):
+        try:
+            with writing(engine) as connection:
+                return work(connection)
+        except (IntegrityError, OperationalError) as error:
+            if attempt == ATTEMPTS - 1 or not _is_passing(error):
+                raise
+            # Two writers that wait equally long meet again.
+            time.sleep(random.uniform(0.5, 1.5) * 0.01 * 2 ** min(attempt, 6))
+    raise AssertionError("unreachable")
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """Whether the same work may succeed the next time."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in _AGAIN
+    text = str(error.orig)
+    return "UNIQUE constraint" in text or "replace refused" in text or "locked" in text or "busy" in text
+
+
+@contextmanager
+def told(address: Address) -> Iterator[None]:
+    """Turn what a driver raises into a StoreError that says what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise StoreError(f"{address}: {_sentence(error, address)}") from error
+
+
+_SQLITE = {
+    "not a database": "this is no SQLite database; name another file with --store",
+    "readonly": "the store may only be read; ask for write permission on the file and its folder",
+    "read-only": "the store may only be read; ask for write permission on the file and its folder",
+    "disk is full": "the disk is full and nothing of this was stored; make room and do it again",
+    "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
+    "malformed": "the file is damaged; restore a backup, or see what is left with: sqlite3 FILE .recover",
+    "unable to open": "the file cannot be opened; check the path and its permissions",
+    "locked": f"another process has held the store for more than {BUSY_SECONDS} s; wait, or find it with: fuser FILE",
+}
+
+
+def _sentence(error: DBAPIError, address: Address) -> str:
+    text = " ".join(str(error.orig).split())
+    if address.file:
+        return next((says for part, says in _SQLITE.items() if part in text), text)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None and isinstance(error, OperationalError):
+        return f"the server cannot be reached ({text}); check the URL and that it runs"
+    if state == "42501":
+        return f"the role may not do this ({text}); grant it, or use another role"
+    if state == "25006":
+        return "the store may only be read; connect to the primary server"
+    if state in ("53100", "53200"):
+        return f"the server has no room left and nothing of this was stored ({text})"
+    return text

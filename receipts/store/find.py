@@ -1,0 +1,245 @@
+"""Finding receipts by any axis: conditions on promoted columns are answered in SQL, others by reading documents."""
+
+from __future__ import annotations
+
+import fnmatch
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final, Literal, cast
+
+from sqlalchemy import ColumnElement, Connection, or_, select
+
+from receipts.axes.effective import effective, flag_text
+from receipts.errors import NotFound, UsageError
+from receipts.receipt import Document, Parsed, parse
+from receipts.receipt.catalogue import find as find_leaf
+from receipts.receipt.catalogue import leaves
+from receipts.store.packing import unpack
+from receipts.store.rows import COLUMNS, PATHS, Entry, entries, entry, standing
+from receipts.store.tables import documents, receipts
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+Order = Literal["newest", "oldest", "stored"]
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_CONDITION: Final = re.compile(r"^\s*([^=<>!\s]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
+_TIMES: Final = ("started", "finished", "submitted_at")
+_NOT_STATED: Final = "-"
+_CHUNK: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition. `name` is a column, a leaf's path, or the last part of one; `value` is as it was typed.
+
+    A value with ``*``, ``?`` or ``[`` is a pattern; ``-`` means *not stated*.
+    """
+
+    name: str
+    operator: Operator
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.operator}{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set."""
+
+    conditions: tuple[Condition, ...] = ()
+    superseded: bool = False
+    order: Order = "newest"
+    limit: int | None = None
+
+
+def condition(text: str) -> Condition:
+    """Read ``batch.micro_batch=2``, ``chips>=8``, ``label=grid*``. Raises UsageError for anything else."""
+    found = _CONDITION.match(text)
+    if not found:
+        raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
+    name, sign, value = found.groups()
+    return Condition(name, cast("Operator", sign), value)
+
+
+def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
+    """Receipts that meet every condition, in order. Documents are read only where a condition needs them.
+
+    Raises NotFound for a name that no leaf has, UsageError for a value that a column cannot have.
+    """
+    query = entries()
+    if not filters.superseded:
+        query = query.where(standing())
+    rest: list[tuple[str, Condition]] = []
+    for asked in filters.conditions:
+        column = _column(asked.name)
+        clause = _clause(column, asked) if column else None
+        if clause is not None:
+            query = query.where(clause)
+        else:
+            rest.append((column or _path(asked.name), asked))
+    query = query.order_by(*_ORDER[filters.order])
+    if not rest and filters.limit is not None:
+        query = query.limit(filters.limit)
+    rows = (entry(row) for row in connection.execution_options(yield_per=1000).execute(query))
+    if not rest:
+        yield from rows
+        return
+    found = _narrowed(connection, rows, rest)
+    for count, item in enumerate(found):
+        if filters.limit is not None and count >= filters.limit:
+            return
+        yield item
+
+
+_ORDER: Final[Mapping[str, tuple[Any, ...]]] = {
+    "newest": (receipts.c.started.desc(), receipts.c.seq.desc()),
+    "oldest": (receipts.c.started, receipts.c.seq),
+    "stored": (receipts.c.seq,),
+}
+
+
+def _column(name: str) -> str | None:
+    """The column of that name, or that a leaf's path is promoted to."""
+    if name in COLUMNS:
+        return name
+    return next((column for column, path in PATHS.items() if path == name), None) or _PROMOTED.get(name)
+
+
+_PROMOTED: Final = {
+    "run.started": "started",
+    "run.finished": "finished",
+    "schema_version": "schema_version",
+    "path": "path_answer",
+    "submitted": "submitted_at",
+}
+
+
+@lru_cache(maxsize=256)
+def _path(name: str) -> str:
+    """The full path of a leaf: given whole, or by its last part where one leaf alone ends so."""
+    if find_leaf(name) is not None or name.startswith("path."):
+        return name
+    ending = sorted({leaf.path for leaf in leaves() if leaf.path.split(".")[-1] == name and "[]" not in leaf.path})
+    if len(ending) == 1:
+        return ending[0]
+    if ending:
+        raise NotFound(f"{name} is the end of {', '.join(ending)}; write one of them")
+    raise NotFound(f"there is no column or leaf {name!r}; see: receipts axes")
+
+
+def _clause(column: str, item: Condition) -> ColumnElement[bool] | None:
+    """The condition in SQL; None for a pattern, which SQL engines read each in their own way."""
+    target = receipts.c[column]
+    if item.value == _NOT_STATED and item.operator in ("=", "!="):
+        return target.is_(None) if item.operator == "=" else target.is_not(None)
+    if _is_pattern(item):
+        return None
+    value = _typed(column, item)
+    compared: ColumnElement[bool] = _COMPARE[item.operator](target, value)
+    return or_(compared, target.is_(None)) if item.operator == "!=" else compared
+
+
+def _is_pattern(item: Condition) -> bool:
+    return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")
+
+
+def _typed(column: str, item: Condition) -> Any:
+    if column in _TIMES:
+        return _moment(item)
+    kind = receipts.c[column].type.python_type
+    if kind is str:
+        return _accelerator(item.value) if column == "accelerator" else item.value
+    try:
+        return kind(item.value.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise UsageError(f"{item}: {item.name} is a number; write {item.name}{item.operator}8") from None
+
+
+def _accelerator(value: str) -> str:
+    from receipts.accelerators import find as find_accelerator
+
+    known = find_accelerator(value)
+    return known.key if known else value
+
+
+def _moment(item: Condition) -> datetime:
+    try:
+        moment = datetime.fromisoformat(item.value)
+    except ValueError:
+        raise UsageError(f"{item}: write a time such as {item.name}{item.operator}2026-03-01") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _narrowed(
+    connection: Connection, rows: Iterable[Entry], conditions: Sequence[tuple[str, Condition]]
+) -> Iterator[Entry]:
+    """Rows that meet conditions which SQL cannot answer; documents are fetched a hundred at a time."""
+    on_columns = [(name, item) for name, item in conditions if name in COLUMNS]
+    on_leaves = [(name, item) for name, item in conditions if name not in COLUMNS]
+    chunk: list[Entry] = []
+    for row in rows:
+        if all(meets(getattr(row, name), item) for name, item in on_columns):
+            if not on_leaves:
+                yield row
+                continue
+            chunk.append(row)
+        if len(chunk) == _CHUNK:
+            yield from _read(connection, chunk, on_leaves)
+            chunk = []
+    yield from _read(connection, chunk, on_leaves)
+
+
+def _read(
+    connection: Connection, chunk: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
+) -> Iterator[Entry]:
+    if not chunk:
+        return
+    query = select(documents).where(documents.c.receipt.in_([row.seq for row in chunk]))
+    stored = {row.receipt: row for row in connection.execute(query)}
+    for row in chunk:
+        raw = unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12])
+        parsed = parse(Document(raw, row.id[:12]))
+        if all(meets(value_of(parsed, path), item) for path, item in conditions):
+            yield row
+
+
+def value_of(parsed: Parsed, path: str) -> Any:
+    """The value at a leaf: what was effective where it is an axis, else what is stated; None where it is not stated."""
+    value = effective(parsed).get(path)
+    if value is not None:
+        return value
+    stated = parsed.stated
+    for name in (path, f"{path}.value", f"{path}.version"):
+        if name in stated:
+            return stated[name]
+    return None
+
+
+def meets(value: Any, item: Condition) -> bool:
+    """Whether a value meets a condition. What is not stated meets only ``!=`` and ``=-``."""
+    if item.value == _NOT_STATED and item.operator in ("=", "!="):
+        return (value is None) == (item.operator == "=")
+    if value is None:
+        return item.operator == "!="
+    if isinstance(value, list | tuple):
+        hits = [meets(member, Condition(item.name, "=", item.value)) for member in value]
+        return any(hits) if item.operator == "=" else item.operator == "!=" and not any(hits)
+    text = value.isoformat() if isinstance(value, datetime) else flag_text(value)
+    if _is_pattern(item):
+        return fnmatch.fnmatchcase(text, item.value) == (item.operator == "=")
+    try:
+        left, right = float(text), float(item.value.replace(",", "").replace("_", ""))
+    except ValueError:
+        return bool(_COMPARE[item.operator](text, item.value))
+    return bool(_COMPARE[item.operator](left, right))

@@ -1,0 +1,290 @@
+"""The schema of a store: made new, recognised by one SELECT, upgraded and checked.
+
+A new store is made from `tables` and `triggers` and stamped, because importing Alembic costs more than all the rest
+of a first submit; a test holds that this and the migrations give the same schema on both engines.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Connection, Engine, insert, inspect, select, text
+from sqlalchemy.exc import OperationalError, ProgrammingError
+
+from receipts.errors import SchemaTooOld, StoreError
+from receipts.store import triggers
+from receipts.store.address import Address
+from receipts.store.engine import BUSY_SECONDS, connect, reading, told, writing
+from receipts.store.tables import HEAD, metadata, stores, version
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+# Any number will do, so long as every version of the program takes the same one.
+_LOCK: Final = 0x7265636569707473
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What `db upgrade` did: revisions before and after, equal where there was nothing to do."""
+
+    store: str
+    found: str
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What `db check` found. `problems` are sentences; none means that the store is whole and up to date."""
+
+    store: str
+    found: str
+    wanted: str
+    receipts: int
+    problems: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where there is no problem, else 1."""
+        return 1 if self.problems else 0
+
+
+def revision(connection: Connection) -> str | None:
+    """The store's revision: empty where an empty table of versions is all there is, None where there is no table."""
+    try:
+        return connection.execute(select(version.c.version_num)).scalar() or ""
+    except (OperationalError, ProgrammingError) as error:
+        if "no such table" in str(error.orig) or getattr(error.orig, "sqlstate", "") == "42P01":
+            return None
+        raise
+
+
+def ensure(engine: Engine, address: Address, *, create: bool) -> None:
+    """Check that the store has the present schema; make it where it is empty and ``create`` is asked for.
+
+    Raises SchemaTooOld, or StoreError where it is newer, is empty, or belongs to another program.
+    """
+    with reading(engine) as connection:
+        found = revision(connection)
+    if found is None and create:
+        make(engine, address)
+        return
+    if found is None:
+        raise StoreError(f"{address}: this is no store of receipts; make one with: receipts submit FILE")
+    compare(address, found)
+
+
+def compare(address: Address, found: str) -> None:
+    """Raise where a revision is not the present one."""
+    if found == HEAD:
+        return
+    if found > HEAD:
+        raise StoreError(
+            f"{address}: the store is at schema {found} and this version knows up to {HEAD}.\n"
+            "Upgrade the program: pip install --upgrade frontier-receipts"
+        )
+    raise SchemaTooOld(str(address), found, HEAD)
+
+
+def make(engine: Engine, address: Address) -> None:
+    """Make the tables in an empty database, once, whoever else is making them."""
+    if engine.dialect.name == "sqlite":
+        _use_wal(engine)
+    with writing(engine) as connection:
+        lock(connection)
+        found = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
+        if found:
+            compare(address, found)
+            return
+        _refuse_strangers(connection, address)
+        metadata.create_all(connection, checkfirst=False)
+        for statement in triggers.statements(engine.dialect.name):
+            connection.execute(text(statement))
+        if found is None:
+            version.create(connection)
+        connection.execute(insert(version).values(version_num=HEAD))
+        identify(connection)
+
+
+def _use_wal(engine: Engine) -> None:
+    """Set the journal mode, which the file keeps. It needs the file alone for a moment."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                assert raw is not None
+                raw.execute("PRAGMA journal_mode = WAL")
+                return
+        except Exception as error:  # sqlite3 is asked directly: a journal mode cannot be set in a transaction
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise OperationalError("PRAGMA journal_mode", None, error) from error
+            time.sleep(0.01)
+
+
+def _refuse_strangers(connection: Connection, address: Address) -> None:
+    strangers = set(inspect(connection).get_table_names()) - {"alembic_version"}
+    if strangers:
+        shown = ", ".join(sorted(strangers)[:3])
+        raise StoreError(
+            f"{address}: another program keeps its tables here ({shown}); name an empty database with --store"
+        )
+
+
+def identify(connection: Connection) -> None:
+    """Give the store its id, where it has none."""
+    from datetime import UTC, datetime
+
+    from receipts import __version__
+
+    if connection.execute(select(stores.c.id)).first() is None:
+        connection.execute(
+            insert(stores).values(id=str(uuid.uuid4()), created_at=datetime.now(UTC), made_by=__version__)
+        )
+
+
+def lock(connection: Connection) -> None:
+    """Let one migrator in at a time; released with the transaction. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+
+def upgrade(address: Address, target: str = "head") -> Upgrade:
+    """Bring a store to a revision, the present one unless told otherwise, in one transaction: all of it or nothing.
+
+    Raises StoreError where there is no store, or it is newer than this program.
+    """
+    from alembic import command
+
+    _must_exist(address)
+    engine = connect(address)
+    try:
+        with told(address):
+            if engine.dialect.name == "sqlite":
+                _use_wal(engine)
+            with engine.connect() as connection:
+                sqlite = connection.dialect.name == "sqlite"
+                if sqlite:
+                    # A table that is made again must not take the rows with it that refer to it.
+                    _raw(connection, "PRAGMA foreign_keys = OFF")
+                writes = connection.execution_options(receipts_writes=True)
+                with writes.begin():
+                    lock(writes)
+                    found = _known(writes, address)
+                    command.upgrade(configuration(writes), target)
+                    if sqlite and writes.exec_driver_sql("PRAGMA foreign_key_check").first():
+                        raise StoreError(f"{address}: rows refer to rows that are not there; nothing was changed")
+                    if found == "":
+                        identify(writes)
+                    return Upgrade(str(address), found, revision(writes) or "")
+    finally:
+        engine.dispose()
+
+
+def _raw(connection: Connection, statement: str) -> None:
+    raw = connection.connection.driver_connection
+    assert raw is not None
+    raw.execute(statement)
+
+
+def _known(connection: Connection, address: Address) -> str:
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" not in tables:
+        _refuse_strangers(connection, address)
+        return ""
+    found = revision(connection) or ""
+    if found > HEAD:
+        compare(address, found)
+    return found
+
+
+def configuration(connection: Connection) -> Config:
+    """Alembic's configuration for one open connection; there is no alembic.ini that could disagree."""
+    from alembic.config import Config
+
+    from receipts.resources import folder
+
+    config = Config()
+    config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    config.attributes["target_metadata"] = metadata
+    return config
+
+
+def _must_exist(address: Address) -> None:
+    if address.file is not None and not address.file.exists():
+        raise StoreError(f"{address}: there is no store; make one with: receipts submit FILE")
+
+
+def check(address: Address) -> Check:
+    """Look a store over: its revision, its tables and triggers, and what the engine says of its own files.
+
+    Raises StoreError where it cannot be read at all.
+    """
+    _must_exist(address)
+    engine = connect(address)
+    try:
+        with told(address), reading(engine) as connection:
+            found = revision(connection)
+            if found is None:
+                raise StoreError(f"{address}: this is no store of receipts")
+            problems = list(_problems(connection, address, found))
+            count = connection.exec_driver_sql("SELECT count(*) FROM receipts").scalar() or 0
+            return Check(str(address), found, HEAD, count, tuple(problems))
+    finally:
+        engine.dispose()
+
+
+def _problems(connection: Connection, address: Address, found: str) -> Iterable[str]:
+    if found != HEAD:
+        try:
+            compare(address, found)
+        except StoreError as error:
+            yield str(error)
+        return
+    missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
+    if missing:
+        yield f"tables are missing: {', '.join(sorted(missing))}; restore a backup"
+    without = triggers.names(connection.dialect.name) - _triggers(connection)
+    if without:
+        yield f"triggers are missing, so that rows can be changed: {', '.join(sorted(without))}; restore a backup"
+    if connection.dialect.name == "sqlite":
+        for row in connection.exec_driver_sql("PRAGMA integrity_check(10)"):
+            if row[0] != "ok":
+                yield f"the file is damaged: {row[0]}; restore a backup"
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            yield f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
+
+
+def _triggers(connection: Connection) -> set[str]:
+    if connection.dialect.name == "sqlite":
+        query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    else:
+        query = (
+            "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+            "WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace"
+        )
+    return {row[0] for row in connection.exec_driver_sql(query)}
+
+
+def overwrite_deleted(engine: Engine) -> None:
+    """Have SQLite write zeros over what the next transaction deletes."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            _raw(connection, "PRAGMA secure_delete = ON")
+
+
+def erase(engine: Engine) -> None:
+    """See that deleted rows leave the files, as far as the engine lets this user."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            # Readers of an older state hold the log back; the next checkpoint without them takes it.
+            _raw(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table in ("receipts", "documents", "verdicts", "supersessions"):
+            connection.exec_driver_sql(f"VACUUM {table}")

@@ -1,0 +1,266 @@
+"""The store: receipts as they came, what was said of them, and what rules may know of their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection, Engine, select
+
+from receipts.errors import ConflictError, InputError, NotFound, StoreError
+from receipts.metrics import Launch
+from receipts.receipt import Document, Parsed, parse
+from receipts.rule import Facts
+from receipts.store import facts as facts_module
+from receipts.store import find as find_module
+from receipts.store import history, names, schema
+from receipts.store import submission as submission_module
+from receipts.store import verdicts as verdicts_module
+from receipts.store.address import Address, address
+from receipts.store.engine import connect, reading, told, write
+from receipts.store.find import Filters
+from receipts.store.history import Pin, Supersession
+from receipts.store.packing import unpack
+from receipts.store.rows import Entry, entries, entry
+from receipts.store.submission import Prepared, Submitted
+from receipts.store.tables import documents, receipts, stores
+from receipts.store.verdicts import StoredVerdict, Verdict
+from receipts.verdict import ReceiptVerdict
+
+T = TypeVar("T")
+_DOCUMENT: Final = select(documents.c.codec, documents.c.body).join(receipts, receipts.c.seq == documents.c.receipt)
+
+
+class Store:
+    """An open store. Every method is one transaction: what it says was written is on the disk, whole.
+
+    Every method raises StoreError where the store cannot be reached, read or written.
+    """
+
+    def __init__(self, engine: Engine, place: Address) -> None:
+        self._engine = engine
+        self._address = place
+
+    def __repr__(self) -> str:
+        return f"Store({str(self._address)!r})"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @property
+    def url(self) -> str:
+        """Where it is: a path, or a URL without its password."""
+        return str(self._address)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with told(self._address), reading(self._engine) as connection:
+            yield connection
+
+    # Writing receipts
+
+    def submit(self, launch: Launch, verdict: ReceiptVerdict) -> Submitted:
+        """Store a judged receipt with its bytes and verdict, on the disk when this returns.
+
+        The same bytes again are harmless: `Submitted.new` is False. Raises ConflictError where the launch has
+        another receipt that stands, or these bytes were purged.
+        """
+        (result,) = self.submit_many([(launch, verdict)])
+        if isinstance(result, Submitted):
+            return result
+        raise result
+
+    def submit_many(
+        self, judged: Sequence[tuple[Launch, ReceiptVerdict]]
+    ) -> list[Submitted | ConflictError | InputError]:
+        """Store several receipts in one transaction, in their order. One that is refused leaves the others alone.
+
+        Gives, for each, what became of it, or the error that it was refused with.
+        """
+        prepared = [self._prepared(launch, verdict) for launch, verdict in judged]
+
+        def work(connection: Connection) -> list[Submitted | ConflictError | InputError]:
+            alone = any(isinstance(item, Prepared) and item.row["supersedes"] for item in prepared)
+            submission_module.lock(connection, alone=alone)
+            return [_take(connection, item) for item in prepared]
+
+        with told(self._address):
+            return write(self._engine, work)
+
+    def _prepared(self, launch: Launch, verdict: ReceiptVerdict) -> Prepared | InputError:
+        try:
+            return submission_module.prepare(launch, verdict)
+        except InputError as error:
+            return error
+
+    # Reading receipts
+
+    def document(self, receipt_id: str) -> bytes:
+        """The bytes of a receipt as they came. Raises NotFound, or StoreError where they were tampered with."""
+        with self._reading() as connection:
+            row = connection.execute(_DOCUMENT.where(receipts.c.id == receipt_id)).first()
+        if row is None:
+            raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
+        raw = unpack(row.codec, row.body, receipt_id[:12])
+        if Document(raw, "").id != receipt_id:
+            raise StoreError(f"{self.url}: the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
+        return raw
+
+    def get(self, text: str) -> Parsed:
+        """The one receipt that a text names, as `resolve` reads it."""
+        receipt_id = self.resolve(text)
+        return parse(Document(self.document(receipt_id), receipt_id[:12]))
+
+    def entry(self, receipt_id: str) -> Entry:
+        """The row of a receipt. Raises NotFound."""
+        with self._reading() as connection:
+            row = connection.execute(entries().where(receipts.c.id == receipt_id)).first()
+        if row is None:
+            raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
+        return entry(row)
+
+    def resolve(self, text: str) -> str:
+        """The id of the one receipt that a text names; see `receipts.store.names`."""
+        with self._reading() as connection:
+            return names.resolve(connection, text)
+
+    def resolve_all(self, text: str) -> list[str]:
+        """Ids of all receipts that a text names, at least one; see `receipts.store.names`."""
+        with self._reading() as connection:
+            return names.resolve_all(connection, text)
+
+    def find(self, filters: Filters | None = None) -> Iterator[Entry]:
+        """Receipts that meet the filters, in their order, read as they are asked for."""
+        with self._reading() as connection:
+            yield from find_module.find(connection, filters or Filters())
+
+    # What was said of them
+
+    def verdicts(self, receipt_id: str) -> list[StoredVerdict]:
+        """Every verdict on a receipt, alone or in a comparison, oldest first."""
+        with self._reading() as connection:
+            return list(verdicts_module.of(connection, receipt_id))
+
+    def record(self, verdict: Verdict) -> int:
+        """Keep a verdict on stored receipts; gives its number. Raises NotFound where one of them is not stored."""
+        return self._write(lambda connection: verdicts_module.record(connection, verdict, datetime.now(UTC)))
+
+    def retract(self, receipt_id: str, reason: str) -> None:
+        """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
+        self.entry(receipt_id)
+        self._write(lambda connection: history.retract(connection, receipt_id, reason, datetime.now(UTC)))
+
+    def purge(self, receipt_id: str, reason: str) -> None:
+        """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
+
+        Copies of the store made before keep what was in them.
+        """
+        self.entry(receipt_id)
+        with told(self._address):
+            schema.overwrite_deleted(self._engine)
+            write(self._engine, lambda item: history.purge(item, receipt_id, reason, datetime.now(UTC)))
+            schema.erase(self._engine)
+
+    def supersessions(self) -> list[Supersession]:
+        """Every supersession and retraction, in the order in which they were said."""
+        with self._reading() as connection:
+            return list(history.all_supersessions(connection))
+
+    def pin(self, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
+        """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
+        if receipt_id is not None:
+            self.entry(receipt_id)
+        return self._write(lambda connection: history.pin(connection, name, receipt_id, note, datetime.now(UTC)))
+
+    def pins(self) -> dict[str, Pin]:
+        """Each pin that is set, by its name without the @."""
+        with self._reading() as connection:
+            last = {item.name: item for item in history.all_pins(connection)}
+        return {name: item for name, item in sorted(last.items()) if item.receipt is not None}
+
+    def pin_history(self, name: str) -> list[Pin]:
+        """What a pin has pointed at, oldest first."""
+        with self._reading() as connection:
+            return list(history.all_pins(connection, name))
+
+    # For rules and comparisons
+
+    def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
+        """Facts for judging receipts, stored or not; see `receipts.store.facts`."""
+        with self._reading() as connection:
+            return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
+
+    def facts_of_new(self, parsed: Parsed) -> Facts:
+        """Facts for judging a receipt that is about to be submitted; fewer questions than `facts`."""
+        with self._reading() as connection:
+            return facts_module.facts_of_new(connection, parsed)
+
+    def replicate_candidates(self, parsed: Parsed) -> list[str]:
+        """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them."""
+        with self._reading() as connection:
+            return list(facts_module.candidates(connection, parsed))
+
+    @property
+    def id(self) -> str:
+        """The store's own id, a UUID."""
+        with self._reading() as connection:
+            found: str = connection.execute(select(stores.c.id)).scalar_one()
+            return found
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        with told(self._address):
+            return write(self._engine, work)
+
+
+def _take(connection: Connection, item: Prepared | InputError) -> Submitted | ConflictError | InputError:
+    if isinstance(item, InputError):
+        return item
+    try:
+        return submission_module.take(connection, item)
+    except ConflictError as error:
+        return error
+
+
+def open_store(url: str | None = None, *, create: bool = True) -> Store:
+    """Open the store of a URL or path; None is ``RECEIPTS_STORE``, else the user's own.
+
+    A store that does not exist is made, unless ``create`` is False. Raises UsageError for a URL of another kind,
+    SchemaTooOld, and StoreError that says what to do.
+    """
+    place = address(url)
+    if place.file is not None and not place.file.exists():
+        _prepare_folder(place, create)
+    engine = connect(place)
+    try:
+        with told(place):
+            schema.ensure(engine, place, create=create)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Store(engine, place)
+
+
+def _prepare_folder(place: Address, create: bool) -> None:
+    assert place.file is not None
+    if not create:
+        raise StoreError(f"{place}: there is no store yet; make one with: receipts submit FILE")
+    folder = place.file.parent
+    try:
+        if place.own:
+            folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            raise StoreError(f"{place}: there is no folder {folder}; make it with: mkdir -p {folder}")
+    except OSError as error:
+        raise StoreError(f"{place}: the folder cannot be made: {error.strerror}; name a store with --store") from None

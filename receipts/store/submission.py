@@ -1,0 +1,197 @@
+"""Taking a receipt in: new, known already, or in conflict; with its bytes, its verdict and whom it supersedes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, func, insert, literal, or_, select, union_all
+
+from receipts.errors import ConflictError
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.store.packing import CODEC, pack
+from receipts.store.rows import promoted
+from receipts.store.tables import documents, purges, receipts, supersessions
+from receipts.store.verdicts import add, packed
+from receipts.verdict import ReceiptVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of a receipt that the store holds. `new` is False where the same bytes were there already.
+
+    `status` is the one it was given when it was first stored; `at` when that was, in UTC. `superseded` are the ids
+    that this receipt replaced just now. `stands` is False where something superseded or retracted it.
+    """
+
+    id: str
+    new: bool
+    at: datetime
+    status: str
+    superseded: tuple[str, ...] = ()
+    stands: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A judged receipt, ready to be written: nothing that takes time is left for inside the transaction."""
+
+    parsed: Parsed
+    verdict: ReceiptVerdict
+    row: dict[str, Any]
+    body: bytes
+    judged: bytes
+
+
+def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
+    """Pack a receipt's bytes and lift its columns."""
+    row = promoted(launch, verdict, datetime.now(UTC))
+    return Prepared(launch.parsed, verdict, row, pack(launch.parsed.raw), packed(verdict))
+
+
+_said = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
+# All that can decide what becomes of a receipt, in one round trip: itself, its launch, whom it replaces, and whoever
+# said that they replace it before it came.
+_NEIGHBOURS: Final = union_all(
+    select(
+        receipts.c.id,
+        receipts.c.launch,
+        receipts.c.generation,
+        receipts.c.supersedes,
+        receipts.c.supersedes_reason,
+        receipts.c.submitted_at,
+        receipts.c.status,
+        _said.label("said"),
+    ).where(
+        or_(
+            receipts.c.id.in_([bindparam("id"), bindparam("target")]),
+            receipts.c.launch.in_([bindparam("launch"), bindparam("target")]),
+            receipts.c.supersedes.in_([bindparam("id"), bindparam("launch")]),
+        )
+    ),
+    select(
+        purges.c.receipt,
+        literal(""),
+        literal(-1),
+        literal(None),
+        purges.c.reason,
+        purges.c.at,
+        literal("purged"),
+        literal(None),
+    ).where(purges.c.receipt == bindparam("id")),
+)
+# Any number will do, so long as every version of the program takes the same one; schema.py takes another.
+_KEY: Final = 0x7265636569707475
+_ALONE: Final = select(func.pg_advisory_xact_lock(_KEY))
+_TOGETHER: Final = select(func.pg_advisory_xact_lock_shared(_KEY))
+_RECEIPT: Final = insert(receipts)
+_DOCUMENT: Final = insert(documents)
+_SUPERSESSION: Final = insert(supersessions)
+
+
+def lock(connection: Connection, *, alone: bool) -> None:
+    """Keep a receipt that replaces others apart from all that are just coming in, so that neither misses the other.
+
+    SQLite has one writer anyway. On PostgreSQL writers pass side by side, and one that replaces waits for them.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_ALONE if alone else _TOGETHER)
+
+
+def take(connection: Connection, item: Prepared) -> Submitted:
+    """Store one receipt inside a transaction. Raises ConflictError before anything is written."""
+    row = item.row
+    ids = {"id": row["id"], "launch": row["launch"], "target": row["supersedes"]}
+    found = connection.execute(_NEIGHBOURS, ids).all()
+    for other in found:
+        if other.id == row["id"]:
+            return _known(other, item)
+    replaced = _replaced(found, item)
+    _refuse_second(found, item, replaced)
+    generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
+    made = connection.execute(_RECEIPT, {**row, "generation": generation}).inserted_primary_key
+    assert made is not None
+    seq: int = made[0]
+    connection.execute(_DOCUMENT, {"receipt": seq, "codec": CODEC, "size": len(item.parsed.raw), "body": item.body})
+    add(connection, item.verdict, item.judged, [("receipt", seq)], row["submitted_at"])
+    return _supersede(connection, item, found, replaced)
+
+
+def _known(other: Row[Any], item: Prepared) -> Submitted:
+    if other.status == "purged":
+        raise ConflictError(
+            f"{item.parsed.source}: {other.id[:12]} was purged on {other.submitted_at:%Y-%m-%d} "
+            f"({other.supersedes_reason}) and does not come back; submit a document without what had to go"
+        )
+    return Submitted(other.id, False, other.submitted_at, other.status, stands=other.said is None)
+
+
+def _replaced(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
+    """The stored receipts that this one replaces: the one of that id, or those of that launch that stand.
+
+    Raises ConflictError where two receipts would each replace the other.
+    """
+    target = item.row["supersedes"]
+    if target is None:
+        return []
+    replaced = [other for other in found if target == other.id or (target == other.launch and other.said is None)]
+    for other in replaced:
+        if other.supersedes in (item.row["id"], item.row["launch"]) and other.launch != item.row["launch"]:
+            raise ConflictError(
+                f"{item.parsed.source}: run.supersedes names {target}, and {other.id[:12]} of it already supersedes "
+                f"this launch; only one of two receipts can replace the other"
+            )
+    return replaced
+
+
+def _heralds(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
+    """Receipts that came earlier and said that they replace this one: by its id, or its launch from another launch."""
+    row = item.row
+    return [
+        other
+        for other in found
+        if other.supersedes == row["id"] or (other.supersedes == row["launch"] and other.launch != row["launch"])
+    ]
+
+
+def _refuse_second(found: Sequence[Row[Any]], item: Prepared, replaced: Sequence[Row[Any]]) -> None:
+    """A launch has at most one receipt that stands; one that comes superseded already is no second."""
+    if _heralds(found, item):
+        return
+    gone = {other.id for other in replaced}
+    for other in found:
+        if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
+            raise ConflictError(
+                f"{item.parsed.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
+                f"nothing stored is overwritten. Where this one replaces it, state in the document:\n"
+                f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
+                f"Where it is another launch, give it its own run.launch."
+            )
+
+
+def _supersede(
+    connection: Connection, item: Prepared, found: Sequence[Row[Any]], replaced: Sequence[Row[Any]]
+) -> Submitted:
+    row = item.row
+    said = [
+        {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
+        for other in replaced
+    ]
+    heralds = _heralds(found, item)
+    said += [
+        {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
+        for other in heralds
+    ]
+    if said:
+        connection.execute(_SUPERSESSION, said)
+    return Submitted(
+        id=row["id"],
+        new=True,
+        at=row["submitted_at"],
+        status=row["status"],
+        superseded=tuple(other.id for other in replaced),
+        stands=not heralds,
+    )

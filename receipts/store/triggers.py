@@ -1,0 +1,124 @@
+"""Triggers that hold the store append-only, on both engines.
+
+Nothing is ever updated. Nothing is deleted, but for what belongs to a receipt with a tombstone in `purges`; and
+tombstones stay. What is refused is refused to every client, and not to this program alone.
+
+On SQLite `INSERT OR REPLACE` deletes without firing delete triggers, so that inserting a key again is refused too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+# What a row must belong to before it may be deleted. OLD is the row; every condition asks for a tombstone.
+DELETABLE: Final = {
+    "receipts": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.id)",
+    "documents": (
+        "EXISTS (SELECT 1 FROM purges JOIN receipts ON receipts.id = purges.receipt WHERE receipts.seq = OLD.receipt)"
+    ),
+    "verdicts": (
+        "EXISTS (SELECT 1 FROM purges JOIN receipts ON receipts.id = purges.receipt "
+        "JOIN subjects ON subjects.receipt = receipts.seq WHERE subjects.verdict = OLD.seq)"
+    ),
+    # Subjects go with their verdict, by cascade, and never before it.
+    "subjects": "NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.seq = OLD.verdict)",
+    # A reason may quote the document that had to go.
+    "supersessions": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.successor)",
+}
+KEPT: Final = ("pins", "purges", "stores")
+TABLES: Final = (*DELETABLE, *KEPT)
+
+# Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
+TAKEN: Final = {
+    "receipts": (
+        "EXISTS (SELECT 1 FROM receipts WHERE seq = NEW.seq OR id = NEW.id "
+        "OR (launch = NEW.launch AND generation = NEW.generation)) "
+        "OR EXISTS (SELECT 1 FROM purges WHERE purges.receipt = NEW.id)"
+    ),
+    "documents": "EXISTS (SELECT 1 FROM documents WHERE receipt = NEW.receipt)",
+    "verdicts": "EXISTS (SELECT 1 FROM verdicts WHERE seq = NEW.seq)",
+    "subjects": "EXISTS (SELECT 1 FROM subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
+    "supersessions": "EXISTS (SELECT 1 FROM supersessions WHERE seq = NEW.seq)",
+    "pins": "EXISTS (SELECT 1 FROM pins WHERE seq = NEW.seq)",
+    "purges": "EXISTS (SELECT 1 FROM purges WHERE receipt = NEW.receipt)",
+    "stores": "EXISTS (SELECT 1 FROM stores)",
+}
+
+_FUNCTION = """\
+CREATE FUNCTION receipts_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, lower(TG_OP);
+END
+$$"""
+
+_ERASED = """\
+CREATE FUNCTION receipts_erased() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM purges WHERE purges.receipt = NEW.id) THEN
+        RAISE EXCEPTION 'receipts: insert refused: % was purged', NEW.id;
+    END IF;
+    RETURN NEW;
+END
+$$"""
+
+_DELETE = """\
+CREATE FUNCTION {table}_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF {condition} THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION '{table} is append-only: delete refused';
+END
+$$"""
+
+
+def statements(dialect: str) -> Iterator[str]:
+    """The DDL of one engine, `sqlite` or `postgresql`, in the order to run it in."""
+    yield from _sqlite() if dialect == "sqlite" else _postgresql()
+
+
+def names(dialect: str) -> set[str]:
+    """The triggers that a store of that engine must have."""
+    return {text.split()[2] for text in statements(dialect) if text.startswith("CREATE TRIGGER")}
+
+
+def _sqlite() -> Iterator[str]:
+    for table in TABLES:
+        yield (
+            f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN "
+            f"SELECT RAISE(ABORT, '{table} is append-only: update refused'); END"
+        )
+        allowed = f" WHEN NOT ({DELETABLE[table]})" if table in DELETABLE else ""
+        yield (
+            f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}{allowed} BEGIN "
+            f"SELECT RAISE(ABORT, '{table} is append-only: delete refused'); END"
+        )
+        yield (
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {TAKEN[table]} BEGIN "
+            f"SELECT RAISE(ABORT, '{table} is append-only: replace refused'); END"
+        )
+
+
+def _postgresql() -> Iterator[str]:
+    yield _FUNCTION
+    yield _ERASED
+    yield (
+        "CREATE TRIGGER receipts_no_replace BEFORE INSERT ON receipts FOR EACH ROW EXECUTE FUNCTION receipts_erased()"
+    )
+    for table in TABLES:
+        yield (
+            f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION receipts_refuse()"
+        )
+        yield (
+            f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION receipts_refuse()"
+        )
+        refuse = "receipts_refuse"
+        if table in DELETABLE:
+            refuse = f"{table}_delete"
+            yield _DELETE.format(table=table, condition=DELETABLE[table])
+        yield (f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {refuse}()")
+    # The bytes come packed: PostgreSQL would spend time on packing them again, for nothing.
+    yield "ALTER TABLE documents ALTER COLUMN body SET STORAGE EXTERNAL"
+    yield "ALTER TABLE verdicts ALTER COLUMN body SET STORAGE EXTERNAL"

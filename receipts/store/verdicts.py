@@ -1,0 +1,105 @@
+"""Verdicts: kept beside the receipts that they speak of, each under its rule set, none ever replaced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import Connection, insert, select
+
+from receipts.errors import NotFound
+from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.tables import receipts, subjects, verdicts
+from receipts.verdict import Comparison, ReceiptVerdict, to_json
+
+Verdict = ReceiptVerdict | Comparison
+_VERDICT: Final = insert(verdicts)
+_SUBJECT: Final = insert(subjects)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict as it was given. `document` is its JSON (``schema/verdict-1.schema.json``), times are in UTC.
+
+    `kind` is ``receipt`` or ``comparison``, `rules` the digest of the rule set, `judge` the judge's version.
+    """
+
+    seq: int
+    kind: str
+    status: str
+    metric: str | None
+    rules: str
+    judge: str
+    judged_at: datetime
+    document: dict[str, Any]
+
+
+def packed(verdict: Verdict) -> bytes:
+    """A verdict's JSON, packed."""
+    document = to_json(verdict)
+    try:
+        return pack(orjson.dumps(document, default=_plain))
+    except TypeError:
+        # A feature may be an integer of more than 64 bits, which orjson refuses.
+        return pack(json.dumps(document, default=_plain, separators=(",", ":")).encode())
+
+
+def add(connection: Connection, verdict: Verdict, body: bytes, of: Sequence[tuple[str, int]], at: datetime) -> int:
+    """Write a verdict, packed as ``body``, on the receipts of these sides and numbers; gives the verdict's number."""
+    made = connection.execute(
+        _VERDICT,
+        {
+            "kind": "comparison" if isinstance(verdict, Comparison) else "receipt",
+            "status": verdict.status,
+            "metric": verdict.metric if isinstance(verdict, Comparison) else None,
+            "rules": verdict.rules,
+            "judge": verdict.judge,
+            "judged_at": at,
+            "codec": CODEC,
+            "body": body,
+        },
+    ).inserted_primary_key
+    assert made is not None
+    seq: int = made[0]
+    rows = [
+        {"verdict": seq, "position": position, "side": side, "receipt": number}
+        for position, (side, number) in enumerate(of)
+    ]
+    connection.execute(_SUBJECT, rows if len(rows) > 1 else rows[0])
+    return seq
+
+
+def _plain(value: Any) -> Any:
+    """What orjson does not know: sets, and enumerations of other types."""
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def record(connection: Connection, verdict: Verdict, at: datetime) -> int:
+    """Write a verdict on stored receipts. Raises NotFound where one of them is not stored."""
+    if isinstance(verdict, Comparison):
+        sides = [*(("a", item) for item in verdict.a), *(("b", item) for item in verdict.b)]
+    else:
+        sides = [("receipt", verdict.receipt)]
+    query = select(receipts.c.id, receipts.c.seq).where(receipts.c.id.in_([item for _, item in sides]))
+    numbers: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
+    missing = sorted({item[:12] for _, item in sides if item not in numbers})
+    if missing:
+        raise NotFound(f"a verdict is kept for stored receipts only; submit {', '.join(missing)} first")
+    return add(connection, verdict, packed(verdict), [(side, numbers[item]) for side, item in sides], at)
+
+
+def of(connection: Connection, receipt_id: str) -> Iterator[StoredVerdict]:
+    """Every verdict on a receipt, alone or in a comparison, oldest first."""
+    numbers = (
+        select(subjects.c.verdict)
+        .join(receipts, receipts.c.seq == subjects.c.receipt)
+        .where(receipts.c.id == receipt_id)
+    )
+    query = select(verdicts).where(verdicts.c.seq.in_(numbers)).order_by(verdicts.c.seq)
+    for row in connection.execute(query):
+        document = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
+        yield StoredVerdict(row.seq, row.kind, row.status, row.metric, row.rules, row.judge, row.judged_at, document)
