@@ -1,4 +1,4 @@
-"""Compare two receipts, or two groups of launches: what changed, what is unknown, what the rules say, what the effect is.
+"""Compare two receipts, or two groups of launches: what changed, what is unknown, what rules say, what the effect is.
 
 Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `Facts`.
 """

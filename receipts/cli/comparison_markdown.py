@@ -39,9 +39,9 @@ def markdown(verdict: Comparison) -> str:
     if groups.judged or groups.waiting:
         lines.append("")
     for found in groups.judged:
-        item = found[0]
-        said = f"{item.at}: {item.found}. Expected {item.expected}. {item.do[:1].upper()}{item.do[1:]}."
-        lines.append(f"- **{item.code} {item.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}")
+        first = found[0]
+        said = f"{first.at}: {first.found}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
+        lines.append(f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}")
     if groups.waiting:
         lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")
     if payback(verdict):
