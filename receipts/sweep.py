@@ -109,7 +109,8 @@ def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
 def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], str]:
     """Launches of the first one's configuration, and what to say of those that share its cell and not that."""
     lane = rulebook.lanes.of(launches[0].receipt.run.lane)
-    alike, moved, failed = [launches[0]], set(), 0
+    alike, failed = [launches[0]], 0
+    moved: set[str] = set()
     for item in launches[1:]:
         axes = difference(launches[0], item, tuple(lane.not_applicable)).axes
         moved.update(axes)
