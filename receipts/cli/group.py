@@ -30,7 +30,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "retract": ("retract", "Withdraw a receipt without a successor."),
     "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
     "db": ("db", "Upgrade or check the store's schema."),
-    "demo": ("demo", "Walk through the whole on a store of its own."),
     "completion": ("completion", "Print shell completion for bash, zsh or fish."),
 }
 

@@ -1,0 +1,101 @@
+"""The README's sessions are run as they stand: every command, every line that it shows of the output."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ELLIPSIS = "…"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a session with the output that the README shows; a line of `…` stands for any lines."""
+
+    command: str
+    shown: tuple[str, ...]
+
+
+def sessions(text: str) -> list[list[Step]]:
+    """The console blocks of a page, in order."""
+    found = []
+    for block in BLOCK.findall(text):
+        steps: list[Step] = []
+        command, shown = "", []
+        for line in [*block.splitlines(), "$ "]:
+            if line.startswith("$ "):
+                if command:
+                    steps.append(Step(command, tuple(shown)))
+                command, shown = line[2:], []
+            elif command.endswith("\\") and not shown:
+                command = f"{command[:-1].rstrip()} {line.strip()}"
+            else:
+                shown.append(line)
+        found.append(steps)
+    return found
+
+
+def pattern(shown: tuple[str, ...]) -> str:
+    """A regular expression for the output: lines as they stand, `…` alone for any lines, within one for any text."""
+    parts = []
+    for line in shown:
+        if line.strip() == ELLIPSIS:
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(re.escape(line.rstrip()).replace(re.escape(ELLIPSIS), ".*?") + r"[ ]*\n")
+    return "".join(parts)
+
+
+def test_a_shown_line_that_differs_is_noticed() -> None:
+    assert re.fullmatch(pattern(("one", "…", "three")), "one\ntwo\nthree\n")
+    assert not re.fullmatch(pattern(("one", "three")), "one\ntwo\nthree\n")
+
+
+def test_the_sessions_of_the_readme_run_as_shown(checkout: Path, tmp_path: Path) -> None:
+    text = (checkout / "README.md").read_text(encoding="utf-8")
+    steps = [step for session in sessions(text) for step in session if step.command.startswith("receipts ")]
+    assert len(steps) >= 5, "the README shows no session"
+    (tmp_path / "examples").symlink_to(checkout / "examples")
+    environment = {
+        **os.environ,
+        "RECEIPTS_STORE": str(tmp_path / "readme.sqlite"),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "PYTHONPATH": str(checkout),
+    }
+    for step in steps:
+        words = [word for part in shlex.split(step.command)[1:] for word in _globbed(part, tmp_path)]
+        ran = subprocess.run(
+            [sys.executable, "-m", "receipts", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in ran.stderr, ran.stderr
+        assert re.fullmatch(pattern(step.shown), ran.stdout), (
+            f"$ {step.command}\nshown:\n" + "\n".join(step.shown) + f"\nprinted:\n{ran.stdout}{ran.stderr}"
+        )
+
+
+def _globbed(word: str, folder: Path) -> list[str]:
+    """What a shell makes of a word: its files in order, or itself."""
+    if not any(sign in word for sign in "*?[") or "=" in word:
+        return [word]
+    return sorted(str(path.relative_to(folder)) for path in folder.glob(word)) or [word]
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_two_commands_of_the_readme_are_targets(checkout: Path, target: str) -> None:
+    text = (checkout / "README.md").read_text(encoding="utf-8")
+    assert f"make {target}" in text
+    assert re.search(rf"^{target}:", (checkout / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
