@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.axes import OFF, UNSET, Difference, difference
+from receipts.axes import Difference, difference
 from receipts.errors import UsageError
 from receipts.judge import VERSION, judge_case, judge_pair
-from receipts.lane import Coupling, Lane, Lanes, joined
+from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 from receipts.rule import Case, Facts, Pair
@@ -172,7 +172,7 @@ def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None
     for coupling in lane.couplings:
         if coupling.when in diff.axes:
             for axis in coupling.then:
-                if axis in diff.axes and axis != coupling.when and _brings(coupling, axis, diff):
+                if axis in diff.axes and axis != coupling.when:
                     found.setdefault(axis, f"follows {coupling.when}: {coupling.because}")
     if study is not None:
         broken = study.broken_by(diff, a.stated, b.stated)
@@ -181,14 +181,6 @@ def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None
             for axis in moving[1:]:
                 found[axis] = f"moves with {moving[0]} in the study {study.name}"
     return tuple(found.items())
-
-
-def _brings(coupling: Coupling, axis: str, diff: Difference) -> bool:
-    """Whether the coupling explains this change; one that ends a switch explains nothing that is on both sides."""
-    if not coupling.one_side_off:
-        return True
-    members = next(change.members for change in diff.changed if change.axis == axis)
-    return all({str(item.a), str(item.b)} & {OFF, UNSET, "none", "1"} for item in members)
 
 
 def _merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:

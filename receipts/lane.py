@@ -37,14 +37,12 @@ class Lineage:
 class Coupling:
     """A change that brings others: ``when`` an axis changes, those of ``then`` follow, for ``because``.
 
-    With ``one_side_off`` they follow only where one side's effective value is off, unset or none: pipeline 2 → 1
-    ends its schedule, and pipeline 2 → 4 does not excuse another one.
+    What merely turns on or off with another axis follows it on every lane, and needs no coupling.
     """
 
     when: str
     then: tuple[str, ...]
     because: str
-    one_side_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
