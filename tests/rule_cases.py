@@ -46,7 +46,7 @@ class RuleCase:
     code: str
     kind: str
     says: str
-    table: Mapping[str, Any] = field(repr=False)
+    table: Mapping[str, Any] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.code} {self.kind}: {self.says}"

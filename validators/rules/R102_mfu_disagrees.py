@@ -71,6 +71,8 @@ def _peak(case: Case) -> Interval | None:
 def mfu_disagrees(case: Case) -> Iterator[Offence]:
     """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
     chips, peak = case.get("hardware.chips"), _peak(case)
+    if chips is None:
+        return  # nothing is stated that would need them
     speeds = tuple(
         Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
         for rate in rates(case.launch)
