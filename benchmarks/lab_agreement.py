@@ -198,18 +198,23 @@ def renamed(name: str) -> str:
     return ALIASES.get(name, name)
 
 
-def judge(cases: Path, mapping: Path) -> tuple[list[Judged], Imported]:
-    """Import the runs and compare the pair of every claim that has two."""
+def judge(cases: Path, mapping: Path) -> tuple[list[Judged], Imported, list[str]]:
+    """Import the runs and compare the pair of every claim that has two.
+
+    The last part names claims one of whose rows did not become a receipt: nothing can be asked of them.
+    """
     imported = import_file(cases / "runs.json", mapping)
     runs = {str(made.row.at("id")): made.parsed for made in imported.made}
     claims = json.loads((cases / "claims.json").read_text())
     rulebook = Rulebook()
     wanted = [item for item in claims if item.get("a") and item.get("b")]
     wanted = [item for item in wanted if (item.get("strict_one_axis") or {}).get("accept") is not None]
-    missing = sorted({item[side] for item in wanted for side in ("a", "b")} - set(runs))
-    if missing:
-        raise UsageError(f"claims name runs that runs.json does not hold: {', '.join(missing)}")
-    return [_judged(item, runs[item["a"]], runs[item["b"]], rulebook) for item in wanted], imported
+    lacking = [item for item in wanted if item["a"] not in runs or item["b"] not in runs]
+    if lacking and not imported.refused:
+        names = sorted({item[side] for item in lacking for side in ("a", "b")} - set(runs))
+        raise UsageError(f"claims name runs that runs.json does not hold: {', '.join(names)}")
+    judged = [_judged(item, runs[item["a"]], runs[item["b"]], rulebook) for item in wanted if item not in lacking]
+    return judged, imported, [str(item["id"]) for item in lacking]
 
 
 def _judged(claim: Mapping[str, Any], a: Parsed, b: Parsed, rulebook: Rulebook) -> Judged:
@@ -339,6 +344,10 @@ def print_summary(found: Mapping[str, Any], imported: Imported) -> None:
         print(f"  product {entry['product']}:")
         for reason in shortened(entry["product_reasons"]):
             print(f"    {reason}")
+    for refusal in imported.refused:
+        print(f"\n{refusal.where} is no receipt: {'; '.join(map(str, refusal.problems))}")
+    if found["not_imported"]:
+        print(f"\nclaims on such rows: {', '.join(found['not_imported'])}")
     for check in found["arithmetic_disagreements"]:
         print(f"\n{check['claim']} {check['figure']}: the record says {check['recorded']}, found {check['found']}")
 
@@ -358,8 +367,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--mapping", type=Path, default=ROOT / "examples" / "lab" / "mapping.toml")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     asked = parser.parse_args(words)
-    judged, imported = judge(asked.cases, asked.mapping)
-    found = summary(judged)
+    judged, imported, lacking = judge(asked.cases, asked.mapping)
+    found = {**summary(judged), "not_imported": lacking}
     if asked.json:
         json.dump(found, sys.stdout, indent=1, ensure_ascii=False)
         print()

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from receipts.errors import UsageError
+
 
 @pytest.fixture(scope="module")
 def benchmark(checkout: Path) -> ModuleType:
@@ -25,7 +27,7 @@ def benchmark(checkout: Path) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def found(benchmark: ModuleType, cases: Path, checkout: Path) -> dict[str, Any]:
-    judged, _ = benchmark.judge(cases / "lab", checkout / "examples" / "lab" / "mapping.toml")
+    judged, _, _ = benchmark.judge(cases / "lab", checkout / "examples" / "lab" / "mapping.toml")
     figures: dict[str, Any] = benchmark.summary(judged)
     return figures
 
@@ -89,7 +91,7 @@ def test_two_changed_axes_that_a_person_accepts_count_as_a_false_rejection(
 ) -> None:
     runs = (_run("one", 1000, mbs=2, gbs=4), _run("two", 500, mbs=1, gbs=1))
     folder = _folder(tmp_path, _claim(True, "multi_axis", ["mbs", "gbs"]), *runs)
-    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
     figures = benchmark.summary(judged)
     assert figures["false_rejects"] == 1.0
     assert figures["axes_agree"] == 1.0
@@ -103,7 +105,7 @@ def test_a_second_change_that_no_record_states_is_counted_apart(
 ) -> None:
     runs = (_run("one", 1000, mbs=2), _run("two", 500, mbs=1))
     folder = _folder(tmp_path, _claim(False, "one_axis", ["mbs"]), *runs)
-    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
     figures = benchmark.summary(judged)
     assert figures["false_accepts"] == 0.0
     assert figures["counts"]["not_in_record"] == 1
@@ -116,12 +118,23 @@ def test_a_figure_that_does_not_follow_is_an_arithmetic_disagreement(
     claim = _claim(True, "one_axis", ["mbs"])
     claim["arithmetic"]["auto"]["change_a_vs_b_pct"] = 42.0
     folder = _folder(tmp_path, claim, _run("one", 1000, mbs=2), _run("two", 500, mbs=1))
-    judged, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
     figures = benchmark.summary(judged)
     assert [item["figure"] for item in figures["arithmetic_disagreements"]] == ["change_a_vs_b_pct"]
 
 
 def test_a_claim_on_a_run_that_is_not_there_is_refused(benchmark: ModuleType, checkout: Path, tmp_path: Path) -> None:
     folder = _folder(tmp_path, _claim(True, "one_axis", []), _run("one", 1000))
-    with pytest.raises(Exception, match="two"):
+    with pytest.raises(UsageError, match="two"):
         benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+
+
+def test_a_claim_on_a_row_that_is_no_receipt_is_named_and_the_others_are_judged(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    broken = {**_run("two", 500, mbs=1), "outcome": "purple"}
+    folder = _folder(tmp_path, _claim(True, "one_axis", ["mbs"]), _run("one", 1000, mbs=2), broken)
+    judged, imported, lacking = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    assert not judged
+    assert lacking == ["x1"]
+    assert "purple" in str(imported.refused[0].problems[0])

@@ -19,6 +19,7 @@ from receipts.receipt.catalogue import find
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
+MAX_KEY = 200  # what receipts.receipt.maps allows a key
 _OPEN = ("flags", "features", "patches", "wheels", "notes")
 
 
@@ -243,8 +244,8 @@ def _spread(draft: Draft, row: Row, spread: Spread) -> None:
     for name, value in entries.items():
         if value is None or value == "" or name in spread.skip:
             continue
-        if isinstance(value, dict | list):
-            draft.leave(f"{spread.to}.{name}", value)
+        if isinstance(value, dict | list) or len(name) > MAX_KEY:
+            draft.leave(f"{spread.to}.{name[:80]}", value if len(name) <= MAX_KEY else f"{name}: {value}")
             continue
         kept = value if isinstance(value, bool | int | str) else float(value)
         draft.put(f"{spread.to}.{spread.rename.get(name, name)}", str(kept) if spread.to == "wheels" else kept)
