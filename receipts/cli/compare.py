@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from receipts.rule import Facts
     from receipts.verdict import Comparison
 
+FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
+
 EPILOG = """\b
 Examples:
   receipts compare before.json after.json
@@ -90,7 +92,18 @@ def _from_store(
         lane = session.rulebook.lanes.of(groups[0][0].receipt.run.lane)
         if replicates:
             groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
-        return groups[0], groups[1], store.facts([*groups[0], *groups[1]])
+        facts = store.facts([*groups[0], *groups[1]])
+        if _wants_floor(groups):
+            from receipts.noise import noise_floor, with_floor
+
+            facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
+        return groups[0], groups[1], facts
+
+
+def _wants_floor(groups: list[list[Parsed]]) -> bool:
+    """Whether the store's own repeats must say how wide the spread is: too few launches, and each kept its steps."""
+    few = min(len(group) for group in groups) < FEWEST_LAUNCHES
+    return few and all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
 
 
 def _facts_of_files(receipts: list[Parsed]) -> Facts:
