@@ -6,7 +6,6 @@ What the table does not state stays unstated. What cannot be read is reported, a
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -101,8 +100,3 @@ def encode(draft: Draft) -> bytes:
     """The bytes of a receipt: compact JSON with sorted keys and one newline, the same on every machine."""
     text = json.dumps(draft.tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode() + b"\n"
-
-
-def launch_digest(text: str) -> str:
-    """Identity of a launch whose recorder kept none: the digest of what names its row."""
-    return hashlib.sha256(text.encode()).hexdigest()
