@@ -150,7 +150,8 @@ def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
     seen: set[tuple[int, ...]] = set()
     inside = range(first, min(last, len(steps)))
     for name, indices in (("the window", inside), ("all steps", range(len(steps)))):
-        for kept, says in (([i for i in indices if i not in flagged], f"{name} but those flagged"), ([*indices], name)):
+        unflagged = [i for i in indices if i not in flagged]
+        for kept, says in (([*indices], name), (unflagged, f"{name} but those flagged")):
             if kept and tuple(kept) not in seen:
                 seen.add(tuple(kept))
                 yield says, [steps[i] for i in kept]

@@ -1,0 +1,55 @@
+"""Where a launch stands in its lane's envelope, and what is said where nobody can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rule_cases
+from receipts.envelope import envelope
+from receipts.metrics import Launch
+from receipts.rule import Case, Facts, Shape
+
+CEILING = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
+
+
+def _place(facts: Facts | None, drop: tuple[str, ...] = (), **changes: Any) -> str:
+    tree = rule_cases.base("megatron")
+    for path in drop:
+        rule_cases.take(tree, path)
+    for path, value in changes.items():
+        rule_cases.put(tree, path.replace("__", "."), value)
+    lane = rule_cases.rulebook().lanes.of("nvidia-megatron")
+    return envelope(Case(Launch(rule_cases.parsed(tree), lane), lane, facts))
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({}, "at"),
+        ({"batch__sequence_length": 2048}, "inside"),
+        ({"batch__micro_batch": 2}, "inside"),
+        ({"hardware__chips": 16}, "inside"),
+        ({"hardware__chips": 4}, "beyond"),
+        ({"model__depth": 64}, "beyond"),
+        ({"batch__sequence_length": 2048, "batch__micro_batch": 8}, "beyond"),
+    ],
+)
+def test_a_shape_is_held_by_one_at_least_as_large_on_no_more_chips(changes: dict[str, Any], place: str) -> None:
+    assert _place(Facts(shapes=(CEILING,)), **changes) == place
+
+
+def test_a_shape_below_a_larger_ceiling_is_inside_though_another_ceiling_equals_it() -> None:
+    larger = Shape(chips=8, sequence_length=8192, micro_batch=4, depth=52, launches=3)
+    assert _place(Facts(shapes=(CEILING, larger))) == "inside"
+
+
+def test_what_one_launch_reached_is_no_ceiling() -> None:
+    once = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=1)
+    assert _place(Facts(shapes=(once,))) == "unknown: no shape of this lane was sustained by two launches"
+
+
+def test_without_facts_or_without_a_shape_the_place_is_unknown_and_says_why() -> None:
+    assert _place(None) == "unknown: no store was asked"
+    assert _place(Facts(shapes=(CEILING,)), ("model.depth",)) == "unknown: model.depth not stated"
