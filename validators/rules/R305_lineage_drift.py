@@ -24,8 +24,9 @@ _ABSENT = ""
 def lineage_drift(case: Case) -> Iterator[Offence]:
     """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
     wheels = _wheels(case)
-    for lineage in case.lane.impossible:
-        yield from _impossible(lineage, case, wheels)
+    found = [offence for lineage in case.lane.impossible for offence in _impossible(lineage, case, wheels)]
+    yield from (offence for offence in found if offence.level is E)
+    yield from [offence for offence in found if offence.level is I][:1]  # one unstated wheel leaves many sets open
     known = (*case.lane.documented, *case.lane.validated)
     if not known:
         return

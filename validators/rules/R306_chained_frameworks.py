@@ -13,12 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.route import anything_witnessed
 from receipts.rule import ALL, PATH, Case, E, Offence, rule
 
 _ONE, _EVERY = "path.witnessed.framework", "path.witnessed.frameworks"
 
 
-@rule("R306", "chained_frameworks", E, question=PATH, taints=(ALL,), needs=(_EVERY, _ONE))
+def _needs(case: Case) -> Iterator[str]:
+    yield _EVERY
+    if anything_witnessed(case.stated):
+        yield _ONE
+
+
+@rule("R306", "chained_frameworks", E, question=PATH, taints=(ALL,), needs=_needs)
 def chained_frameworks(case: Case) -> Iterator[Offence]:
     """More than one host framework seen, or one that is not the lane's."""
     seen = sorted({*(case.get(_EVERY) or ()), case.get(_ONE)} - {None})

@@ -18,13 +18,16 @@ from receipts.rule import ALL, PATH, Case, E, Offence, rule
 
 
 def _early(case: Case) -> Iterator[tuple[str, bool | None]]:
-    """Flags that a runtime reads at import, each with whether it was set before."""
+    """Flags that a runtime reads at import, each with whether it was set before; any, where no lane says which."""
+    patterns = case.lane.early_flags or ("*",)
     for name, flag in (case.receipt.flags or {}).items():
-        if name != "complete" and any(fnmatchcase(name, pattern) for pattern in case.lane.early_flags):
+        if name != "complete" and any(fnmatchcase(name, pattern) for pattern in patterns):
             yield name, getattr(flag, "before_runtime", None)
 
 
 def _needs(case: Case) -> Iterator[str]:
+    if not case.lane.early_flags:
+        return
     for name, before in _early(case):
         if before is None:
             yield f"flags.{name}.before_runtime"
