@@ -24,6 +24,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     SmallInteger,
     String,
     Table,
@@ -101,7 +102,7 @@ receipts = Table(
         "generation",
         SmallInteger,
         nullable=False,
-        comment="0 for the first receipt of a launch here, 1 for the one after it; two writers cannot both take one",
+        comment="0 for a launch's first receipt here, 1 for the one after it; two writers cannot both take one",
     ),
     _words("lane", "run.lane, its first 200 characters", required=True),
     _words("kind", "run.kind: training, microbench, profile, serving", required=True),
@@ -120,7 +121,7 @@ receipts = Table(
     _words("supersedes_reason", "run.supersedes.reason"),
     _words(
         "accelerator",
-        "hardware.accelerator, by its name in the registry where it is known, else its first 200 characters",
+        "hardware.accelerator, by its name in the registry, else its first 200 characters",
     ),
     _number("chips", "hardware.chips"),
     _number("sequence_length", "batch.sequence_length, tokens"),
@@ -235,11 +236,12 @@ stores = Table(
     comment="The store's own identity, one row",
 )
 
+# Alembic's own table, as Alembic makes it.
 version = Table(
     "alembic_version",
     MetaData(),
-    Column("version_num", String(32), primary_key=True),
-    comment="Revision of the schema",
+    Column("version_num", String(32)),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
 Index("receipts_label", receipts.c.label)

@@ -1,0 +1,51 @@
+"""Receipts for the tests of the store: the clean base of the rules' cases, as other launches, with some leaves set."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+from receipts.metrics import Launch
+from receipts.receipt import Document, Parsed, parse
+from receipts.rulebook import Rulebook
+from receipts.verdict import ReceiptVerdict
+
+BASE = Path(__file__).parent / "cases" / "base.json"
+RULEBOOK = Rulebook()
+
+
+def raw(**leaves: Any) -> bytes:
+    """The base with leaves set by their paths, `__` for the dot; a fresh launch unless one is given; None drops."""
+    tree = json.loads(BASE.read_bytes())
+    leaves = {"run__launch": str(uuid.uuid4()), **leaves}
+    for path, value in leaves.items():
+        *sections, last = path.split("__")
+        node = tree
+        for name in sections:
+            node = node.setdefault(name, {})
+        if value is None:
+            node.pop(last, None)
+        else:
+            node[last] = value
+    return json.dumps(tree).encode()
+
+
+def parsed(**leaves: Any) -> Parsed:
+    """The same, parsed."""
+    return parse(Document(raw(**leaves), "test"))
+
+
+def judged(one: Parsed) -> tuple[Launch, ReceiptVerdict]:
+    """What a store takes: the launch under its lane, and a verdict. The rules have tests of their own."""
+    lane = RULEBOOK.lanes.of(one.receipt.run.lane)
+    verdict = ReceiptVerdict(
+        one.id, one.receipt.run.label, "valid", "witnessed", (), (), f"{lane.name}@{lane.version}", "0" * 64, "1"
+    )
+    return Launch(one, lane), verdict
+
+
+def ready(**leaves: Any) -> tuple[Launch, ReceiptVerdict]:
+    """`judged` of `parsed`."""
+    return judged(parsed(**leaves))

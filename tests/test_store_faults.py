@@ -1,0 +1,303 @@
+"""Killed writers, many writers, and stores that are missing, foreign, damaged, full, closed, too old or too new."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from receipts.errors import SchemaTooOld, StoreError, UsageError
+from receipts.store import open_store, schema
+from receipts.store.address import address
+from store_receipts import judged, parsed, raw, ready
+
+TESTS = Path(__file__).parent
+SUBMIT_ALL = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from store_receipts import judged
+from receipts.receipt import parse, read
+from receipts.store import open_store
+with open_store(sys.argv[1]) as store:
+    for path in sorted(Path(sys.argv[2]).glob("*.json")):
+        made = store.submit(*judged(parse(read(path))))
+        sys.stdout.write(made.id + (" new" if made.new else " known") + "\\n")
+        sys.stdout.flush()
+"""
+
+
+def _documents(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number:03}.json").write_bytes(raw(run__label=f"{number}", run__launch=f"launch {number}"))
+    return folder
+
+
+def _submitter(url: str, folder: Path, output: Path) -> subprocess.Popen[bytes]:
+    with output.open("wb") as stream:
+        call = [sys.executable, "-c", SUBMIT_ALL, url, str(folder), str(TESTS)]
+        return subprocess.Popen(call, stdout=stream, stderr=subprocess.STDOUT)
+
+
+def _whole(url: str) -> set[str]:
+    """The ids in a store, each with bytes that hash to it and one verdict."""
+    with open_store(url) as store:
+        ids = {entry.id for entry in store.find()}
+        for item in ids:
+            assert store.document(item)
+            assert len(store.verdicts(item)) == 1
+    assert schema.check(address(url)).problems == ()
+    engine = create_engine(address(url).url)
+    with engine.connect() as connection:
+        for table in ("receipts", "documents", "verdicts", "subjects"):
+            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar() == len(ids)
+    engine.dispose()
+    return ids
+
+
+@pytest.mark.slow
+def test_a_killed_submitter_loses_nothing_that_it_acknowledged_and_leaves_nothing_half(
+    store_url: str, tmp_path: Path
+) -> None:
+    folder = _documents(tmp_path / "documents", 200)
+    open_store(store_url).close()
+    draw = random.Random(20261121)
+    acknowledged: set[str] = set()
+    kills = 0
+    for attempt in range(40):
+        output = tmp_path / f"out{attempt}"
+        process = _submitter(store_url, folder, output)
+        until = time.monotonic() + 60
+        # Start-up is not interesting: the clock starts with the first line, somewhere within the submits.
+        while not output.stat().st_size and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.12))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        lines = [line.split() for line in output.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        acknowledged |= {line[0] for line in lines}
+        stored = _whole(store_url)
+        assert acknowledged <= stored
+        if len(stored) == 200 or kills >= 8:
+            break
+    assert kills >= 3
+    finished = _submitter(store_url, folder, tmp_path / "last")
+    assert finished.wait(120) == 0, (tmp_path / "last").read_text()
+    assert len(_whole(store_url)) == 200
+
+
+@pytest.mark.slow
+def test_eight_processes_that_submit_the_same_files_store_each_once_and_none_fails(
+    store_url: str, tmp_path: Path
+) -> None:
+    folder = _documents(tmp_path / "documents", 50)
+    outputs = [tmp_path / f"out{number}" for number in range(8)]
+    # The store is not there yet: they make it together, too.
+    processes = [_submitter(store_url, folder, output) for output in outputs]
+    codes = [process.wait(180) for process in processes]
+    assert codes == [0] * 8, [output.read_text()[-500:] for output in outputs]
+    told = [line.split() for output in outputs for line in output.read_text().splitlines()]
+    assert len(told) == 400
+    assert len([line for line in told if line[1] == "new"]) == 50
+    assert len(_whole(store_url)) == 50
+
+
+def test_a_store_that_is_not_there_is_made_only_where_that_was_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    with pytest.raises(StoreError, match="no store yet; make one with: receipts submit"):
+        open_store(str(file), create=False)
+    assert list(tmp_path.iterdir()) == []
+    open_store(str(file)).close()
+    open_store(f"sqlite:///{file}", create=False).close()
+
+
+def test_a_new_store_writes_ahead_and_waits_for_the_disk(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "s.sqlite")) as store, store._engine.connect() as connection:
+        pragmas = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+        assert pragmas == ["wal", 2]
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_the_users_own_store_is_made_with_its_folder_and_the_environment_names_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store() as store:
+        assert Path(store.url).is_file()
+        assert Path(store.url).is_relative_to(Path.home().parent)
+    monkeypatch.setenv("RECEIPTS_STORE", str(tmp_path / "other.sqlite"))
+    with open_store() as store:
+        assert store.url == str(tmp_path / "other.sqlite")
+
+
+def test_a_folder_that_is_missing_is_named_and_not_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=f"there is no folder {tmp_path}/none; make it with: mkdir -p"):
+        open_store(str(tmp_path / "none" / "store.sqlite"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///:memory:", "://", "http://x"])
+def test_a_url_of_another_kind_is_refused_with_the_kinds_there_are(url: str) -> None:
+    with pytest.raises(UsageError, match="sqlite:///"):
+        open_store(url)
+
+
+def test_a_password_is_never_shown() -> None:
+    assert "hunter2" not in str(address("postgresql://me:hunter2@host/db"))
+    assert address("postgres://host/db").url.drivername == "postgresql+psycopg"
+
+
+def test_a_server_that_cannot_be_reached_is_said_without_a_traceback() -> None:
+    with pytest.raises(StoreError, match="the server cannot be reached") as refused:
+        open_store("postgresql+psycopg://me:hunter2@127.0.0.1:1/none")
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b"x"])
+def test_a_file_that_is_no_sqlite_database_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "store.sqlite"
+    file.write_bytes(content)
+    with pytest.raises(StoreError, match="no SQLite database"):
+        open_store(str(file))
+    assert file.read_bytes() == content
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_store(str(tmp_path))
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(store_url: str) -> None:
+    engine = create_engine(store_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE experiments (id INTEGER)"))
+    with pytest.raises(StoreError, match=r"another program keeps its tables here \(experiments\)"):
+        open_store(store_url)
+    with pytest.raises(StoreError, match="no store of receipts"):
+        open_store(store_url, create=False)
+    with engine.connect() as connection:
+        tables = schema.inspect(connection).get_table_names()
+    engine.dispose()
+    assert tables == ["experiments"]
+
+
+@pytest.mark.parametrize(
+    ("revision", "error", "says"),
+    [("0000", SchemaTooOld, "receipts db upgrade"), ("9999", StoreError, "Upgrade the program")],
+)
+def test_a_store_of_another_schema_is_refused_with_what_to_do(
+    store_url: str, revision: str, error: type[StoreError], says: str
+) -> None:
+    open_store(store_url).close()
+    engine = create_engine(store_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :found"), {"found": revision})
+    engine.dispose()
+    with pytest.raises(error, match=says) as refused:
+        open_store(store_url)
+    assert refused.value.exit_code == 4
+    assert schema.check(address(store_url)).exit_code == 1
+
+
+@contextlib.contextmanager
+def _as_nobody() -> Iterator[None]:
+    """The rights of an ordinary user: root may write everywhere."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_store_that_may_only_be_read_is_read_and_refuses_a_submit(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    file = folder / "store.sqlite"
+    with open_store(str(file)) as store:
+        made = store.submit(*ready())
+    for place in (*tmp_path.parents, tmp_path):
+        if place.owner() == tmp_path.owner() and place != Path("/"):
+            place.chmod(place.stat().st_mode | 0o055)
+    file.chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        with _as_nobody(), open_store(str(file), create=False) as store:
+            assert store.document(made.id)
+            with pytest.raises(StoreError, match="may only be read"):
+                store.submit(*ready())
+            with pytest.raises(StoreError, match="cannot be opened|may only be read"):
+                open_store(str(folder / "new.sqlite"))
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_full_disk_is_said_and_leaves_the_store_whole(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    with open_store(str(file)) as store:
+        first = store.submit(*ready())
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # A limit on the size of files stands in for a full disk: writes fail in the same place.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 4096, before[1]))
+        try:
+            with pytest.raises(StoreError, match="full.*nothing of this was stored"):
+                for _ in range(500):
+                    store.submit(*ready())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert store.submit(*ready()).new
+        assert first.id in {entry.id for entry in store.find()}
+    _whole(str(file))
+
+
+def test_a_damaged_file_is_reported_by_check(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    with open_store(str(file)) as store:
+        for _ in range(20):
+            store.submit(*ready())
+    content = bytearray(file.read_bytes())
+    content[-3 * 4096 :] = bytes(3 * 4096)
+    file.write_bytes(content)
+    try:
+        problems = schema.check(address(str(file))).problems
+    except StoreError as error:
+        problems = (str(error),)
+    assert any("damaged" in problem for problem in problems)
+
+
+def test_a_missing_trigger_is_reported_by_check(store_url: str) -> None:
+    open_store(store_url).close()
+    assert schema.check(address(store_url)).exit_code == 0
+    engine = create_engine(store_url)
+    with engine.begin() as connection:
+        on = "" if store_url.startswith("sqlite") else " ON receipts"
+        connection.execute(text(f"DROP TRIGGER receipts_no_update{on}"))
+    engine.dispose()
+    (problem,) = schema.check(address(store_url)).problems
+    assert "receipts_no_update" in problem
+
+
+def test_a_writer_waits_for_another_and_does_not_fail(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    with open_store(str(file)) as store:
+        holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        holder.execute("BEGIN IMMEDIATE")
+        import threading
+
+        threading.Timer(0.3, holder.rollback).start()
+        begun = time.monotonic()
+        assert store.submit(*judged(parsed())).new
+        assert time.monotonic() - begun > 0.2
+        holder.close()

@@ -1,0 +1,248 @@
+"""Receipts are found by id, beginning, label, launch, pin and any axis; and rules get their facts; on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from receipts.errors import NotFound, UsageError
+from receipts.rule import Shape
+from receipts.store import Filters, Store, Submitted, condition, open_store
+from store_receipts import parsed, ready
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def put(store: Store, **leaves: object) -> Submitted:
+    return store.submit(*ready(**leaves))
+
+
+def found(store: Store, *conditions: str, **options: object) -> list[str | None]:
+    filters = Filters(tuple(condition(item) for item in conditions), **options)  # type: ignore[arg-type]
+    return [entry.label for entry in store.find(filters)]
+
+
+def test_a_receipt_is_named_by_its_id_or_a_beginning_of_four_digits(store: Store) -> None:
+    made = put(store)
+    assert store.resolve(made.id) == store.resolve(made.id[:4]) == store.resolve(made.id[:9].upper()) == made.id
+    with pytest.raises(NotFound, match="too short"):
+        store.resolve(made.id[:3])
+    with pytest.raises(NotFound, match="no receipt is called"):
+        store.resolve("f" * 64 if made.id[0] != "f" else "0" * 64)
+
+
+def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> None:
+    by_start: dict[str, str] = {}
+    ids: tuple[str, str] | None = None
+    while ids is None:
+        # Two ids that begin with the same four digits come up within a few hundred draws.
+        one = parsed(run__label=f"n{len(by_start)}")
+        other = by_start.setdefault(one.id[:4], one.id)
+        ids = (other, one.id) if other != one.id else None
+    # Their bytes are not needed, only their ids, so that the rows are written by hand.
+    made = put(store)
+    from sqlalchemy import insert, select
+
+    from receipts.store.engine import writing
+    from receipts.store.tables import receipts
+
+    with writing(store._engine) as connection:
+        row = dict(connection.execute(select(receipts).where(receipts.c.id == made.id)).mappings().one())
+        for number, item in enumerate(ids):
+            connection.execute(insert(receipts), {**row, "seq": 100 + number, "id": item, "launch": item})
+    with pytest.raises(NotFound, match=f"beginning of {sorted(ids)[0][:16]}, {sorted(ids)[1][:16]}"):
+        store.resolve(ids[0][:4])
+    assert store.resolve(ids[0][:20]) == ids[0]
+
+
+def test_a_label_names_every_launch_that_has_it_and_stands(store: Store) -> None:
+    first, second = put(store, run__label="grid"), put(store, run__label="grid")
+    assert set(store.resolve_all("grid")) == {first.id, second.id}
+    with pytest.raises(NotFound, match="2 receipts are called 'grid'"):
+        store.resolve("grid")
+    store.retract(first.id, "wrong")
+    assert store.resolve("grid") == second.id
+    store.retract(second.id, "wrong")
+    assert set(store.resolve_all("grid")) == {first.id, second.id}
+
+
+def test_a_launch_names_its_standing_receipt(store: Store) -> None:
+    put(store, run__launch="the-launch")
+    second = put(store, run__launch="the-launch", run__supersedes={"target": "the-launch", "reason": "x"})
+    assert store.resolve("the-launch") == second.id
+
+
+def test_a_text_that_is_a_label_and_the_beginning_of_an_id_is_refused(store: Store) -> None:
+    made = put(store)
+    labelled = put(store, run__label=made.id[:6])
+    with pytest.raises(NotFound, match=f"write label={made.id[:6]}, or more of the id"):
+        store.resolve(made.id[:6])
+    assert store.resolve(f"label={made.id[:6]}") == labelled.id
+    assert store.resolve(made.id[:10]) == made.id
+
+
+@pytest.mark.parametrize(
+    ("pattern", "labels"),
+    [
+        ("grid*", {"grid-1", "grid-2", "grid%"}),
+        ("grid-?", {"grid-1", "grid-2"}),
+        ("grid-[1]", {"grid-1"}),
+        ("*r-1", {"other-1"}),
+        ("grid%", {"grid%"}),
+        ("GRID-1", {"GRID-1"}),
+    ],
+)
+def test_a_label_pattern_is_a_shell_pattern_and_minds_case(store: Store, pattern: str, labels: set[str]) -> None:
+    for label in ("grid-1", "grid-2", "grid%", "other-1", "GRID-1"):
+        put(store, run__label=label)
+    assert {store.entry(item).label for item in store.resolve_all(f"label={pattern}")} == labels
+    with pytest.raises(NotFound):
+        store.resolve_all("label=nothing*")
+
+
+def test_a_pin_points_where_it_was_set_last_and_keeps_its_history(store: Store) -> None:
+    first, second = put(store), put(store)
+    with pytest.raises(NotFound, match="there is no pin @golden"):
+        store.resolve("@golden")
+    store.pin("@golden", first.id)
+    store.pin("golden", second.id, "faster")
+    assert store.resolve("@golden") == second.id
+    assert [(item.receipt, item.note) for item in store.pin_history("@golden")] == [
+        (first.id, None),
+        (second.id, "faster"),
+    ]
+    assert set(store.pins()) == {"golden"}
+    store.pin("golden", None)
+    assert store.pins() == {}
+    with pytest.raises(NotFound, match="known: golden"):
+        store.resolve("@golden")
+    with pytest.raises(UsageError):
+        store.pin("@not a name", first.id)
+    with pytest.raises(NotFound):
+        store.pin("@golden", "0" * 64)
+
+
+def test_conditions_on_columns_and_on_any_other_axis_narrow_together(store: Store) -> None:
+    put(store, run__label="a", batch__micro_batch=1, flags={"NCCL_ALGO": "Ring", "DEBUG": {"value": 1}})
+    put(store, run__label="b", batch__micro_batch=2, flags={"NCCL_ALGO": "Tree"}, model__mtp_depth=1)
+    put(store, run__label="c", batch__micro_batch=4, flags=None, model__mtp_depth=2, run__tags=["night", "long"])
+    every = ["a", "b", "c"]
+    cases = {
+        ("batch.micro_batch=2",): ["b"],
+        ("micro_batch>=2",): ["b", "c"],
+        ("micro_batch!=2",): ["a", "c"],
+        ("flags.NCCL_ALGO=Ring",): ["a"],
+        ("flags.NCCL_ALGO!=Ring",): ["b", "c"],
+        ("flags.NCCL_ALGO=-",): ["c"],
+        ("flags.DEBUG=1",): ["a"],
+        ("mtp_depth>=1",): ["b", "c"],
+        ("mtp_depth>=1", "micro_batch<4"): ["b"],
+        ("label=[ab]",): ["a", "b"],
+        ("label!=[ab]",): ["c"],
+        ("tags=night",): ["c"],
+        ("run.lane=cpu-torch",): every,
+        ("lane=cpu*", "flags.NCCL_ALGO=*"): ["a", "b"],
+        ("accelerator=cpu",): every,
+        ("started>=2026-01-01",): every,
+        ("started<2026-01-01",): [],
+        ("context=-",): [],
+        ("mfu=-",): every,
+    }
+    for conditions, labels in cases.items():
+        assert sorted(str(label) for label in found(store, *conditions)) == labels, conditions
+
+
+def test_a_condition_that_makes_no_sense_is_refused_in_words(store: Store) -> None:
+    with pytest.raises(UsageError, match="no condition"):
+        condition("micro_batch")
+    with pytest.raises(UsageError, match="is a number"):
+        found(store, "micro_batch=two")
+    with pytest.raises(UsageError, match="write a time"):
+        found(store, "started>yesterday")
+    with pytest.raises(NotFound, match="no column or leaf"):
+        found(store, "colour=red")
+    with pytest.raises(NotFound, match=r"compute_dtype is the end of .*, .*write one"):
+        found(store, "compute_dtype=bf16")
+
+
+def test_receipts_are_listed_newest_first_up_to_a_limit_and_superseded_ones_on_request(store: Store) -> None:
+    for day in (3, 1, 2):
+        put(store, run__label=f"day{day}", run__started=f"2026-02-0{day}T00:00:00Z", run__finished=None)
+    gone = put(store, run__label="gone", run__started="2026-02-04T00:00:00Z", run__finished=None)
+    store.retract(gone.id, "x")
+    assert found(store) == ["day3", "day2", "day1"]
+    assert found(store, limit=2) == ["day3", "day2"]
+    assert found(store, "seed=-", limit=1) == found(store, "seed=-")[:1]
+    assert found(store, order="oldest") == ["day1", "day2", "day3"]
+    assert found(store, order="stored") == ["day3", "day1", "day2"]
+    assert found(store, superseded=True)[0] == "gone"
+
+
+def test_writing_while_a_list_is_read_disturbs_neither(store: Store) -> None:
+    made = [put(store, run__label=f"{number}") for number in range(3)]
+    seen = 0
+    for entry in store.find():
+        seen += 1
+        store.pin(f"p{entry.label}", entry.id)
+        put(store, run__label="more")
+    assert seen == 3
+    assert {pin.receipt for pin in store.pins().values()} == {item.id for item in made}
+
+
+def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: Store) -> None:
+    for _ in range(2):
+        put(store)
+    put(store, batch__micro_batch=64, run__outcome="oom")
+    put(store, batch__micro_batch=32, run__provenance="quoted")
+    put(store, batch__micro_batch=128, run__lane="cpu-jax")
+    gone = put(store, batch__micro_batch=16)
+    store.retract(gone.id, "x")
+    one = parsed()
+    facts = store.facts(one)
+    assert facts.shapes == (Shape(1, 256, 8, 8, 2),)
+    assert store.facts_of_new(one).shapes == facts.shapes
+    assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
+
+
+def test_earlier_failures_at_the_same_shape_are_told(store: Store) -> None:
+    failed = put(store, run__outcome="oom")
+    put(store, run__outcome="oom", batch__micro_batch=64)
+    put(store, run__outcome="preempted")
+    assert store.facts(parsed()).failures == (failed.id,)
+    assert store.facts(parsed(batch__micro_batch=None)).failures == ()
+
+
+def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
+    first = put(store, run__launch="one")
+    second = put(store, run__launch="one", run__supersedes={"target": "one", "reason": "x"})
+    third = put(store)
+    store.retract(third.id, "y")
+    unstored = parsed(run__launch="late")
+    fourth = put(store, run__supersedes={"target": "late", "reason": "z"})
+    group = [store.get(item.id) for item in (first, second, third)]
+    assert store.facts([*group, unstored]).superseded == {
+        first.id: (second.id, "x"),
+        third.id: ("", "y"),
+        unstored.id: (fourth.id, "z"),
+    }
+
+
+def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store: Store) -> None:
+    head = parsed()
+    replicate = put(store, run__started="2026-03-05T00:00:00Z", run__finished=None)
+    put(store, run__context="another")
+    put(store, batch__micro_batch=None)
+    put(store, batch__global_batch=32)
+    put(store, run__lane="cpu-jax")
+    put(store, run__outcome="oom")
+    store.retract(put(store).id, "x")
+    put(store, run__launch=head.receipt.run.launch)
+    assert store.replicate_candidates(head) == [replicate.id]
+    bare = {"run__context": None, "batch__micro_batch": None}
+    unstated = put(store, **bare)
+    assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
