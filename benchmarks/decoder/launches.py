@@ -78,9 +78,18 @@ def start(side: Side, name: str, asked: argparse.Namespace) -> int:
     def settle() -> None:
         os.sched_setaffinity(0, {asked.processor})
         os.setpriority(os.PRIO_PROCESS, 0, asked.nice)
+        # Linux shares a processor between sessions first, so a priority acts only if the session has it too.
+        autogroup = Path("/proc/self/autogroup")
+        if asked.nice and autogroup.exists():
+            autogroup.write_text(str(asked.nice))
 
     done = subprocess.run(
-        command, env={**environment, **side.environment}, preexec_fn=settle, capture_output=True, text=True
+        command,
+        env={**environment, **side.environment},
+        preexec_fn=settle,
+        start_new_session=True,
+        capture_output=True,
+        text=True,
     )
     if not output.exists():
         raise SystemExit(f"{name}: it left no facts: {done.stderr[-2000:]}")
