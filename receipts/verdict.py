@@ -104,13 +104,11 @@ class ReceiptVerdict:
 
 
 def receipt_status(findings: Iterable[Finding]) -> Status:
-    """``invalid`` when any offence is an error, ``unwitnessed`` when path or steps are not evidenced, else valid."""
-    found = tuple(findings)
-    if any(item.level is Level.ERROR for item in found):
+    """``invalid`` by any error; ``unwitnessed`` while path, steps, or a fact that a rule needs is not evidenced."""
+    levels = {item.level for item in findings}
+    if Level.ERROR in levels:
         return "invalid"
-    if any(item.level is Level.OPEN and item.question is not Question.COMPARABLE for item in found):
-        return "unwitnessed"
-    return "valid"
+    return "unwitnessed" if Level.OPEN in levels else "valid"
 
 
 def path_answer(findings: Iterable[Finding]) -> PathAnswer:

@@ -97,7 +97,13 @@ def test_one_refused_receipt_leaves_the_others_of_its_batch_alone(store: Store) 
     put(store, run__launch="taken")
     good, twice = ready(), ready()
     results = store.submit_many(
-        [good, ready(run__launch="taken", run__label="x"), ready(run__started="0001-01-01T00:00:00+05:00"), twice, twice]
+        [
+            good,
+            ready(run__launch="taken", run__label="x"),
+            ready(run__started="0001-01-01T00:00:00+05:00"),
+            twice,
+            twice,
+        ]
     )
     kinds = [type(result) for result in results]
     assert kinds == [Submitted, ConflictError, InputError, Submitted, Submitted]
@@ -128,9 +134,7 @@ def test_retracting_and_purging_ask_for_a_reason(store: Store) -> None:
 def test_a_purge_erases_bytes_verdicts_and_quotes_and_leaves_a_tombstone(store: Store, store_url: str) -> None:
     secret = "hunter2-very-secret"
     old = put(store, run__launch="one")
-    leaked = parsed(
-        run__launch="one", run__label=secret, run__supersedes={"target": "one", "reason": f"with {secret}"}
-    )
+    leaked = parsed(run__launch="one", run__label=secret, run__supersedes={"target": "one", "reason": f"with {secret}"})
     made = store.submit(*judged(leaked))
     store.pin("@best", made.id)
     store.purge(made.id, "it held a password")

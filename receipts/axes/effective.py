@@ -113,6 +113,8 @@ SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
     _without("parallelism.expert_tensor", "model.experts", 1),
     _without("model.top_k", "model.experts", 0),
     _without("model.capacity_factor", "model.experts", 0),
+    _without("model.expert_ffn", "model.experts", 0),
+    _without("model.shared_expert_ffn", "model.experts", 0),
     _without("path.dispatch", "model.experts"),
     _without("model.mtp_wiring", "model.mtp_depth"),
     _without("path.mtp_cross_entropy", "model.mtp_depth"),

@@ -43,7 +43,7 @@ _NOT_FLATTENED = ("measurement.step_durations_seconds", "measurement.step_flags"
 
 
 def _flatten(node: Any, path: str, found: dict[str, Any]) -> None:
-    if isinstance(node, dict) and path not in _NOT_FLATTENED:
+    if isinstance(node, dict) and node and path not in _NOT_FLATTENED:
         for key, value in node.items():
             _flatten(value, f"{path}.{key}" if path else key, found)
     elif isinstance(node, list) and node and isinstance(node[0], dict):

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from receipts.errors import StoreError
@@ -20,13 +20,28 @@ T = TypeVar("T")
 BUSY_SECONDS: Final = 30
 ATTEMPTS: Final = 12
 _WRITES = "receipts_writes"
+_MAGIC: Final = b"SQLite format 3\0"
 # PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
 _AGAIN = ("40001", "40P01", "23505", "55P03")
 
 
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
-    return _sqlite(address.file) if address.file else create_engine(address.url, pool_size=2)
+    if address.file is None:
+        return create_engine(address.url, pool_size=2)
+    _refuse_other_file(address.file)
+    return _sqlite(address.file)
+
+
+def _refuse_other_file(file: Path) -> None:
+    """SQLite takes a file of a few bytes for an empty database and would write over it."""
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(len(_MAGIC))
+    except OSError:
+        return  # SQLite says what is wrong with it, or makes it
+    if start and start != _MAGIC:
+        raise StoreError(f"{file}: {_SQLITE['not a database']}")
 
 
 def _sqlite(file: Path) -> Engine:
@@ -43,7 +58,7 @@ def _sqlite(file: Path) -> Engine:
         made.execute("PRAGMA foreign_keys = ON")
         return made
 
-    engine = create_engine("sqlite://", creator=open_file, poolclass=_pool())
+    engine = create_engine("sqlite://", creator=open_file, poolclass=QueuePool)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -52,12 +67,6 @@ def _sqlite(file: Path) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
-
-
-def _pool() -> Any:
-    from sqlalchemy import QueuePool
-
-    return QueuePool
 
 
 def _place(file: Path) -> tuple[str, bool]:
