@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from receipts import metrics
 from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, told, value
-from receipts.cli.findings import grouped, on_sides, waiting_text
+from receipts.cli.findings import grouped, on_sides, places, waiting_text
 from receipts.verdict import Comparison
 
 
@@ -40,7 +40,7 @@ def markdown(verdict: Comparison) -> str:
         lines.append("")
     for found in groups.judged:
         first = found[0]
-        said = f"{first.at}: {first.found}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
+        said = f"{'; '.join(places(found))}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
         lines.append(f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}")
     if groups.waiting:
         lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")

@@ -13,7 +13,7 @@ _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Findings put together: those that say the same on both sides, and those that wait for one missing fact."""
+    """Findings put together: those with one remedy, wherever they stand, and those that wait for one missing fact."""
 
     judged: tuple[tuple[Finding, ...], ...]
     waiting: Mapping[str, tuple[Finding, ...]]
@@ -27,7 +27,7 @@ def grouped(findings: Iterable[Finding]) -> Grouped:
         if item.unjudged:
             waiting.setdefault(item.at, []).append(item)
         else:
-            judged.setdefault((item.code, item.level.value, item.at, item.found, item.expected), []).append(item)
+            judged.setdefault((item.code, item.level.value, item.expected, item.do), []).append(item)
     ordered = sorted(judged.values(), key=lambda found: (_ORDER[found[0].level], found[0].code))
     return Grouped(tuple(map(tuple, ordered)), {at: tuple(found) for at, found in waiting.items()})
 
@@ -39,13 +39,19 @@ def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
         item = found[0]
         level = output.paint(item.level.value, item.level.value)
         output.line(f"  {level} {item.code} {item.name}{on_sides(found) if sides else ''}")
-        output.wrapped(f"{item.at}: {output.clean(item.found)}", 4, 6)
+        for said in places(found):
+            output.wrapped(output.clean(said), 4, 6)
         output.wrapped(f"expected {item.expected}", 4, 6)
         output.wrapped(f"→ {item.do}", 4, 6)
     if groups.waiting:
         output.line(f"  {output.paint('I', 'I')} unjudged, for facts that are not stated")
         output.wrapped(waiting_text(groups, sides=sides), 4, 4)
         output.wrapped("→ state them; receipts rules CODE says what each is needed for", 4, 6)
+
+
+def places(found: Sequence[Finding]) -> list[str]:
+    """Where a group stands and what was found there, each once."""
+    return list(dict.fromkeys(f"{item.at}: {item.found}" for item in found))
 
 
 def waiting_text(groups: Grouped, *, sides: bool) -> str:

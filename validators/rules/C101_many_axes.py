@@ -25,7 +25,10 @@ def many_axes(pair: Pair) -> Iterator[Offence]:
     for change in pair.difference.changed:
         if change.axis not in pair.counted:
             continue
-        values = "; ".join(f"{item.path} {item.a} → {item.b}" for item in change.members)
+        values = "; ".join(
+            f"{item.a} → {item.b}" if item.path == change.axis else f"{item.path} {item.a} → {item.b}"
+            for item in change.members
+        )
         yield Offence(
             at=change.axis,
             found=values,
