@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import random
 import resource
@@ -15,11 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, func, select, text
 
 from receipts.errors import SchemaTooOld, StoreError, UsageError
-from receipts.store import open_store, schema
+from receipts.store import Store, open_store, schema
 from receipts.store.address import address
+from receipts.store.engine import connect, reading
+from receipts.store.packing import unpack
+from receipts.store.tables import documents, receipts, subjects, verdicts
 from store_receipts import judged, parsed, raw, ready
 
 TESTS = Path(__file__).parent
@@ -33,13 +37,17 @@ from store_receipts import judged
 from receipts.receipt import parse, read
 from receipts.store import open_store, schema
 
+ready = [judged(parse(read(path))) for path in sorted(Path(folder).glob("*.json"))]
+
+_LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
+
 def submit_all(output):
     code = 1
     try:
         with open_store(url) as store, open(output, "w") as stream:
-            for path in sorted(Path(folder).glob("*.json")):
-                made = store.submit(*judged(parse(read(path))))
-                stream.write(made.id + (" new" if made.new else " known") + "\\n")
+            for launch, verdict in ready:
+                made = store.submit(launch, verdict)
+                stream.write(made.id + (" new  " if made.new else " known") + "\\n")
                 stream.flush()
         code = 0
     except BaseException as error:
@@ -48,7 +56,7 @@ def submit_all(output):
         os._exit(code)
 
 for line in sys.stdin:
-    delay, *outputs = line.split()
+    kill_at, delay, *outputs = line.split()
     children = []
     for output in outputs:
         Path(output).touch()
@@ -56,9 +64,9 @@ for line in sys.stdin:
         if child == 0:
             submit_all(output)
         children.append(child)
-    if float(delay) >= 0:
-        while not os.stat(outputs[0]).st_size:
-            time.sleep(0.001)
+    if kill_at != "never":
+        while os.stat(outputs[0]).st_size < 70 * int(kill_at) and os.waitid(os.P_PID, children[0], _LOOK) is None:
+            time.sleep(0.0005)
         time.sleep(float(delay))
         os.kill(children[0], 9)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
@@ -73,11 +81,11 @@ class Submitters:
         call = [sys.executable, "-c", FORKS, url, str(folder), str(TESTS)]
         self._process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, outputs: list[Path], kill_after: float = -1) -> list[int]:
-        """Let one submitter an output run; kill the first so many seconds after its first line. Gives exit codes."""
+    def run(self, outputs: list[Path], kill_at: int | str = "never", delay: float = 0) -> list[int]:
+        """Let one submitter an output run, and kill the first some seconds after so many lines. Gives exit codes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{kill_after} {' '.join(map(str, outputs))}\n")
+        self._process.stdin.write(f"{kill_at} {delay} {' '.join(map(str, outputs))}\n")
         self._process.stdin.flush()
         return [int(word) for word in self._process.stdout.readline().split()]
 
@@ -94,18 +102,20 @@ def _documents(folder: Path, count: int) -> Path:
 
 def _whole(url: str) -> set[str]:
     """The ids in a store, each with bytes that hash to it and one verdict."""
-    with open_store(url) as store:
-        ids = {entry.id for entry in store.find()}
-        for item in ids:
-            assert store.document(item)
-            assert len(store.verdicts(item)) == 1
     assert schema.check(address(url)).problems == ()
-    engine = create_engine(address(url).url)
-    with engine.connect() as connection:
-        for table in ("receipts", "documents", "verdicts", "subjects"):
-            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar() == len(ids)
+    engine = connect(address(url))
+    with reading(engine) as connection:
+        query = select(receipts.c.id, documents.c.codec, documents.c.body).outerjoin(documents)
+        rows = connection.execute(query).all()
+        counts = [
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (documents, verdicts, subjects)
+        ]
     engine.dispose()
-    return ids
+    for row in rows:
+        assert hashlib.sha256(unpack(row.codec, row.body, row.id)).hexdigest() == row.id
+    assert counts == [len(rows)] * 3
+    return {row.id for row in rows}
 
 
 def test_a_killed_submitter_loses_nothing_that_it_acknowledged_and_leaves_nothing_half(
@@ -116,19 +126,18 @@ def test_a_killed_submitter_loses_nothing_that_it_acknowledged_and_leaves_nothin
     with contextlib.closing(Submitters(store_url, folder)) as submitters:
         acknowledged: set[str] = set()
         kills = 0
-        # Each round comes further, because what is known already is passed over faster than a new one is written.
-        for attempt in range(40):
-            output = tmp_path / f"out{attempt}"
-            (code,) = submitters.run([output], kill_after=draw.uniform(0, 0.15))
-            kills += code == -signal.SIGKILL
+        stored: set[str] = set()
+        while len(stored) < 200:
+            output = tmp_path / f"out{kills}"
+            # The delay spreads kills over the whole of a submit, which takes one to a few milliseconds.
+            (code,) = submitters.run([output], len(stored) + draw.randrange(25), draw.uniform(0, 0.004))
+            kills += 1
+            assert code in (0, -signal.SIGKILL), output.read_text()
             lines = [line for line in output.read_text().splitlines(keepends=True) if line.endswith("\n")]
             acknowledged |= {line.split()[0] for line in lines}
             stored = _whole(store_url)
             assert acknowledged <= stored
-            if len(stored) == 200:
-                break
-        assert kills >= 5
-        assert len(acknowledged) > 20
+        assert kills >= 8
         assert submitters.run([tmp_path / "last"]) == [0], (tmp_path / "last").read_text()
     assert len(_whole(store_url)) == 200
 
@@ -272,10 +281,15 @@ def test_a_store_that_may_only_be_read_is_read_and_refuses_a_submit(tmp_path: Pa
             assert store.document(made.id)
             with pytest.raises(StoreError, match="may only be read"):
                 store.submit(*ready())
-            with pytest.raises(StoreError, match="cannot be opened|may only be read"):
+            with pytest.raises(StoreError, match=r"cannot be opened|may only be read"):
                 open_store(str(folder / "new.sqlite"))
     finally:
         folder.chmod(0o755)
+
+
+def _submit_for_ever(store: Store) -> None:
+    while True:
+        store.submit(*ready())
 
 
 def test_a_full_disk_is_said_and_leaves_the_store_whole(tmp_path: Path) -> None:
@@ -286,9 +300,8 @@ def test_a_full_disk_is_said_and_leaves_the_store_whole(tmp_path: Path) -> None:
         # A limit on the size of files stands in for a full disk: writes fail in the same place.
         resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 4096, before[1]))
         try:
-            with pytest.raises(StoreError, match="full.*nothing of this was stored"):
-                for _ in range(500):
-                    store.submit(*ready())
+            with pytest.raises(StoreError, match=r"full.*nothing of this was stored"):
+                _submit_for_ever(store)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert store.submit(*ready()).new

@@ -116,7 +116,7 @@ def test_a_retracted_receipt_stands_no_longer_and_frees_its_launch(store: Store)
     store.retract(first.id, "the clock was wrong")
     assert not store.entry(first.id).stands
     assert store.entry(first.id).superseded_by == ""
-    with pytest.raises(ConflictError, match="retracted on .* already: the clock was wrong"):
+    with pytest.raises(ConflictError, match=r"retracted on .* already: the clock was wrong"):
         store.retract(first.id, "again")
     with pytest.raises(NotFound):
         store.retract("f" * 64, "nothing")
@@ -222,7 +222,7 @@ def test_a_verdict_is_kept_beside_earlier_ones_and_only_for_stored_receipts(stor
     assert (first.kind, first.status, first.rules, first.judge) == ("receipt", "valid", "0" * 64, "1")
     assert second.seq > first.seq
     assert second.document["receipt"] == made.id
-    with pytest.raises(NotFound, match="submit .* first"):
+    with pytest.raises(NotFound, match=r"submit .* first"):
         store.record(ready()[1])
 
 
