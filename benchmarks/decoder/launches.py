@@ -49,20 +49,22 @@ def jax(label: str, *arguments: str) -> Side:
     return Side(label, "train_jax.py", ("--depth", "2", *arguments))
 
 
-MATH, FLASH = torch("torch-math", "--attention", "math"), torch("torch-flash", "--attention", "flash")
-WHOLE = torch("torch-whole-graph", "--attention", "flash", "--posture", "whole_graph")
-KEPT, RECOMPUTED = jax("jax-recompute-none"), jax("jax-recompute-full", "--recompute", "full")
+MATH = torch("attention-math", "--attention", "math")
+FLASH = torch("attention-flash", "--attention", "flash")
+EAGER = torch("posture-eager", "--attention", "flash")
+WHOLE = torch("posture-whole-graph", "--attention", "flash", "--posture", "whole_graph")
+KEPT, RECOMPUTED = jax("recompute-none"), jax("recompute-full", "--recompute", "full")
 
 # A drifting machine must not pass for an effect: sides alternate, and which comes first alternates too.
 SETS: dict[str, tuple[Side, ...]] = {
     "attention": (MATH, FLASH, FLASH, MATH, MATH, FLASH, FLASH, MATH, MATH, FLASH),
     "recompute": (KEPT, RECOMPUTED, RECOMPUTED, KEPT, KEPT, RECOMPUTED),
-    "posture": (FLASH, WHOLE, WHOLE, FLASH, FLASH, WHOLE),
+    "posture": (EAGER, WHOLE, WHOLE, EAGER, EAGER, WHOLE),
     "broken": (
-        torch("torch-nan", "--attention", "math", "--learning-rate", "1e4", "--steps", "100"),
-        torch("torch-left-path", "--attention", "flash", "--inner-attention", "math"),
-        torch("torch-flash-batch4", "--attention", "flash", "--micro-batch", "4"),
-        torch("torch-oom", "--attention", "math", "--micro-batch", "512", "--address-space-limit-bytes", "3000000000"),
+        torch("nan", "--attention", "math", "--learning-rate", "1e4", "--steps", "100"),
+        torch("left-path", "--attention", "flash", "--inner-attention", "math"),
+        torch("two-axes", "--attention", "flash", "--micro-batch", "4"),
+        torch("oom", "--attention", "math", "--micro-batch", "512", "--address-space-limit-bytes", "3000000000"),
     ),
 }
 
