@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -187,6 +186,8 @@ def _do(item: Any, at: str) -> str:
 
 def _nearest(at: str) -> str:
     """The key that was meant: one that reads like this path, else one of that name elsewhere."""
+    import difflib  # only a refusal needs it, and every start of the program would pay for it
+
     from receipts.receipt.catalogue import leaves
 
     names = {leaf.path.replace("[]", "").removesuffix(".*") for leaf in leaves()}
