@@ -207,3 +207,23 @@ def test_noisy_steps_widen_what_the_thirds_may_differ() -> None:
     rng = random.Random(14)
     verdicts = [steady_segment(noisy(rng, 300, cv=0.05)).status for _ in range(100)]
     assert verdicts.count("steady") >= 70
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("cv", [0.005, 0.02])
+def test_steps_that_remember_each_other_are_seldom_called_unsteady(phi: float, cv: float) -> None:
+    rng = random.Random(15)
+    verdicts = [steady_segment(noisy(rng, 200, phi=phi, cv=cv)).status for _ in range(200)]
+    assert verdicts.count("steady") >= 176
+
+
+@pytest.mark.parametrize(("phi", "least"), [(0.0, 100), (0.5, 99), (0.9, 80)])
+def test_a_shift_of_three_percent_is_seen_through_that_memory(phi: float, least: int) -> None:
+    rng = random.Random(16)
+    found = 0
+    for _ in range(100):
+        durations = noisy(rng, 200, phi=phi)
+        found += (
+            steady_segment([value * (1.03 if i > 120 else 1.0) for i, value in enumerate(durations)]).status != "steady"
+        )
+    assert found >= least

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from receipts.stats.dependence import median_error
 from receipts.stats.order_statistics import median, median_absolute_deviation
 
 MINIMUM_STEPS = 60
@@ -22,7 +23,6 @@ CAP_DEVIATIONS = 10.0
 SMALLEST_DEVIATION = 0.001
 THIRDS_TOLERANCE = 0.005
 THIRDS_ERRORS = 6.0
-BATCHES_A_THIRD = 7
 
 Status = Literal["steady", "unsteady", "too_few"]
 
@@ -152,7 +152,9 @@ def _drift(values: Sequence[float]) -> str | None:
     medians = [median(third) for third in thirds]
     centre = median(values)
     spread = max(medians) - min(medians)
-    allowed = max(THIRDS_TOLERANCE * centre, THIRDS_ERRORS * _batch_means_error(thirds))
+    if spread <= THIRDS_TOLERANCE * centre:
+        return None
+    allowed = max(THIRDS_TOLERANCE * centre, THIRDS_ERRORS * median_error(thirds))
     if spread <= allowed:
         return None
     shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
@@ -160,23 +162,3 @@ def _drift(values: Sequence[float]) -> str | None:
         f"the level moves: medians of its thirds are {shown} from the median of all "
         f"({allowed / centre:.1%} apart is allowed): run longer"
     )
-
-
-def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
-    """Standard error of the mean of all thirds together, from batch means.
-
-    Means are compared within their third only: a shift between thirds is what is being looked for, and must not
-    widen its own tolerance.
-    """
-    squares = 0.0
-    batches = freedom = 0
-    for third in thirds:
-        size = len(third) // BATCHES_A_THIRD
-        if size == 0:
-            continue
-        means = [sum(third[i * size : (i + 1) * size]) / size for i in range(BATCHES_A_THIRD)]
-        centre = sum(means) / BATCHES_A_THIRD
-        squares += sum((mean - centre) ** 2 for mean in means)
-        batches += BATCHES_A_THIRD
-        freedom += BATCHES_A_THIRD - 1
-    return math.sqrt(squares / freedom / batches) if freedom else 0.0
