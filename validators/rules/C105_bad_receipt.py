@@ -3,7 +3,8 @@
 *Why.* A comparison is as good as its worse side. A throughput record was compared for weeks whose loss had been NaN
 since the first iteration.
 
-*Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). What a
+*Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101), or
+against a launch that ended in nan: fast arithmetic on nothing. What a
 side's rules could not judge for want of a fact leaves the comparison open.
 
 *Accepted.* A side with an offence that does not taint this metric: memory in one number for eight chips does not
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from receipts.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
-from receipts.verdict import Finding, Level, Question
+from receipts.verdict import Finding, Level, Question, Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)
@@ -27,6 +28,15 @@ def bad_receipt(pair: Pair) -> Iterator[Offence]:
         ("a", pair.findings_a, pair.findings_b),
         ("b", pair.findings_b, pair.findings_a),
     )
+    for letter, case in pair.sides:
+        if pair.metric.taint in (Taint.RATE, Taint.MFU) and case.get("run.outcome") == "nan":
+            yield Offence(
+                at="run.outcome",
+                found=f"{case.launch.parsed.name} ended in nan: its steps computed nothing",
+                expected="a launch that trained",
+                do="find out why the loss was not finite before the speed is read",
+                side=letter,
+            )
     for side, mine, others in both:
         for item in mine:
             if item.question is PATH or item.code in unmoved or not item.spoils(pair.metric.taint):
