@@ -34,7 +34,8 @@ def tree() -> dict[str, Any]:
     return found
 
 
-def _encoded(document: Mapping[str, Any]) -> bytes:
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """A document as bytes."""
     return json.dumps(document).encode()
 
 
@@ -42,7 +43,7 @@ def _with(path: str, value: Any) -> Callable[[], bytes]:
     def make() -> bytes:
         document = tree()
         rule_cases.put(document, path, copy.deepcopy(value))
-        return _encoded(document)
+        return encoded(document)
 
     return make
 
@@ -51,7 +52,7 @@ def _without(path: str) -> Callable[[], bytes]:
     def make() -> bytes:
         document = tree()
         assert rule_cases.take(document, path)
-        return _encoded(document)
+        return encoded(document)
 
     return make
 
@@ -72,7 +73,7 @@ def truncated() -> Iterator[Malformed]:
             f"cut after {share}/40",
             "line 1" if share else "$",
             "not JSON" if share else "empty",
-            lambda share=share: (lambda raw: raw[: len(raw) * share // 40])(_encoded(tree())),
+            lambda share=share: (lambda raw: raw[: len(raw) * share // 40])(encoded(tree())),
         )
 
 
@@ -211,12 +212,12 @@ def not_json() -> Iterator[Malformed]:
         )
     yield Malformed("huge integer", "model.hidden", "digits", _spliced(HIDDEN, f'"hidden": {"9" * 5000}'))
     yield Malformed("duplicate key", "model.hidden", "twice", _spliced(HIDDEN, f"{HIDDEN}, {HIDDEN}"))
-    yield Malformed("duplicate section", "model", "twice", lambda: _encoded(tree())[:-1] + b', "model": {}}')
+    yield Malformed("duplicate section", "model", "twice", lambda: encoded(tree())[:-1] + b', "model": {}}')
     yield Malformed("duplicate flag", "flags.A", "twice", _spliced('"flags": {', '"flags": {"A": 1, "A": 2, '))
-    yield Malformed("comment", "line 1", "not JSON", lambda: b"// a run\n" + _encoded(tree()))
-    yield Malformed("comma too many", "line 1", "not JSON", lambda: _encoded(tree())[:-1] + b",}")
+    yield Malformed("comment", "line 1", "not JSON", lambda: b"// a run\n" + encoded(tree()))
+    yield Malformed("comma too many", "line 1", "not JSON", lambda: encoded(tree())[:-1] + b",}")
     yield Malformed("single quotes", "line 1", "not JSON", lambda: str(tree()).encode())
-    yield Malformed("two documents", "line 1", "not JSON", lambda: _encoded(tree()) * 2)
+    yield Malformed("two documents", "line 1", "not JSON", lambda: encoded(tree()) * 2)
     yield Malformed("a raw newline in a text", "line 1", "not JSON", _spliced("nam56r-base", "nam56r\nbase"))
     yield Malformed("a lone surrogate", "run.context", "surrogate", _spliced("nam56r-base", "nam56r\\ud800base"))
     yield Malformed(
@@ -233,7 +234,7 @@ def not_text() -> Iterator[Malformed]:
     for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         yield Malformed(encoding, "$", "UTF-16", lambda to=encoding: json.dumps(tree()).encode(to))
     yield Malformed("latin-1", "$", "not UTF-8", lambda: _spliced("nam56r-base", "Zürich")().decode().encode("latin-1"))
-    yield Malformed("gzip", "$", "gzip", lambda: gzip.compress(_encoded(tree())))
+    yield Malformed("gzip", "$", "gzip", lambda: gzip.compress(encoded(tree())))
     yield Malformed("an ELF header", "line 1", "not JSON", lambda: b"\x7fELF\x02\x01\x01" + b"\x01" * 500)
     yield Malformed("random bytes", "$", "not UTF-8", lambda: bytes(range(128, 256)) * 40)
     for name, raw in {"empty": b"", "spaces": b" \t\n\r " * 50, "a newline": b"\n"}.items():

@@ -9,11 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import malformed
 from receipts.cli import main
+from receipts.errors import InputError, Problem
+from receipts.receipt import Document, parse
 
 EVERY = malformed.every()
+CLEAN = malformed.encoded(malformed.tree())
 
 
 def _refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -71,7 +76,7 @@ def test_submit_keeps_nothing_of_it(
 
 def test_the_clean_document_is_a_receipt(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    path.write_bytes(malformed._encoded(malformed.tree()))
+    path.write_bytes(CLEAN)
     assert main(["check", str(path)]) != 2
 
 
@@ -99,7 +104,7 @@ def test_every_problem_of_one_document_is_told_at_once(tmp_path: Path, capsys: p
     document["batch"]["surprise"] = 1
     del document["run"]["launch"]
     path = tmp_path / "run.json"
-    path.write_bytes(malformed._encoded(document))
+    path.write_bytes(malformed.encoded(document))
     told = _refused(["check", str(path)], capsys)
     for at in ("model.hidden", "run.kind", "batch.surprise", "run.launch"):
         assert f"{path}: {at}: " in told
@@ -116,7 +121,7 @@ def test_a_thousand_problems_are_told_as_fifty_and_a_number(tmp_path: Path, caps
     document = malformed.tree()
     document["measurement"]["step_durations_seconds"] = ["x"] * 1000
     path = tmp_path / "run.json"
-    path.write_bytes(malformed._encoded(document))
+    path.write_bytes(malformed.encoded(document))
     told = _refused(["check", str(path)], capsys).splitlines()
     assert len(told) == 51
     assert "and 950 more problems" in told[-1]
@@ -183,11 +188,31 @@ def test_a_key_cannot_write_to_the_terminal(tmp_path: Path, capsys: pytest.Captu
     document = malformed.tree()
     document["\x1b[31mred\u202e"] = 1
     path = tmp_path / "run.json"
-    path.write_bytes(malformed._encoded(document))
+    path.write_bytes(malformed.encoded(document))
     told = _refused(["check", str(path)], capsys)
     assert "\x1b" not in told
     assert "\u202e" not in told
     assert "\\x1b[31mred" in told
+
+
+PIECES = st.sampled_from([b"{", b"]", b'"', b"\\", b"\\ud800", b"NaN", b"1e999", b",", b"\0", b"9" * 30, b"\xff", b""])
+EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40), PIECES), min_size=1, max_size=4)
+
+
+@given(EDITS)
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_document_is_read_or_refused_and_nothing_else(edits: list[tuple[float, int, bytes]]) -> None:
+    raw = CLEAN
+    for share, length, piece in edits:
+        at = int(share * len(raw))
+        raw = raw[:at] + piece + raw[at + length :]
+    problems: tuple[Problem, ...] = ()
+    try:
+        kept = parse(Document(raw, "damaged.json")).raw
+    except InputError as refused:
+        kept, problems = None, refused.problems
+    assert kept == raw or problems
+    assert all(problem.at and problem.what for problem in problems)
 
 
 @pytest.mark.parametrize("word", ["x" * 5000 + ".json", "a\0b.json"])

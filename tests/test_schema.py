@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import malformed
 import rule_cases
 from receipts.cli import main
+from receipts.errors import InputError
 from receipts.receipt.catalogue import leaves
 from receipts.resources import folder
 
@@ -62,6 +65,42 @@ def test_what_the_program_refuses_the_schema_refuses(item: malformed.Malformed) 
 
 def test_what_lies_beyond_the_schema_is_still_among_the_cases() -> None:
     assert {item.name for item in REFUSED} >= BEYOND
+
+
+def _places(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    items: Any = enumerate(node) if isinstance(node, list) else node.items() if isinstance(node, dict) else ()
+    for key, value in items:
+        yield (*path, key)
+        yield from _places(value, (*path, key))
+
+
+SMALL = malformed.tree()
+SMALL["measurement"]["step_durations_seconds"] = [0.5, 0.4]
+SMALL["memory"]["chips"] = SMALL["memory"]["chips"][:1]
+SMALL["failure"] = {"class": "capacity", "ladder": [{"launch": "a", "rung": "b"}]}
+SMALL["notes"] = {"links": ["x"]}
+SMALL["run"]["supersedes"] = {"target": "a", "reason": "b"}
+# Neither whole floats nor times without a zone: JSON Schema cannot tell those.
+SCALARS = st.none() | st.booleans() | st.integers() | st.sampled_from([0.5, -1.5, "", "x", "x" * 501, "1.0", 2**62 + 1])
+KEYS = st.sampled_from(["complete", "value", "version", "chip", "phase", "warmup", "", "x"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2))
+
+
+@given(st.sampled_from(list(_places(SMALL))), VALUES)
+@settings(max_examples=300, deadline=None)
+def test_on_any_value_anywhere_program_and_schema_agree(place: tuple[str | int, ...], value: Any) -> None:
+    document = copy.deepcopy(SMALL)
+    node: Any = document
+    for key in place[:-1]:
+        node = node[key]
+    node[place[-1]] = value
+    told = ""
+    try:
+        rule_cases.parsed(document)
+    except InputError as refused:
+        told = str(refused)
+    missed = [error.message for error in RECEIPT.iter_errors(document)]
+    assert bool(told) == bool(missed), told or missed
 
 
 def _declared(node: Any) -> Iterator[Mapping[str, Any]]:

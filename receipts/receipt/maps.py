@@ -53,6 +53,7 @@ Wheels = Annotated[
 ]
 Flags = Annotated[dict[Key, Scalar | Flag], Field(max_length=2000), AfterValidator(_captured)]
 OpenMap = Annotated[dict[Key, Scalar], Field(max_length=2000), AfterValidator(_captured)]
+Observed = Annotated[dict[Key, Scalar], Field(max_length=2000)]
 Notes = Annotated[dict[Key, Scalar | tuple[Text, ...]], Field(max_length=200)]
 
 
@@ -67,4 +68,4 @@ class Evidence(Section):
     level: Annotated[str, StringConstraints(pattern=r"^(intent|backend|kernels)$")] | None = note(
         "What it can prove: `intent` (asked for), `backend` (the selection was logged), `kernels` (they ran)."
     )
-    observed: OpenMap | None = observed("What was read from it.")
+    observed: Observed | None = observed("What was read from it.")
