@@ -6,14 +6,16 @@ import json
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 from receipts.errors import UsageError
-from receipts.lane import Lane
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
 
 EPILOG = """\b
 Examples:

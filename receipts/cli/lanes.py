@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.lane import Lane
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
 
 EPILOG = """\b
 Examples:

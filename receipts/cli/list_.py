@@ -7,7 +7,6 @@ from itertools import islice
 
 import click
 
-from receipts import metrics
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -33,6 +32,7 @@ def command(
     session: Session, conditions: tuple[str, ...], limit: int, superseded: bool, order: str, as_json: bool
 ) -> int:
     """List stored receipts, newest first, by conditions on any column or leaf."""
+    from receipts import metrics
     from receipts.store import Filters, condition
 
     wanted = tuple(condition(text) for text in conditions)

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts import metrics
 from receipts.cli import output
-from receipts.cli.check import print_verdict
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 
 if TYPE_CHECKING:
@@ -51,6 +49,7 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
         sys.stdout.buffer.write(parsed.raw)
         return
     from receipts.answers import answers
+    from receipts.cli.check import print_verdict
     from receipts.judge import judge_receipt
     from receipts.verdict import to_json
 
@@ -94,6 +93,8 @@ def _value(value: Any) -> str:
 
 
 def _measured(parsed: Parsed, lane: Lane) -> None:
+    from receipts import metrics
+
     launch = metrics.Launch(parsed, lane)
     rows = []
     for name in metrics.METRICS:

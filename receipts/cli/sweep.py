@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts import metrics
 from receipts.cli import output
-from receipts.cli.comparison_text import interval, ratio
 from receipts.cli.session import Session, fetch, pass_session, waivers
-from receipts.sweep import Cell, Sweep
-from receipts.verdict import MetricResult
+
+if TYPE_CHECKING:
+    from receipts.sweep import Cell, Sweep
+    from receipts.verdict import MetricResult
 
 EPILOG = """\b
 Examples:
@@ -67,6 +67,9 @@ def _headline(cell: Cell, metric: str) -> MetricResult | None:
 
 
 def _print(grid: Sweep, metric: str) -> None:
+    from receipts import metrics
+    from receipts.cli.comparison_text import interval, ratio
+
     shown = metrics.get(metric)
     rows = []
     for number, cell in enumerate(grid.cells):
