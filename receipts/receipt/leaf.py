@@ -29,7 +29,8 @@ class Role(StrEnum):
 class Section(BaseModel):
     """Base of every part of the receipt: frozen, strict, unknown keys and non-finite numbers refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Built when first used: a validator is then made once for the whole receipt, and not once more for every section.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
