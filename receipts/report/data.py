@@ -1,0 +1,254 @@
+"""What a report says, as values: no text that a template could not choose, and every number beside its receipt.
+
+Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a second a chip, an MFU a fraction. None is
+*not known*, and is printed as ``~``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A receipt, by id and by what people call it."""
+
+    id: str
+    name: str
+
+    @property
+    def short(self) -> str:
+        """Enough of the id to find it by."""
+        return self.id[:12]
+
+    @property
+    def anchor(self) -> str:
+        """Where the appendix describes it."""
+        return f"r-{self.id[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Receipts that ran in the week. Those superseded since stand apart: they are judged no more."""
+
+    submitted: int
+    valid: int
+    unwitnessed: int
+    invalid: int
+    superseded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best result of one shape. `answers` are the five questions with their answers.
+
+    `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
+    stated result is no witnessed one.
+    """
+
+    receipt: Ref
+    answers: tuple[tuple[str, str], ...]
+    family: str | None
+    model: str | None
+    accelerator: str | None
+    sequence_length: int | None
+    chips: int | None
+    tokens_per_second_per_chip: float | None
+    rate_source: str
+    mfu: float | None
+    mfu_basis: str | None
+    peak_bytes: float | None
+    in_week: bool
+    provenance: str
+    open_questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A leaf whose values differ between two receipts, in words."""
+
+    axis: str
+    path: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a comparison is refused or open: a rule, what it found on which side (empty: on the pair), and what to do."""
+
+    code: str
+    name: str
+    side: str
+    found: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A comparison of B against A, under the present rules and Holm's adjustment over the report.
+
+    `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted. `counted` are the axes that
+    moved and count. `stated` says that the two numbers are as stated, not measured.
+    """
+
+    a: tuple[Ref, ...]
+    b: tuple[Ref, ...]
+    metric: str
+    status: str
+    comparable: str
+    path: str
+    effect: str
+    counted: tuple[str, ...]
+    moved: tuple[Moved, ...]
+    unknown: tuple[str, ...]
+    ratio: float | None
+    low: float | None
+    high: float | None
+    stated: bool
+    why: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise floor of a lane: σ of a launch's log step time, from launches that differ in nothing.
+
+    `sigma` is None where no two such launches keep their steps. `declared` is what the lane's file says meanwhile.
+    """
+
+    sigma: float | None
+    degrees: float | None
+    groups: int
+    launches: int
+    largest_spread: float | None
+    told_apart: str
+    declared: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWeek:
+    """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`."""
+
+    name: str
+    title: str
+    version: int
+    counts: Counts
+    frontier: tuple[Result, ...]
+    frontier_more: int
+    stated: tuple[Result, ...]
+    stated_more: int
+    accepted: tuple[Judged, ...]
+    inconclusive: tuple[Judged, ...]
+    inconclusive_more: int
+    refused: tuple[Judged, ...]
+    refused_more: int
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A launch that ended in an out-of-memory, a crash, a hang or a NaN. `earlier` failed before at the same shape."""
+
+    receipt: Ref
+    lane: str
+    outcome: str
+    phase: str | None
+    failure_class: str | None
+    chip: int | None
+    chips: int | None
+    accelerator: str | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    requested_bytes: int | None
+    used_bytes: int | None
+    limit_bytes: int | None
+    operator: str | None
+    message: str | None
+    earlier: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Memory of one launch by physical chip: how far peaks lie apart, and what the tightest chip keeps.
+
+    `left` is the share of its limit that the tightest chip keeps, `wanted` what the lane wants kept.
+    """
+
+    receipt: Ref
+    lane: str
+    chips: int
+    chip: int
+    phase: str
+    lowest_peak_bytes: int
+    highest_peak_bytes: int
+    limit_bytes: int | None
+    left: float | None
+    wanted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A launch that left its path, drifted from its lineage, recompiled or never settled.
+
+    `receipts` did so with one and the same finding, and `receipts_more` beyond those that are named.
+    """
+
+    code: str
+    name: str
+    level: str
+    at: str
+    found: str
+    expected: str
+    do: str
+    receipts: tuple[Ref, ...]
+    receipts_more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A receipt of the appendix. `superseded_by` is the successor's id, empty where it was retracted."""
+
+    receipt: Ref
+    launch: str
+    lane: str
+    kind: str
+    outcome: str
+    provenance: str
+    status: str
+    path: str
+    started: str
+    finished: str | None
+    context: str | None
+    notes: tuple[tuple[str, str], ...]
+    errors: tuple[str, ...]
+    superseded_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeekData:
+    """A whole weekly report. `last_week` names the newest week with a receipt, where this one has none."""
+
+    schema_version: str
+    week: str
+    since: datetime
+    until: datetime
+    as_of: datetime
+    store: str
+    rules: str
+    judge: str
+    only_lanes: tuple[str, ...]
+    counts: Counts
+    compared: int
+    adjusted: int
+    lanes: tuple[LaneWeek, ...]
+    failures: tuple[Failed, ...]
+    failures_more: int
+    headroom: tuple[Headroom, ...]
+    headroom_more: int
+    incidents: tuple[Incident, ...]
+    incidents_more: int
+    receipts: tuple[Described, ...]
+    last_week: str | None

@@ -1,0 +1,246 @@
+"""One lane of the weekly report in words."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from receipts import metrics
+from receipts.report.data import Judged, LaneWeek, Result
+from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, link, links, more, numbered
+from receipts.report.text import change, gib, number, percent, plain, span
+
+_SHAPE = (Column("family"), Column("model"), Column("sequence", "tokens", True), Column("chips", numeric=True))
+_NUMBERS = (
+    Column("rate", "tokens/s/chip", True),
+    Column("MFU", "%", True),
+    Column("MFU basis"),
+    Column("peak per chip", "GiB", True),
+)
+
+
+def lane_section(lane: LaneWeek) -> Section:
+    """The frontier of a lane, its comparisons, and its noise."""
+    counts = lane.counts
+    head = (
+        f"{lane.title} (version {lane.version}). {counts.submitted:,} receipts of the week: {counts.valid:,} valid, "
+        f"{counts.unwitnessed:,} unwitnessed, {counts.invalid:,} invalid, {counts.superseded:,} superseded."
+    )
+    return Section(
+        _id(lane, ""),
+        f"Lane {plain(lane.name)}",
+        (head,),
+        sections=(
+            _frontier(lane),
+            *((_stated(lane),) if lane.stated else ()),
+            _accepted(lane),
+            _inconclusive(lane),
+            _refused(lane),
+            _noise(lane),
+        ),
+    )
+
+
+def _id(lane: LaneWeek, part: str) -> str:
+    """An anchor: a lane's name may be anything that somebody wrote into a receipt."""
+    name = re.sub(r"[^a-z0-9-]+", "-", lane.name.lower())
+    if name != lane.name:
+        name = f"{name[:40]}-{hashlib.sha256(lane.name.encode()).hexdigest()[:8]}"
+    return f"lane-{name}-{part}" if part else f"lane-{name}"
+
+
+def _frontier(lane: LaneWeek) -> Section:
+    columns = (*_SHAPE, *_NUMBERS, Column("receipt"))
+    rows = tuple(Row(_result(item), item.answers) for item in lane.frontier)
+    says = "The best valid result of each shape, whenever it ran. Families, models and accelerators are kept apart."
+    table = Table(f"Frontier of {plain(lane.name)}", columns, rows, more(lane.frontier_more, "shapes"))
+    empty = "No valid result yet: none with its steps kept, its path witnessed and no error."
+    return Section(_id(lane, "frontier"), "Frontier", (says if rows else empty,), (table,) if rows else ())
+
+
+def _result(item: Result) -> tuple[Cell, ...]:
+    return (*_shape(item), *_numbers(item), (*link(item.receipt), "" if item.in_week else " (from an earlier week)"))
+
+
+def _shape(item: Result) -> tuple[Cell, ...]:
+    machine = f" × {item.accelerator}" if item.accelerator else ""
+    return (
+        (item.family or "not stated",),
+        (item.model or "not stated",),
+        (number(item.sequence_length),),
+        (f"{number(item.chips)}{machine}",),
+    )
+
+
+def _numbers(item: Result) -> tuple[Cell, ...]:
+    ref = item.receipt
+    return (
+        numbered(number(item.tokens_per_second_per_chip), ref),
+        numbered(percent(item.mfu), ref),
+        (item.mfu_basis or "~",),
+        numbered(gib(item.peak_bytes), ref),
+    )
+
+
+def _stated(lane: LaneWeek) -> Section:
+    columns = (*_SHAPE, *_NUMBERS, Column("provenance"), Column("open"), Column("receipt"))
+    rows = tuple(
+        Row((
+            *_shape(item),
+            *_numbers(item),
+            (f"{item.provenance}, {_source(item.rate_source)}",),
+            (", ".join(item.open_questions) or "~",),
+            link(item.receipt),
+        ))
+        for item in lane.stated
+    )  # fmt: skip
+    says = (
+        "The best figure of each shape that ran in the week and that no error spoils. Path or steps are not evidenced, "
+        "so none of them is on the frontier. A number that an error spoils is left out (~)."
+    )
+    table = Table(f"{plain(lane.name)}: stated, not witnessed", columns, rows, more(lane.stated_more, "shapes"))
+    return Section(_id(lane, "stated"), "Stated, not witnessed", (says,), (table,))
+
+
+def _source(source: str) -> str:
+    words = {"steps": "from its steps", "derived": "derived from what was stated", "stated": "as stated"}
+    return words.get(source, source)
+
+
+def _sides(item: Judged) -> tuple[Cell, Cell]:
+    return links(item.a), links(item.b)
+
+
+def _moved(item: Judged) -> Cell:
+    parts: list[Part] = []
+    for moved in item.moved[:4]:
+        parts += [", "] if parts else []
+        parts += [Code(moved.path), f" {moved.a} → {moved.b}"]
+    left = len(item.moved) - 4
+    return tuple(parts) if left <= 0 else (*parts, f" and {left} more")
+
+
+def _metric(item: Judged) -> str:
+    return metrics.get(item.metric).title
+
+
+def _accepted(lane: LaneWeek) -> Section:
+    columns = (
+        Column("A"),
+        Column("B"),
+        Column("changed"),
+        Column("metric"),
+        Column("change", "%", True),
+        Column("95 % interval", "%", True),
+        Column("effect"),
+        Column("launches", numeric=True),
+    )
+    rows = tuple(
+        Row((
+            *_sides(item),
+            _moved(item),
+            (_metric(item),),
+            _change(item),
+            (span(item.low, item.high),),
+            (item.effect,),
+            (f"{len(item.a)} and {len(item.b)}",),
+        ))
+        for item in lane.accepted
+    )  # fmt: skip
+    table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows)
+    sentences = () if rows else ("No comparison of the week was accepted.",)
+    return Section(_id(lane, "accepted"), "Accepted comparisons", sentences, (table,) if rows else ())
+
+
+def _change(item: Judged) -> Cell:
+    return (f"{change(item.ratio)}{'*' if item.stated and item.ratio is not None else ''}",)
+
+
+def _inconclusive(lane: LaneWeek) -> Section:
+    columns = (
+        Column("A"),
+        Column("B"),
+        Column("changed"),
+        Column("metric"),
+        Column("change", "%", True),
+        Column("95 % interval", "%", True),
+        Column("answers"),
+        Column("what would settle it"),
+    )
+    settle = [_settles(item) for item in lane.inconclusive]
+    # What all of them wait for is said once: a notebook's rows lack the same facts one and all.
+    common = [text for text in settle[0] if all(text in other for other in settle)] if len(settle) > 1 else []
+    rows = tuple(
+        Row((
+            *_sides(item),
+            _moved(item) or ("nothing that is stated",),
+            (_metric(item),),
+            _change(item),
+            (span(item.low, item.high),),
+            (f"comparable {item.comparable} · path {item.path} · effect {item.effect}",),
+            ("; ".join(text for text in own if text not in common) or "nothing more",),
+        ))
+        for item, own in zip(lane.inconclusive, settle, strict=True)
+    )  # fmt: skip
+    after = more(lane.inconclusive_more, "inconclusive comparisons")
+    if any(item.stated for item in lane.inconclusive):
+        after = ("* from numbers as stated: no effect follows from them.", *after)
+    table = Table(f"{plain(lane.name)}: inconclusive comparisons, B against A", columns, rows, after)
+    sentences = () if rows else ("No comparison of the week was left open.",)
+    if common:
+        sentences = (f"All of them wait for this: {'; '.join(common)}.",)
+    return Section(_id(lane, "inconclusive"), "Inconclusive comparisons", sentences, (table,) if rows else ())
+
+
+def _settles(item: Judged) -> list[str]:
+    """What an open comparison waits for, each in a phrase."""
+    parts: list[str] = []
+    if item.unknown:
+        shown = ", ".join(plain(name) for name in item.unknown[:4])
+        left = len(item.unknown) - 4
+        parts.append(f"state {shown}{f' and {left} more' if left > 0 else ''}")
+    parts += [f"{reason.code}: {reason.do}" for reason in item.reasons if reason.code != "C102"]
+    if not parts or item.path == "witnessed":
+        parts.append(item.why)
+    return list(dict.fromkeys(part for part in parts if part)) or ["~"]
+
+
+def _refused(lane: LaneWeek) -> Section:
+    columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
+    rows = tuple(Row((*_sides(item), _why(item), _moved(item) or ("nothing that is stated",))) for item in lane.refused)
+    says = "What may not be compared, and why. No change is printed: it would be believed."
+    table = Table(
+        f"{plain(lane.name)}: refused comparisons", columns, rows, more(lane.refused_more, "refused comparisons")
+    )
+    sentences = (says,) if rows else ("No comparison of the week was refused.",)
+    return Section(_id(lane, "refused"), "Refused comparisons", sentences, (table,) if rows else ())
+
+
+def _why(item: Judged) -> Cell:
+    parts: list[str] = []
+    if len(item.counted) > 1:
+        parts.append(f"{len(item.counted)} axes moved: {', '.join(item.counted)}")
+    for reason in item.reasons:
+        if reason.code == "C101" and parts:
+            continue
+        side = f" on {reason.side}" if reason.side else ""
+        parts.append(f"{reason.code} {reason.name.replace('_', ' ')}{side}: {reason.found}")
+    return ("; ".join(parts) or item.why or "~",)
+
+
+def _noise(lane: LaneWeek) -> Section:
+    noise = lane.noise
+    if noise.sigma is None:
+        says = (
+            "Noise floor: ~. It takes two launches of one configuration that keep their steps; "
+            f"{noise.launches} such launches were read."
+        )
+    else:
+        says = (
+            f"Noise floor: σ {percent(noise.sigma, 2)} % of a launch's step time, pooled over {noise.groups} "
+            f"configurations and {noise.launches} launches that differ in nothing "
+            f"({number(noise.degrees)} degrees of freedom); largest spread {percent(noise.largest_spread, 2)} %. "
+            f"Self-check: {noise.told_apart}."
+        )
+    declared = f" The lane declares σ {percent(noise.declared, 2)} %, not measured." if noise.declared else ""
+    return Section(_id(lane, "noise"), "Noise", (says + declared,))

@@ -1,0 +1,113 @@
+"""What a page is made of, so that HTML and Markdown say one and the same: sections of sentences, tables and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from receipts.report.data import Ref
+from receipts.report.text import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A number or a name that leads to its receipt in the appendix."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text that is to be read sign by sign: an id, a path."""
+
+    text: str
+
+
+Part = str | Link | Code
+Cell = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; numbers stand to the right, with their unit in the header."""
+
+    name: str
+    unit: str = ""
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row. `head` stands above it, as questions with their answers."""
+
+    cells: tuple[Cell, ...]
+    head: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its caption; `after` are sentences below it."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list of facts, with an anchor that others lead to."""
+
+    anchor: str
+    title: str
+    facts: tuple[tuple[str, Cell], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: sentences, then tables, then entries, then sections below it."""
+
+    id: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole page. `facts` head it, `lead` says how it judges."""
+
+    title: str
+    facts: tuple[tuple[str, Cell], ...]
+    lead: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def link(ref: Ref) -> Cell:
+    """A receipt by its name and the start of its id."""
+    name = () if ref.name == ref.short else (f" {plain(ref.name)}",)
+    return (Link(ref.short, ref.anchor), *name)
+
+
+def links(refs: Iterable[Ref], most: int = 3, more: int = 0) -> Cell:
+    """Receipts by the starts of their ids, the first of them by its name as well."""
+    found = list(refs)
+    parts: list[Part] = []
+    for index, ref in enumerate(found[:most]):
+        parts += [", "] if index else []
+        parts += link(ref) if index == 0 else (Link(ref.short, ref.anchor),)
+    left = max(0, len(found) - most) + more
+    return (*parts, f" and {left} more") if left else tuple(parts)
+
+
+def numbered(text: str, ref: Ref) -> Cell:
+    """A number that leads to its receipt; `~` leads nowhere."""
+    return (text,) if text == "~" else (Link(text, ref.anchor),)
+
+
+def more(count: int, what: str) -> tuple[str, ...]:
+    """The sentence on what was left out; none where nothing was."""
+    return (f"And {count:,} more {what}.",) if count else ()

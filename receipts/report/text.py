@@ -1,0 +1,86 @@
+"""Text from receipts and numbers for people: whatever a label holds, it stays one harmless piece of text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+LONGEST = 120  # of a label or a value
+NOTE = 240  # of a message or a note, where the receipt holds the whole
+CELL = 1200
+UNKNOWN = "~"
+_MARKUP = "\\`*[]<>#|$"
+_EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
+
+
+class Marked(str):
+    """Markdown that is meant as such and escaped no more."""
+
+    __slots__ = ()
+
+
+def plain(text: object, most: int = LONGEST) -> str:
+    """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
+    cut = str(text)[: most + 1]
+    shown = "".join(char if char.isprintable() else _escaped(char) for char in cut)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _escaped(char: str) -> str:
+    return " " if char in "\n\r\t\u00a0\u2003" else char.encode("unicode_escape").decode()
+
+
+def cell(text: object) -> str:
+    """Text that cannot break a Markdown table, or smuggle markup into a page that renders it."""
+    if isinstance(text, Marked):
+        return text
+    shown = plain(text, CELL)
+    for char in _MARKUP:
+        shown = shown.replace(char, f"\\{char}")
+    shown = _EDGE.sub(r"\\\g<0>", shown)
+    # `&lt;` would come out as markup's own sign, and `http://…` or `@name` as a link.
+    shown = shown.replace("&", "&amp;").replace("://", ":&#47;/").replace("@", "&#64;")
+    return shown.replace("www.", "www&#46;")
+
+
+def value(item: Any) -> str:
+    """An axis value for people."""
+    if item is None:
+        return "not stated"
+    if isinstance(item, bool):
+        return str(item).lower()
+    if isinstance(item, tuple | list):
+        return plain(", ".join(str(part) for part in item) or "none")
+    if isinstance(item, float):
+        return f"{item:.6g}"
+    text = str(item)
+    return f"{text[:12]}…" if len(text) == 64 and text.isalnum() else plain(text)
+
+
+def number(item: float | None) -> str:
+    """A whole number in groups of three, a small one to four digits; `~` where there is none."""
+    if item is None:
+        return UNKNOWN
+    return f"{item:,.0f}" if abs(item) >= 1000 or float(item).is_integer() else f"{item:.4g}"
+
+
+def gib(item: float | None) -> str:
+    """Bytes as GiB, to a hundredth."""
+    return UNKNOWN if item is None else f"{item / 2**30:,.2f}"
+
+
+def percent(item: float | None, digits: int = 1) -> str:
+    """A fraction in percent."""
+    return UNKNOWN if item is None else f"{item * 100:.{digits}f}"
+
+
+def change(ratio: float | None) -> str:
+    """B over A as a signed change in percent; a true minus sign keeps columns straight."""
+    if ratio is None:
+        return UNKNOWN
+    return f"{(ratio - 1) * 100:+.2f}".replace("-", "\u2212")
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of B over A as changes in percent."""
+    return UNKNOWN if low is None or high is None else f"{change(low)} to {change(high)}"

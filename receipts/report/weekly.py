@@ -1,0 +1,184 @@
+"""The weekly report in words: its sections from its values."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from receipts.report.data import Counts, Described, Failed, Headroom, Incident, WeekData
+from receipts.report.lane import lane_section
+from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more
+from receipts.report.text import NOTE, gib, number, percent, plain
+
+JUDGES = (
+    "Every receipt of the week is judged anew under the rules named here and compared with its neighbours: a result "
+    "stands on the frontier only where steps and path are evidenced, and an effect only where its launches carry one."
+)
+PAIRS = (
+    "How pairs were chosen: each configuration that ran in the week is compared with earlier launches of its lane and "
+    "kind that ended well and share its context, its model's name, or its label up to the first digit. Of the nearest "
+    "24 by shape, those one counted axis apart are kept, at most two; where there is none, the single nearest."
+)
+
+
+def page(data: WeekData) -> Page:
+    """The whole report."""
+    sections = [lane_section(lane) for lane in data.lanes]
+    sections += [_failures(data), _incidents(data), _memory(data), _appendix(data)]
+    return Page(
+        title=f"Frontier report {data.week}",
+        facts=(
+            ("week", (f"Monday {data.since:%Y-%m-%d} to Sunday {data.until - timedelta(days=1):%Y-%m-%d}, UTC",)),
+            ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
+            ("store", (Code(data.store),)),
+            ("rules", (Code(data.rules[:12]), f" judge {data.judge}")),
+            ("receipts", (counted(data.counts),)),
+            *((("lanes", (", ".join(data.only_lanes),)),) if data.only_lanes else ()),
+        ),
+        lead=tuple(_lead(data)),
+        sections=tuple(sections),
+    )
+
+
+def counted(counts: Counts) -> str:
+    """Receipts of the week by status."""
+    return (
+        f"{counts.submitted:,} submitted · {counts.valid:,} valid · {counts.unwitnessed:,} unwitnessed · "
+        f"{counts.invalid:,} invalid · {counts.superseded:,} superseded"
+    )
+
+
+def _lead(data: WeekData) -> list[str]:
+    if not data.counts.submitted:
+        newest = f" The newest receipt ran in {data.last_week}." if data.last_week else ""
+        return [JUDGES, f"No receipt ran in {data.week}.{newest}"]
+    carried = f"{data.compared:,} pairs were judged, and {data.adjusted:,} that were not refused carry an interval"
+    adjusted = (
+        "; their verdicts are adjusted by Holm over all of them, the intervals are not." if data.adjusted else "."
+    )
+    return [JUDGES, f"{PAIRS} {carried}{adjusted}"]
+
+
+def _failures(data: WeekData) -> Section:
+    columns = (
+        Column("launch"),
+        Column("outcome"),
+        Column("phase"),
+        Column("class"),
+        Column("chip", numeric=True),
+        Column("requested", "GiB", True),
+        Column("limit", "GiB", True),
+        Column("shape"),
+        Column("what it said"),
+    )
+    rows = tuple(Row(_failed(item)) for item in data.failures)
+    table = Table("Launches that did not end well", columns, rows, more(data.failures_more, "failures"))
+    sentences = () if rows else ("No launch of the week ran out of memory, crashed, hung or met a NaN.",)
+    return Section("failures", "Failures", sentences, (table,) if rows else ())
+
+
+def _failed(item: Failed) -> tuple[Cell, ...]:
+    said = " · ".join(part for part in (item.operator, item.message) if part)
+    again: Cell = ("; failed before at this shape: ", *links(item.earlier)) if item.earlier else ()
+    return (
+        (*link(item.receipt), f" ({item.lane})"),
+        (item.outcome,),
+        (_words(item.phase),),
+        (_words(item.failure_class),),
+        ("~" if item.chip is None else str(item.chip),),
+        (gib(item.requested_bytes),),
+        (gib(item.limit_bytes),),
+        (_shape(item),),
+        (plain(said, NOTE) if said else "~", *again),
+    )
+
+
+def _words(name: str | None) -> str:
+    return name.replace("_", " ") if name else "~"
+
+
+def _shape(item: Failed) -> str:
+    parts = (
+        f"{number(item.chips)} × {item.accelerator or '~'}",
+        f"sequence {number(item.sequence_length)}",
+        f"micro batch {number(item.micro_batch)}",
+        f"depth {number(item.depth)}",
+    )
+    return " · ".join(part for part in parts if not part.endswith(" ~") or part == parts[0])
+
+
+def _incidents(data: WeekData) -> Section:
+    columns = (Column("rule"), Column("found"), Column("expected"), Column("what to do"), Column("launches"))
+    rows = tuple(Row(_incident(item)) for item in data.incidents)
+    table = Table(
+        "Runs that left their path, drifted or never settled", columns, rows, more(data.incidents_more, "incidents")
+    )
+    sentences = () if rows else ("No launch of the week was seen to leave its path, to drift or to recompile.",)
+    return Section("incidents", "Path incidents", sentences, (table,) if rows else ())
+
+
+def _incident(item: Incident) -> tuple[Cell, ...]:
+    return (
+        (f"{item.code} {item.name.replace('_', ' ')}",),
+        (Code(item.at), f" {item.found}"),
+        (item.expected,),
+        (item.do,),
+        links(item.receipts, more=item.receipts_more),
+    )
+
+
+def _memory(data: WeekData) -> Section:
+    columns = (
+        Column("launch"),
+        Column("chips", numeric=True),
+        Column("lowest peak", "GiB", True),
+        Column("highest peak", "GiB", True),
+        Column("tightest chip", numeric=True),
+        Column("its limit", "GiB", True),
+        Column("left", "%", True),
+        Column("lane keeps", "%", True),
+    )
+    rows = tuple(Row(_headroom(item)) for item in data.headroom)
+    table = Table("Live peaks by physical chip, tightest first", columns, rows, more(data.headroom_more, "launches"))
+    sentences = (
+        () if rows else ("No launch of the week read its memory chip by chip; one figure for many tells of none.",)
+    )
+    return Section("memory", "Memory", sentences, (table,) if rows else ())
+
+
+def _headroom(item: Headroom) -> tuple[Cell, ...]:
+    return (
+        (*link(item.receipt), f" ({item.lane})"),
+        (number(item.chips),),
+        (gib(item.lowest_peak_bytes),),
+        (gib(item.highest_peak_bytes),),
+        (f"{item.chip} ({item.phase.replace('_', ' ')})",),
+        (gib(item.limit_bytes),),
+        (percent(item.left),),
+        (percent(item.wanted, 0),),
+    )
+
+
+def _appendix(data: WeekData) -> Section:
+    says = (
+        "Every receipt that a number of this page stands on. Print one with: receipts show ID; its bytes with --raw."
+        if data.receipts
+        else "This page stands on no receipt."
+    )
+    entries = tuple(_entry(item) for item in data.receipts)
+    return Section("receipts", "Receipts", (says,), entries=entries)
+
+
+def _entry(item: Described) -> Entry:
+    facts: list[tuple[str, Cell]] = [
+        ("id", (Code(item.receipt.id),)),
+        ("launch", (Code(item.launch),)),
+        ("run", (f"{item.lane} · {item.kind} · {item.outcome} · {item.provenance}",)),
+        ("judged", (f"{item.status} · path {item.path}{' · ' if item.errors else ''}{', '.join(item.errors)}",)),
+        ("ran", (f"{item.started}{f' to {item.finished}' if item.finished else ''}",)),
+    ]
+    if item.superseded_by is not None:
+        facts.append(("superseded", (f"by {item.superseded_by[:12]}" if item.superseded_by else "retracted",)))
+    if item.context:
+        facts.append(("context", (item.context,)))
+    facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]
+    return Entry(item.receipt.anchor, plain(item.receipt.name), tuple(facts))
