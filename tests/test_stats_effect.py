@@ -55,10 +55,35 @@ def test_welch_agrees_with_scipy() -> None:
     assert effect.needed is None
 
 
-def test_interleaved_launches_are_compared_in_pairs_as_scipy_does() -> None:
+def test_launches_that_took_turns_are_compared_beside_a_straight_drift_as_least_squares_do() -> None:
+    numpy, stats = pytest.importorskip("numpy"), pytest.importorskip("scipy.stats")
+    times_a, times_b = [0.0, 3.0, 4.0, 7.0, 8.0], [1.0, 2.0, 5.0, 6.0]
+    a = [1.001, 1.030, 1.041, 1.069, 1.081]
+    b = [1.041, 1.049, 1.083, 1.089]
+    effect = compare(a, b, times_a=times_a, times_b=times_b)
+    design = numpy.array([[1.0, float(i >= 5), time] for i, time in enumerate([*times_a, *times_b])])
+    fit, residual, *_ = numpy.linalg.lstsq(design, numpy.array(logs([*a, *b])), rcond=None)
+    error = math.sqrt(residual[0] / 6 * numpy.linalg.inv(design.T @ design)[1, 1])
+    half = stats.t.ppf(0.975, 6) * error
+    assert (effect.design, effect.order, effect.kind) == ("turns", "interleaved", "slower")
+    assert effect.ratio == pytest.approx(math.exp(fit[1]), rel=1e-9)
+    assert effect.low == pytest.approx(math.exp(fit[1] - half), rel=1e-9)
+    assert effect.high == pytest.approx(math.exp(fit[1] + half), rel=1e-9)
+    assert compare(a, b).kind == "ambiguous", "the drift that the line takes out"
+
+
+def test_turns_under_a_drift_are_exact_where_pairs_would_be_off() -> None:
+    a = [math.exp(0.01 * time) for time in (0, 2, 4, 6)]
+    b = [math.exp(0.01 * time + 0.002) for time in (1, 3, 5, 7)]
+    effect = compare(a, b, times_a=[0, 2, 4, 6], times_b=[1, 3, 5, 7])
+    assert effect.ratio == pytest.approx(math.exp(0.002), rel=1e-9)
+    assert effect.kind == "equivalent"
+
+
+def test_launches_with_breaks_between_them_are_compared_in_pairs_as_scipy_does() -> None:
     stats = pytest.importorskip("scipy.stats")
     a, b = [1.00, 1.05, 1.10, 1.15], [1.03, 1.08, 1.14, 1.18]
-    effect = compare(a, b, times_a=[0, 3, 4, 7], times_b=[1, 2, 5, 6])
+    effect = compare(a, b, times_a=[0, 101, 200, 301], times_b=[1, 100, 201, 300])
     oracle = stats.ttest_rel(logs(b), logs(a)).confidence_interval(0.95)
     assert (effect.design, effect.order, effect.kind) == ("paired", "interleaved", "slower")
     assert effect.low == pytest.approx(math.exp(oracle.low), rel=1e-9)
@@ -79,6 +104,8 @@ def test_pairing_follows_time_and_not_position() -> None:
         ([0, 3], [1, 2], "interleaved"),  # ABBA
         ([0, 2], [1, 3], "interleaved"),  # ABAB
         ([0, 2, 4], [1, 3], "interleaved"),  # ABABA
+        ([0, 3, 4, 7, 8], [1, 2, 5, 6], "interleaved"),  # ABBAABBAA
+        ([0, 1], [2], "sequential"),  # AAB
         ([0, 1], [2, 3], "sequential"),
         ([2, 3], [0, 1], "sequential"),
         ([0], [1], "sequential"),

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.stats.estimate import Estimate, Sigma, against_floor, paired, welch
-from receipts.stats.order import OrderKind, Pairs, interleaved_pairs, order_kind
+from receipts.stats.estimate import Estimate, Sigma, against_floor, beside_drift, paired, welch
+from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
 
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
-Design = Literal["welch", "paired", "single"]
+Design = Literal["welch", "paired", "turns", "single"]
 Better = Literal["lower", "higher"]
 Spread = Literal["launches", "measured", "declared"]
 
@@ -87,17 +87,21 @@ def compare(
     """Compare launches of B with launches of A.
 
     `a` and `b` hold one location a launch: the median step time, a rate, or any positive metric of which `better`
-    says the good direction. `times_a` and `times_b` are their start times in seconds; launches that took turns are
-    compared in pairs, and `pairs` (positions in `a` and `b`) states the pairing outright. `sigma` is the noise
+    says the good direction. `times_a` and `times_b` are their start times in seconds; launches that took turns at
+    a steady pace are compared beside a straight drift, those with breaks between them in pairs, and `pairs` (positions
+    in `a` and `b`) states the pairing outright. `sigma` is the noise
     floor and `largest_spread` the largest log ratio between two equal launches that the lane has shown. `delta` is
     the lane's smallest effect; left out, it is max(1 %, 2σ).
     """
+    turns: _Turns | None = None
+    order: OrderKind = "unknown"
     if pairs is not None:
-        pairs = tuple(pairs)
-        order: OrderKind = "interleaved"
-    else:
-        order = order_kind(times_a or (), times_b or ()) if _timed(a, b, times_a, times_b) else "unknown"
-        pairs = interleaved_pairs(times_a or (), times_b or ()) if order == "interleaved" else None
+        pairs, order = tuple(pairs), "interleaved"
+    elif _timed(a, b, times_a, times_b):
+        order = order_kind(times_a or (), times_b or ())
+        if order == "interleaved":
+            turns = _Turns(tuple(time or 0.0 for time in times_a or ()), tuple(time or 0.0 for time in times_b or ()))
+            pairs = interleaved_pairs(turns.a, turns.b)
     case = _Case(
         n_a=len(a),
         n_b=len(b),
@@ -111,7 +115,7 @@ def compare(
         return case.silent("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
     if not all(0.0 < value < math.inf for value in (*a, *b)):
         return case.silent("single", "a location is not a positive number: a ratio cannot be taken")
-    return _judge(case, [math.log(value) for value in a], [math.log(value) for value in b], pairs)
+    return _judge(case, [math.log(value) for value in a], [math.log(value) for value in b], pairs, turns)
 
 
 def unproven(why: str, n_a: int, n_b: int) -> Effect:
@@ -131,16 +135,27 @@ def _timed(
     return len(times_a) == len(a) and len(times_b) == len(b)
 
 
-def _judge(case: _Case, a: Sequence[float], b: Sequence[float], pairs: Pairs | None) -> Effect:
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Start times of launches that took turns."""
+
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+
+
+def _judge(case: _Case, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: _Turns | None) -> Effect:
     """Choose the design, estimate, and give the verdict; `a` and `b` are logs."""
     if min(len(a), len(b)) < FEWEST_LAUNCHES:
         return _single(case, a, b)
-    design: Design = "paired" if pairs is not None and len(pairs) >= FEWEST_LAUNCHES else "welch"
-    if design == "paired" and pairs is not None:
-        estimate = paired([b[j] - a[i] for i, j in pairs])
+    design: Design
+    if turns is not None and in_one_go(turns.a, turns.b):
+        design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
+        why = f"{len(a)} and {len(b)} launches that took turns, t on the logs beside a straight drift"
+    elif pairs is not None and len(pairs) >= FEWEST_LAUNCHES:
+        design, estimate = "paired", paired([b[j] - a[i] for i, j in pairs])
         why = f"{len(pairs)} interleaved pairs, paired t on the log ratios"
     else:
-        estimate = welch(a, b)
+        design, estimate = "welch", welch(a, b)
         why = f"{len(a)} and {len(b)} launches, Welch on the logs"
     if case.order == "sequential":
         why += "; one side ran after the other, so a drift of the machine would look the same: interleave them"

@@ -9,6 +9,7 @@ from typing import Literal
 
 OrderKind = Literal["interleaved", "sequential", "unknown"]
 Pairs = tuple[tuple[int, int], ...]
+BREAK = 3.0  # a gap this many times the usual one may have moved the level, and ends what one line can follow
 
 
 def order_kind(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> OrderKind:
@@ -24,7 +25,9 @@ def order_kind(times_a: Sequence[float | None], times_b: Sequence[float | None])
     changes = sum(a != b for a, b in pairwise(letters))
     if changes == 1:
         return "sequential"
-    if changes == len(letters) - 1 or _neighbours(sides) is not None:
+    # Of an odd number one launch, the first or the last, has no partner.
+    halves = (sides,) if len(sides) % 2 == 0 else (sides[:-1], sides[1:])
+    if changes == len(letters) - 1 or any(_neighbours(half) is not None for half in halves):
         return "interleaved"
     return "unknown"
 
@@ -38,6 +41,13 @@ def interleaved_pairs(times_a: Sequence[float | None], times_b: Sequence[float |
     if sides is None or len(sides) < 4:
         return None
     return _neighbours(sides)
+
+
+def in_one_go(times_a: Sequence[float], times_b: Sequence[float]) -> bool:
+    """Whether the launches started at a steady pace, so that a drift of the machine can be taken for a line."""
+    times = sorted((*times_a, *times_b))
+    gaps = sorted(after - before for before, after in pairwise(times))
+    return bool(gaps) and gaps[-1] <= BREAK * gaps[len(gaps) // 2]
 
 
 def _in_order(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> list[tuple[str, int]] | None:
