@@ -11,6 +11,7 @@ from receipts.errors import ConflictError, InputError, ReceiptsError
 from receipts.judge import judge_receipt
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse, read
+from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.verdict import EXIT, ReceiptVerdict, Status
 
@@ -60,7 +61,9 @@ def _parsed(item: Document | str) -> Parsed | Outcome:
 
 
 def _batch(items: Sequence[Parsed | Outcome], store: Store, rulebook: Rulebook) -> Iterator[Outcome]:
-    judged = [_judged(item, store, rulebook) for item in items if isinstance(item, Parsed)]
+    receipts = [item for item in items if isinstance(item, Parsed)]
+    known = store.facts_of_new(receipts) if receipts else []
+    judged = [_judged(item, facts, rulebook) for item, facts in zip(receipts, known, strict=True)]
     results = iter(zip(judged, store.submit_many(judged), strict=True) if judged else ())
     for item in items:
         if isinstance(item, Outcome):
@@ -73,10 +76,9 @@ def _batch(items: Sequence[Parsed | Outcome], store: Store, rulebook: Rulebook) 
             yield Outcome(item.source, result, verdict, launch.parsed)
 
 
-def _judged(parsed: Parsed, store: Store, rulebook: Rulebook) -> tuple[Launch, ReceiptVerdict]:
-    lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    launch = Launch(parsed, lane)
-    return launch, judge_receipt(parsed, lane, rulebook.rules, store.facts_of_new(parsed), launch)
+def _judged(parsed: Parsed, facts: Facts, rulebook: Rulebook) -> tuple[Launch, ReceiptVerdict]:
+    launch = Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane))
+    return launch, judge_receipt(parsed, launch.lane, rulebook.rules, facts, launch)
 
 
 def exit_code(outcomes: Iterable[Outcome], require: Status | None = None) -> int:

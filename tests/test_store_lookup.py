@@ -205,7 +205,7 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     one = parsed()
     facts = store.facts(one)
     assert facts.shapes == (Shape(1, 256, 8, 8, 2),)
-    assert store.facts_of_new(one).shapes == facts.shapes
+    assert store.facts_of_new([one])[0].shapes == facts.shapes
     assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, func, literal, select, tuple_
 
 from receipts.accelerators import find as find_accelerator
 from receipts.receipt import Parsed
@@ -17,13 +17,17 @@ FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
 _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
 _MOST_FAILURES: Final = 100
+# A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
+MOST_COUNTED: Final = 10
 
 
-def facts_of_new(connection: Connection, parsed: Parsed) -> Facts:
-    """Facts for judging a receipt that is coming in: nothing can have superseded it but what its submission tells."""
-    return Facts(
-        shapes=tuple(_shapes(connection, parsed.receipt.run.lane)), failures=tuple(_failures(connection, parsed))
-    )
+def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]:
+    """Facts for judging each of several receipts that are coming in.
+
+    Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
+    """
+    shapes = {lane: tuple(_shapes(connection, lane)) for lane in {item.receipt.run.lane for item in group}}
+    return [Facts(shapes=shapes[item.receipt.run.lane], failures=tuple(_failures(connection, item))) for item in group]
 
 
 def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
@@ -70,30 +74,58 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     return found
 
 
-_SHAPES: Final = (
-    select(
-        receipts.c.chips,
-        receipts.c.sequence_length,
-        receipts.c.micro_batch,
-        receipts.c.depth,
-        func.count().label("launches"),
-    )
-    .where(
-        receipts.c.lane == bindparam("lane"),
-        receipts.c.kind == "training",
-        receipts.c.outcome == "ok",
-        receipts.c.provenance == "measured",
-        receipts.c.status != "invalid",
-        standing(),
-    )
-    .group_by(receipts.c.chips, receipts.c.sequence_length, receipts.c.micro_batch, receipts.c.depth)
+_BOUNDS: Final = tuple(receipts.c[name] for name in ("chips", "sequence_length", "micro_batch", "depth"))
+_OF_LANE: Final = (
+    receipts.c.lane == bindparam("lane"),
+    receipts.c.kind == "training",
+    receipts.c.outcome == "ok",
 )
 
 
+def _next_shape() -> Select[Any]:
+    """The shape after a given one, in the index's order, with how many launches sustained it, counted to a limit."""
+    twin = receipts.alias("twin")
+    counted = (
+        select(literal(1))
+        .where(
+            *(twin.c[column.name] == column for column in (*_BOUNDS, receipts.c.lane)),
+            twin.c.kind == "training",
+            twin.c.outcome == "ok",
+            twin.c.provenance == "measured",
+            twin.c.status != "invalid",
+            ~exists().where(supersessions.c.receipt == twin.c.id),
+        )
+        .limit(MOST_COUNTED)
+        .correlate(receipts)
+        .subquery()
+    )
+    launches = select(func.count()).select_from(counted).scalar_subquery()
+    return (
+        select(*_BOUNDS, launches.label("launches"))
+        .where(
+            *_OF_LANE,
+            tuple_(*_BOUNDS) > tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS)),
+            *(column.is_not(None) for column in _BOUNDS),
+        )
+        .order_by(*_BOUNDS)
+        .limit(1)
+    )
+
+
+_NEXT_SHAPE: Final = _next_shape()
+
+
 def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
-    """Shapes that the lane's launches sustained: measured training that ended well, is not invalid, and stands."""
-    for row in connection.execute(_SHAPES, {"lane": cut(lane)}):
-        yield Shape(row.chips, row.sequence_length, row.micro_batch, row.depth, row.launches)
+    """Shapes that the lane's launches sustained: measured training that ended well, is not invalid, and stands.
+
+    One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
+    Shapes of which a part is unstated bound nothing and are left out.
+    """
+    at: dict[str, Any] = {"lane": cut(lane), **{column.name: -1 for column in _BOUNDS}}
+    while (row := connection.execute(_NEXT_SHAPE, at).first()) is not None:
+        if row.launches:
+            yield Shape(row.chips, row.sequence_length, row.micro_batch, row.depth, row.launches)
+        at.update({column.name: row[index] for index, column in enumerate(_BOUNDS)})
 
 
 _FAILURES: Final = (

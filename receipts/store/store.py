@@ -202,10 +202,10 @@ class Store:
         with self._reading() as connection:
             return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
 
-    def facts_of_new(self, parsed: Parsed) -> Facts:
-        """Facts for judging a receipt that is about to be submitted; fewer questions than `facts`."""
+    def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
+        """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with self._reading() as connection:
-            return facts_module.facts_of_new(connection, parsed)
+            return facts_module.facts_of_new(connection, group)
 
     def replicate_candidates(self, parsed: Parsed) -> list[str]:
         """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them."""
