@@ -83,7 +83,7 @@ _OF_LANE: Final = (
 
 
 def _next_shape() -> Select[Any]:
-    """The shape after a given one, in the index's order, with how many launches sustained it, counted to a limit."""
+    """The first shape from given bounds on, in the index's order, with how many launches had it, up to a limit."""
     twin = receipts.alias("twin")
     counted = (
         select(literal(1))
@@ -104,7 +104,7 @@ def _next_shape() -> Select[Any]:
         select(*_BOUNDS, launches.label("launches"))
         .where(
             *_OF_LANE,
-            tuple_(*_BOUNDS) > tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS)),
+            tuple_(*_BOUNDS) >= tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS)),
             *(column.is_not(None) for column in _BOUNDS),
         )
         .order_by(*_BOUNDS)
@@ -125,7 +125,10 @@ def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
     while (row := connection.execute(_NEXT_SHAPE, at).first()) is not None:
         if row.launches:
             yield Shape(row.chips, row.sequence_length, row.micro_batch, row.depth, row.launches)
-        at.update({column.name: row[index] for index, column in enumerate(_BOUNDS)})
+        # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
+        at.update(
+            chips=row.chips, sequence_length=row.sequence_length, micro_batch=row.micro_batch, depth=row.depth + 1
+        )
 
 
 _FAILURES: Final = (
