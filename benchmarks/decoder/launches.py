@@ -63,7 +63,7 @@ SETS: dict[str, tuple[Side, ...]] = {
     "broken": (
         torch("nan", "--attention", "math", "--learning-rate", "1e4", "--steps", "100"),
         torch("left-path", "--attention", "flash", "--inner-attention", "math"),
-        torch("two-axes", "--attention", "flash", "--micro-batch", "4"),
+        torch("many-axes", "--attention", "flash", "--micro-batch", "4"),
         torch("oom", "--attention", "math", "--micro-batch", "512", "--address-space-limit-bytes", "3000000000"),
     ),
 }
