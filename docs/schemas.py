@@ -1,4 +1,4 @@
-"""The two published JSON Schemas, draft 2020-12: the receipt's from its model, the verdict's from its dataclasses."""
+"""The published JSON Schemas, draft 2020-12: receipts and claims from their models, verdicts from dataclasses."""
 
 from __future__ import annotations
 
@@ -54,15 +54,29 @@ def _polished(node: Any) -> Any:
     return found
 
 
+def claims_schema() -> Schema:
+    """Schema of ``claims.toml`` 1, which is TOML and has this shape."""
+    from receipts.claims.claim import VERSION, Claims
+
+    found = _polished(Claims.model_json_schema())
+    head = {
+        "$schema": DRAFT,
+        "title": f"Claims {VERSION}",
+        "$comment": "Also refused, and beyond JSON Schema: an id given twice, an effect that cannot be read, "
+        "and an axis, metric or mechanism that does not exist.",
+    }
+    return {**head, **{key: value for key, value in found.items() if key not in head}}
+
+
 def verdict_schema() -> Schema:
-    """Schema of what ``check --json`` and ``compare --json`` print."""
+    """Schema of what ``check --json``, ``compare --json`` and ``claim check --json`` print."""
     from receipts.axes import Difference
     from receipts.stats.effect import Effect
-    from receipts.verdict import Comparison, ReceiptVerdict
+    from receipts.verdict import ClaimVerdict, Comparison, ReceiptVerdict
 
     names = {"Difference": Difference, "Effect": Effect}
     definitions: dict[str, Schema] = {}
-    for kind in (ReceiptVerdict, Comparison):
+    for kind in (ReceiptVerdict, Comparison, ClaimVerdict):
         _object(kind, names, definitions)
         properties = definitions[kind.__name__]["properties"]
         definitions[kind.__name__]["properties"] = {"schema_version": {"const": "1.0"}, **properties}
@@ -70,12 +84,15 @@ def verdict_schema() -> Schema:
     counted = {"type": "array", "items": {"type": "string"}, "description": "Names of the changed axes that count."}
     definitions["Comparison"]["properties"]["counted"] = counted
     definitions["Comparison"]["required"].append("counted")
-    one, pair = ({"$ref": f"#/$defs/{name}"} for name in ("ReceiptVerdict", "Comparison"))
+    reasons = {"type": "array", "items": {"type": "string"}, "description": "Why it is not supported."}
+    definitions["ClaimVerdict"]["properties"]["reasons"] = reasons
+    definitions["ClaimVerdict"]["required"].append("reasons")
+    one, pair, claim = ({"$ref": f"#/$defs/{name}"} for name in ("ReceiptVerdict", "Comparison", "ClaimVerdict"))
     return {
         "$schema": DRAFT,
         "title": "Verdict 1.0",
-        "description": "A list of receipts' verdicts (`receipts check --json`), one verdict, or a comparison.",
-        "anyOf": [{"type": "array", "items": one}, one, pair],
+        "description": "A list of verdicts (`check --json`, `claim check --json`), one verdict, or a comparison.",
+        "anyOf": [{"type": "array", "items": one}, {"type": "array", "items": claim}, one, pair, claim],
         "$defs": dict(sorted(definitions.items())),
     }
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from receipts.rule import Case, Shape
+from collections.abc import Callable
+from typing import Any
+
+from receipts.rule import Case, Facts, Shape
 
 REPEATED = 2  # launches that make a ceiling; a single good one is a peak
 SHAPE = (
@@ -19,19 +22,24 @@ def envelope(case: Case) -> str:
     A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
     batch and depth. Without Facts, without a repeated shape, or without the launch's own shape it is unknown.
     """
-    if case.facts is None:
+    return place(case.facts, case.get)
+
+
+def place(facts: Facts | None, get: Callable[[str], Any]) -> str:
+    """The same for any shape: ``get`` gives the value at a leaf path, or None."""
+    if facts is None:
         return "unknown: no store was asked"
-    ceilings = [shape for shape in case.facts.shapes if shape.launches >= REPEATED and _whole(shape)]
+    ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
     if not ceilings:
         return "unknown: no shape of this lane was sustained by two launches"
-    missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if case.get(path) is None]
+    missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
     if missing:
         return f"unknown: {', '.join(missing)} not stated"
-    mine = tuple(int(case.get(path)) for _, path in SHAPE)
-    holding = [shape for shape in ceilings if _holds(shape, mine, int(case.get(CHIPS)))]
+    mine = tuple(int(get(path)) for _, path in SHAPE)
+    holding = [shape for shape in ceilings if _holds(shape, mine, int(get(CHIPS)))]
     if not holding:
         return "beyond"
-    same = any(_size(shape) == mine and shape.chips == case.get(CHIPS) for shape in holding)
+    same = any(_size(shape) == mine and shape.chips == get(CHIPS) for shape in holding)
     larger = any(_size(shape) != mine for shape in holding)
     return "at" if same and not larger else "inside"
 

@@ -20,7 +20,7 @@ from receipts.axes import Difference
 from receipts.errors import NotFound, RuleError
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
-from receipts.verdict import Finding, Level, Question, Taint
+from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
@@ -125,6 +125,36 @@ class Pair:
     def values(self, path: str) -> tuple[Any, Any]:
         """The stated values at a path, on A and on B."""
         return self.a.get(path), self.b.get(path)
+
+
+@dataclass(frozen=True)
+class ClaimCase:
+    """What a rule on a claim sees: the claim, its receipts, and what they say of its number.
+
+    ``claim`` is a `receipts.claims.Claim`, which stands above this module. ``missing`` are the words that name no
+    receipt, each as side and reason. ``envelope`` is where the claimed shape lies in the lane's envelope, ``at_target``
+    whether it was shown where it is to hold (None where neither claim nor lane names a target), ``earlier`` the status
+    that it had when it was last judged, and ``now`` the one that it has by every rule but that of age.
+    """
+
+    claim: Any
+    baseline: tuple[Launch, ...]
+    candidate: tuple[Launch, ...]
+    comparison: Comparison | None
+    assessment: Assessment
+    lane: Lane
+    facts: Facts | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    envelope: str = "unknown"
+    target: str | None = None
+    at_target: bool | None = None
+    earlier: str | None = None
+    now: str | None = None
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Launches of both sides."""
+        return (*self.baseline, *self.candidate)
 
 
 Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "axes": ("axes", "List every leaf of the receipt with its role."),
     "lanes": ("lanes", "List the lanes, or show one."),
     "rules": ("rules", "List the rules, or print one rule's page."),
+    "claim": ("claim", "Say of published sentences whether receipts carry them."),
     "init": ("init", "Write a receipt skeleton for a lane."),
     "import": ("import_", "Turn a notebook's table into receipts."),
     "report": ("report", "Write the weekly frontier report."),

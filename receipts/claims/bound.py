@@ -1,0 +1,160 @@
+"""What a claim says of a number, read from the words that people use: "at least 1.10", "about 1.3 ± 5 %", "+13.3 %".
+
+A bound is a closed band. A plain factor and a percentage *faster* or *slower* speak of the improvement (how many
+times as good), a signed percentage of the change of the metric itself, and a number with a unit of the value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from receipts.stats.rounding import Printed, read_printed
+
+Of = Literal["improvement", "metric", "value"]
+State = Literal["holds", "fails", "open"]
+
+_FORM = re.compile(
+    r"""^\s*(?:(?P<form>at\ least|at\ most|about|within|between|≥|>=|≤|<=|~|≈|±)\s*)?
+        (?P<number>.+?)
+        (?:\s*(?:±|\+/-|\+-)\s*(?P<tolerance>.+?))?\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FORMS = {">=": "at least", "≥": "at least", "<=": "at most", "≤": "at most", "~": "about", "≈": "about", "±": "within"}
+_WORDS = re.compile(r"\s*\b(faster|slower|less|more|higher|lower)\b\s*$", re.IGNORECASE)
+_MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
+_BETTER, _WORSE, _MORE, _LESS = ("faster",), ("slower",), ("more", "higher"), ("less", "lower")
+EXAMPLES = '"at least 1.10", "about 1.3 ± 5 %", "+13.3 %", "10 % faster", "within ±1 %", "at most 115 GiB"'
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The claim holds where the number lies in ``low`` to ``high``, both ends in; either may be infinite or zero.
+
+    ``of`` says which number: the *improvement* of candidate over baseline, the ratio of the *metric* itself, or the
+    candidate's *value* in the metric's own unit (bytes, fraction, seconds, tokens a second).
+    """
+
+    low: float
+    high: float
+    of: Of
+    text: str
+
+    def judge(self, low: float, high: float) -> State:
+        """Hold an interval against the band: inside it *holds*, wholly outside it *fails*, else it is *open*."""
+        if low >= self.low and high <= self.high:
+            return "holds"
+        return "fails" if high < self.low or low > self.high else "open"
+
+
+class NotABound(ValueError):
+    """The words are no bound; the text says why."""
+
+
+def read(text: str, *, share: bool = False) -> Bound:
+    """Read a bound. ``share`` marks a metric that is itself a percentage (MFU): there "29.2 %" is a value.
+
+    Raises NotABound.
+    """
+    match = _FORM.match(text.translate(_MINUS))
+    if match is None:
+        raise NotABound(f"it says nothing; write {EXAMPLES}")
+    form = (match["form"] or "").lower()
+    form = _FORMS.get(form, re.sub(r"\s+", " ", form)) or "about"
+    if form == "within":
+        return _within(match["number"], match["tolerance"], text)
+    if form == "between":
+        return _between(match["number"], match["tolerance"], text, share)
+    centre, half, of = _number(match["number"], share)
+    if match["tolerance"] is not None:
+        if form != "about":
+            raise NotABound(f"a tolerance belongs to *about*: {EXAMPLES}")
+        half = _tolerance(match["tolerance"], centre, of)
+    return _band(form, centre, half, of, text)
+
+
+def _band(form: str, centre: float, half: float, of: Of, text: str) -> Bound:
+    worse = re.search(r"\b(slower|less|lower)\b", text, re.IGNORECASE) is not None
+    # "At least 10 % slower" bounds the ratio from above: 0.90 or below.
+    if form in ("at least", "at most") and worse and of != "value":
+        form = "at most" if form == "at least" else "at least"
+    if form == "at least":
+        return Bound(centre, math.inf, of, text)
+    if form == "at most":
+        return Bound(0.0, centre, of, text)
+    return Bound(centre - half, centre + half, of, text)
+
+
+def _within(number: str, tolerance: str | None, text: str) -> Bound:
+    if tolerance is not None:
+        raise NotABound('write "within ±1 %"')
+    printed = read_printed(number.lstrip("±+ "))
+    if printed is None or not 0.0 < printed.value < 1.0 or not printed.unit.startswith("%"):
+        raise NotABound(f'"within" takes a percentage: "within ±1 %", and not {number!r}')
+    return Bound(1.0 / (1.0 + printed.value), 1.0 + printed.value, "metric", text)
+
+
+def _between(number: str, tolerance: str | None, text: str, share: bool) -> Bound:
+    first, separator, second = number.partition(" and ")
+    if not separator or tolerance is not None:
+        raise NotABound('write "between 1.06 and 1.27"')
+    low, _, of = _number(first, share)
+    high, _, other = _number(second, share)
+    if of != other:
+        raise NotABound("both ends must be of one kind: two factors, two percentages or two values with a unit")
+    return Bound(min(low, high), max(low, high), of, text)
+
+
+def _number(text: str, share: bool) -> tuple[float, float, Of]:
+    """A number, half its last printed digit, and what it speaks of."""
+    text = text.strip()
+    word = _WORDS.search(text)
+    sense = word[1].lower() if word else ""
+    bare = text[: word.start()] if word else text
+    printed = read_printed(bare)
+    if printed is None:
+        raise NotABound(f"{text!r} is not one number; write {EXAMPLES}")
+    unit = printed.unit.lower()
+    if unit.startswith("%"):
+        return _percentage(printed, sense, signed=bare.strip()[:1] in ("+", "-"), share=share)
+    if unit in ("", "x", "×", "times"):
+        return _factor(printed, sense)
+    if sense:
+        raise NotABound(f"{text!r}: say by which factor or by how many per cent it is {sense}")
+    return printed.value, printed.half, "value"
+
+
+def _percentage(printed: Printed, sense: str, *, signed: bool, share: bool) -> tuple[float, float, Of]:
+    value, half = printed.value, printed.half
+    if sense:
+        down = sense in (*_WORSE, *_LESS)
+        of: Of = "improvement" if sense in (*_BETTER, *_WORSE) else "metric"
+        return (1.0 - value if down else 1.0 + value), half, of
+    if signed:
+        return 1.0 + value, half, "metric"
+    if share:
+        return value, half, "value"
+    raise NotABound(f"{printed.mantissa:g} % of what: write +{printed.mantissa:g} %, or {printed.mantissa:g} % faster")
+
+
+def _factor(printed: Printed, sense: str) -> tuple[float, float, Of]:
+    if printed.value <= 0.0:
+        raise NotABound("a factor is more than zero")
+    of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"
+    if sense in (*_WORSE, *_LESS):
+        low, high = 1.0 / (printed.value + printed.half), 1.0 / max(printed.value - printed.half, 1e-12)
+        return 1.0 / printed.value, (high - low) / 2.0, of
+    return printed.value, printed.half, of
+
+
+def _tolerance(text: str, centre: float, of: Of) -> float:
+    printed = read_printed(text)
+    if printed is None or printed.value < 0.0:
+        raise NotABound(f"the tolerance {text!r} is not one number; write ± 5 %")
+    if printed.unit.startswith("%"):
+        return abs(centre) * printed.value
+    if of == "value" and printed.scale == 1.0 and not printed.unit:
+        raise NotABound(f"give the tolerance {text!r} its unit, or write it in per cent")
+    return printed.value

@@ -1,0 +1,93 @@
+"""From what a claim names to the receipts themselves: files beside the claim, and what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from receipts.claims.claim import PAIRED, Claim
+from receipts.claims.judge import Evidence
+from receipts.errors import NotFound
+from receipts.lane import Lane
+from receipts.noise import noise_floor, with_floor
+from receipts.receipt import Document, Parsed, parse, read
+from receipts.replicates import with_replicates
+from receipts.rule import Facts
+from receipts.rulebook import Rulebook
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+Missing = list[tuple[str, str]]
+
+
+def gather(
+    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
+) -> Evidence:
+    """Fetch the receipts that a claim names, with Facts about them.
+
+    Files are looked for in ``folder``. Without a store only files are found, and there are no Facts but what documents
+    say of each other. Raises InputError where a file is no receipt.
+    """
+    missing: Missing = []
+    sides = {side: _side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")}
+    baseline, candidate = sides["baseline"], sides["candidate"]
+    earlier = None
+    facts: Facts | None = None
+    if store is not None and (baseline or candidate):
+        lane = rulebook.lanes.of((candidate or baseline)[0].receipt.run.lane)
+        if replicates:
+            baseline, candidate = (
+                _repeated(store, baseline, candidate, lane),
+                _repeated(store, candidate, baseline, lane),
+            )
+        facts = store.facts([*baseline, *candidate])
+        if claim.kind in PAIRED or claim.kind == "mfu":
+            facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
+    elif baseline or candidate:
+        facts = _facts_of_files([*baseline, *candidate])
+    return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier)
+
+
+def _side(side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing) -> list[Parsed]:
+    found: dict[str, Parsed] = {}
+    for word in words:
+        try:
+            for item in _named(word, store, folder):
+                found.setdefault(item.id, item)
+        except NotFound as error:
+            missing.append((side, str(error)))
+    return list(found.values())
+
+
+def is_file(word: str) -> bool:
+    """Whether a word of a claim names a file beside it, rather than a receipt of the store."""
+    return word.endswith(".json") or "/" in word
+
+
+def _named(word: str, store: Store | None, folder: Path | None) -> list[Parsed]:
+    """The receipts of one word. A word that looks like a file is one; raises NotFound."""
+    if folder is not None and is_file(word):
+        place = folder / word
+        if not place.is_file():
+            raise NotFound(f"there is no file {word} beside the claims")
+        return [parse(read(place))]
+    if store is None:
+        raise NotFound(f"{word!r} is no file, and no store was asked")
+    return [parse(Document(store.document(item), item[:12])) for item in store.resolve_all(word)]
+
+
+def _repeated(store: Store, side: list[Parsed], other: Sequence[Parsed], lane: Lane) -> list[Parsed]:
+    return with_replicates(store, side, lane, other) if side else side
+
+
+def _facts_of_files(receipts: Sequence[Parsed]) -> Facts:
+    """What documents say of each other: one of them may supersede another."""
+    superseded: dict[str, tuple[str, str]] = {}
+    for item in receipts:
+        said = item.receipt.run.supersedes
+        for other in receipts if said else ():
+            if said and said.target in (other.id, other.receipt.run.launch) and other.id != item.id:
+                superseded[other.id] = (item.id, said.reason)
+    return Facts(superseded=superseded)

@@ -1,0 +1,200 @@
+"""Judging a claim: values in, a `ClaimVerdict` out. No store and no files; callers fetch receipts and `Facts`.
+
+A rejected comparison refutes the claim as it is worded: its two numbers do not measure what it says. Where a fact is
+missing, the path is not witnessed, or numbers are merely stated, nothing speaks against it and it stays *unproven*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from receipts.claims import assess, sustained
+from receipts.claims.claim import Claim, Shape
+from receipts.compare import Request, compare
+from receipts.envelope import place
+from receipts.errors import ReceiptsError, RuleError
+from receipts.judge import VERSION, judge_case, judge_claim
+from receipts.lane import UNLISTED, Lane, Target, joined
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.rule import Case, ClaimCase, Facts
+from receipts.rulebook import Rulebook
+from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, Comparison, Finding, Level, path_answer
+
+NOTHING = "K101"
+AGE = "K106"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The receipts that a claim names. ``missing`` are words that name none, each as ``side`` and reason.
+
+    ``earlier`` is the status that it had when a store last recorded a verdict on it.
+    """
+
+    baseline: tuple[Parsed, ...] = ()
+    candidate: tuple[Parsed, ...] = ()
+    facts: Facts | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    earlier: str | None = None
+
+
+def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
+    """The verdict on one claim under the rule set in force."""
+    lane = _lane(evidence, rulebook)
+    baseline, candidate = (_launches(side, rulebook) for side in (evidence.baseline, evidence.candidate))
+    comparison, missing = _comparison(claim, evidence, rulebook)
+    about = () if comparison is not None else _about(candidate, rulebook, evidence.facts)
+    met, target = _at_target(claim, candidate, lane)
+    case = ClaimCase(
+        claim=claim,
+        baseline=baseline,
+        candidate=candidate,
+        comparison=comparison,
+        assessment=_assess(claim, candidate, comparison, about, evidence.facts),
+        lane=lane,
+        facts=evidence.facts,
+        missing=missing,
+        envelope=_envelope(claim, candidate, lane, evidence.facts),
+        target=target,
+        at_target=met,
+        earlier=evidence.earlier,
+    )
+    first = judge_claim(case, rulebook.rules)
+    otherwise = status([item for item in first if item.code != AGE], case)
+    findings = judge_claim(replace(case, now=otherwise), rulebook.rules)
+    return ClaimVerdict(
+        claim=claim.id,
+        text=claim.text,
+        kind=claim.kind,
+        metric=claim.metric_name,
+        effect=claim.effect,
+        status="stale" if any(item.code == AGE for item in findings) else otherwise,
+        otherwise=otherwise,
+        assessment=case.assessment,
+        baseline=tuple(item.parsed.id for item in baseline),
+        candidate=tuple(item.parsed.id for item in candidate),
+        lanes=tuple(dict.fromkeys(f"{item.lane.name}@{item.lane.version}" for item in case.launches)),
+        target=target,
+        at_target=met,
+        findings=findings,
+        about=about,
+        comparison=comparison,
+        rules=rulebook.rules.digest,
+        judge=VERSION,
+    )
+
+
+def status(findings: Sequence[Finding], case: ClaimCase) -> ClaimStatus:
+    """What findings, comparison and number together make of a claim, its age aside.
+
+    A claim without receipts is *unproven* whatever else is wrong with it: nothing was held against it.
+    """
+    if any(item.code == NOTHING for item in findings):
+        return "unproven"
+    levels = {item.level for item in findings}
+    rejected = case.comparison is not None and case.comparison.status == "rejected"
+    if Level.ERROR in levels or rejected or case.assessment.state == "fails":
+        return "refuted"
+    return "supported" if case.assessment.state == "holds" and Level.OPEN not in levels else "unproven"
+
+
+def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
+    names = list(dict.fromkeys(item.receipt.run.lane for item in (*evidence.candidate, *evidence.baseline)))
+    if not names:
+        return rulebook.lanes.get(UNLISTED)
+    lanes = [rulebook.lanes.of(name) for name in names]
+    return lanes[0] if len(lanes) == 1 else joined(lanes[0], lanes[1])
+
+
+def _launches(side: Sequence[Parsed], rulebook: Rulebook) -> tuple[Launch, ...]:
+    return tuple(Launch(item, rulebook.lanes.of(item.receipt.run.lane)) for item in side)
+
+
+def _comparison(
+    claim: Claim, evidence: Evidence, rulebook: Rulebook
+) -> tuple[Comparison | None, tuple[tuple[str, str], ...]]:
+    """The comparison that the claim asks for, and what is missing for it."""
+    if not claim.compares or not evidence.baseline or not evidence.candidate:
+        return None, evidence.missing
+    request = Request(claim.metric_name, claim.waive or {}, claim.study, evidence.facts)
+    try:
+        return compare(evidence.baseline, evidence.candidate, rulebook, request), evidence.missing
+    except RuleError:
+        raise
+    except ReceiptsError as error:
+        # A side of several configurations, or a waiver that the lane does not grant: the claim names no such pair.
+        return None, (*evidence.missing, ("candidate", str(error)))
+
+
+def _about(launches: Sequence[Launch], rulebook: Rulebook, facts: Facts | None) -> tuple[Finding, ...]:
+    seen: dict[tuple[str, str, str], Finding] = {}
+    for launch in launches:
+        for item in judge_case(Case(launch, launch.lane, facts), rulebook.rules):
+            seen.setdefault((item.code, item.at, item.found), item)
+    return tuple(seen.values())
+
+
+def _assess(
+    claim: Claim,
+    candidate: Sequence[Launch],
+    comparison: Comparison | None,
+    about: Sequence[Finding],
+    facts: Facts | None,
+) -> Assessment:
+    if comparison is not None:
+        return assess.of_pair(claim, comparison)
+    if claim.compares or not candidate:
+        return Assessment("open", "there is nothing that it could be held against")
+    path = path_answer(about)
+    if claim.kind == "does-not-fit":
+        return sustained.of_misfit(candidate, facts)
+    if claim.kind == "ceiling":
+        return sustained.of_ceiling(claim, candidate, about, path, facts)
+    return assess.of_value(claim, candidate, about, path, facts)
+
+
+def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:
+    """Whether it was shown where it is to hold, and where that is; None where neither claim nor lane says."""
+    if claim.target is None:
+        wanted = [(item.name, shape_of(item)) for item in lane.targets]
+    elif isinstance(claim.target, str):
+        wanted = [(item.name, shape_of(item)) for item in lane.targets if item.name == claim.target]
+        wanted = wanted or [(f"{claim.target}, which lane {lane.name} does not name", Shape())]
+    else:
+        wanted = [(str(claim.target), claim.target)]
+    if not wanted:
+        return None, None
+    met = next((name for name, shape in wanted if candidate and _meets(candidate[0], shape)), None)
+    return met is not None, met or " or ".join(name for name, _ in wanted)
+
+
+def shape_of(target: Target) -> Shape:
+    """A lane's target as a claim's."""
+    return Shape(
+        chips=target.chips,
+        sequence_length=target.sequence_length,
+        global_batch=target.global_batch,
+        depth=target.depth,
+    )
+
+
+def _meets(launch: Launch, shape: Shape) -> bool:
+    return bool(shape.bounds) and all(launch.stated.get(path) == value for path, value in shape.bounds)
+
+
+def away_from_lane(launch: Launch, lane: Lane) -> bool:
+    """Whether a lane names targets and the launch ran at none of them."""
+    return bool(lane.targets) and not any(_meets(launch, shape_of(item)) for item in lane.targets)
+
+
+def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> str:
+    """Where the claimed shape lies: the claim's own, filled from the launch where it leaves something open."""
+    shape = claim.target
+    if isinstance(shape, str):
+        shape = next((shape_of(item) for item in lane.targets if item.name == shape), None)
+    claimed = dict(shape.bounds) if shape is not None else {}
+    if not candidate:
+        return "unknown: no receipt"
+    return place(facts, lambda path: claimed.get(path, candidate[0].stated.get(path)))

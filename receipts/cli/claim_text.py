@@ -1,0 +1,44 @@
+"""Claims for people: verdict first, then why, then what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts.cli import output
+from receipts.cli.findings import print_findings
+
+if TYPE_CHECKING:
+    from receipts.verdict import ClaimVerdict
+
+MOST_REASONS = 6
+
+
+def print_verdict(verdict: ClaimVerdict) -> None:
+    """One claim with its verdict and reasons."""
+    output.line(f"{output.paint(verdict.status, verdict.status)}  {output.paint(verdict.claim, 'head')}")
+    output.wrapped(output.clean(verdict.text), 2, 2)
+    if verdict.otherwise != verdict.status:
+        output.wrapped(f"it would be {verdict.otherwise} if its receipts stood", 2, 4)
+    if verdict.findings:
+        print_findings(verdict.findings)
+    found = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
+    reasons = [item for item in verdict.reasons if item not in found]
+    for reason in reasons[:MOST_REASONS]:
+        output.wrapped(output.clean(reason), 2, 4)
+    if len(reasons) > MOST_REASONS:
+        output.wrapped(f"and {len(reasons) - MOST_REASONS} more; see --json", 2, 4)
+    if verdict.status == "supported":
+        output.wrapped(output.clean(verdict.assessment.why), 2, 4)
+
+
+def print_verdicts(verdicts: Sequence[ClaimVerdict]) -> None:
+    """Every claim, and how many came out how."""
+    for verdict in verdicts:
+        print_verdict(verdict)
+        output.line()
+    counts = {
+        name: sum(item.status == name for item in verdicts) for name in ("supported", "refuted", "unproven", "stale")
+    }
+    said = ", ".join(f"{count} {output.paint(name, name)}" for name, count in counts.items() if count)
+    output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {said or 'none'}")

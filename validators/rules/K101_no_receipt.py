@@ -1,0 +1,30 @@
+"""# K101 no_receipt
+
+*Why.* A hundred articles restated a lab's figures; for most of them no run could be named any more. What cites nothing
+cannot be checked, and cannot go stale either.
+
+*Rejected.* A speed-up without a baseline; a candidate `3f9c` that is no receipt of the store; a label that names
+launches of two configurations.
+
+*Accepted.* Every side that the claim's kind asks for names receipts that are there. A ceiling, an MFU and what does
+not fit speak of a candidate alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import NONE, ClaimCase, E, Offence, rule
+
+
+@rule("K101", "no_receipt", E, on="claim", question=NONE)
+def no_receipt(case: ClaimCase) -> Iterator[Offence]:
+    """Words that name no receipt, and sides that name nothing."""
+    for side, why in case.missing:
+        yield Offence(side, why, "a receipt that is there", "submit it, or name another")
+    wanted = ["candidate"]
+    if case.claim.kind in ("speedup", "equivalence"):
+        wanted.insert(0, "baseline")
+    for side in wanted:
+        if not getattr(case.claim, side):
+            yield Offence(side, "it cites nothing", f"the receipts of its {side}", f"name them under {side}")

@@ -1,0 +1,100 @@
+"""# K102 wrong_cause
+
+*Why.* A gain was credited to tensorwise FP8 while the micro batch had grown from 8 to 10; a 100 TFLOP/s gap was called
+a host's, with five other axes beside it. The number was right each time, and the sentence was not.
+
+*Rejected.* The claim credits `precision`, and `batch.micro_batch` changed; it credits one axis, and two changed; it
+says that another kernel did it, and both sides compiled the same program; it says that weights stay resident, and the
+peak fell.
+
+*Accepted.* The axis that it credits is the one that changed, alone; a change that follows from it, was waived, or is
+the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from receipts import metrics
+from receipts.claims.mechanism import Trace
+from receipts.metrics import Launch
+from receipts.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
+
+SLACK = 0.01  # a metric that moved by less did not move
+
+
+@rule("K102", "wrong_cause", E, on="claim", question=COMPARABLE)
+def wrong_cause(case: ClaimCase) -> Iterator[Offence]:
+    """The credited axis against the changed ones, and the mechanism against axes and observations."""
+    if case.comparison is None:
+        return
+    yield from _axis(case)
+    yield from _mechanism(case)
+
+
+def _axis(case: ClaimCase) -> Iterator[Offence]:
+    credited, comparison = case.claim.axis, case.comparison
+    if credited is None or comparison is None:
+        return
+    changed, counted = comparison.difference.axes, comparison.counted
+    unknown = {item.axis for item in comparison.difference.unknown}
+    others = [axis for axis in counted if axis != credited]
+    if credited not in changed and credited in unknown:
+        yield Offence(
+            at="axis",
+            found=f"it credits {credited}, and whether that changed is not stated on both sides",
+            expected=f"{credited} stated on both sides",
+            do=f"state {credited}",
+            level=I,
+        )
+    elif credited not in changed:
+        found = ", ".join(counted) or "nothing"
+        yield Offence(
+            "axis", f"it credits {credited}, and what changed is {found}", "the axis that changed", "credit that axis"
+        )
+    elif others:
+        yield Offence(
+            at="axis",
+            found=f"it credits {credited}, and {', '.join(others)} changed as well",
+            expected=f"{credited} alone",
+            do="compare launches that differ in it alone, or name the study that moves them together",
+        )
+
+
+def _mechanism(case: ClaimCase) -> Iterator[Offence]:
+    mechanism, comparison = case.claim.mechanism_named, case.comparison
+    if mechanism is None or comparison is None:
+        return
+    counted = comparison.counted
+    if counted and not any(mechanism.carried_by(axis) for axis in counted):
+        yield Offence(
+            at="mechanism",
+            found=f"{mechanism.name} ({mechanism.says}) is not what {', '.join(counted)} changes",
+            expected=f"a change of {', '.join(mechanism.axes)}",
+            do="credit a mechanism that this axis can carry",
+        )
+    for trace in mechanism.traces:
+        found = _contradicted(trace, case.baseline, case.candidate)
+        if found:
+            yield Offence("mechanism", f"{mechanism.name}: {found}", f"{trace.because}", "credit another mechanism")
+
+
+def _contradicted(trace: Trace, baseline: tuple[Launch, ...], candidate: tuple[Launch, ...]) -> str:
+    """What the receipts say against a trace; empty where they say nothing, or agree."""
+    before, after = ([_value(trace.of, launch) for launch in side] for side in (baseline, candidate))
+    if not before or not after or None in (*before, *after):
+        return ""
+    if trace.moves == "differs":
+        same = set(before) == set(after) and len(set(before)) == 1
+        return f"{trace.of} is the same on both sides" if same else ""
+    low, high = max(before), min(after)
+    if trace.moves == "more" and max(after) < min(before) * (1 - SLACK):
+        return f"{trace.of} fell from {min(before):.4g} to {max(after):.4g}"
+    if trace.moves == "less" and high > low * (1 + SLACK):
+        return f"{trace.of} rose from {low:.4g} to {high:.4g}"
+    return ""
+
+
+def _value(name: str, launch: Launch) -> Any:
+    return launch.read(metrics.get(name)).value if name in metrics.METRICS else launch.stated.get(name)

@@ -1,0 +1,63 @@
+"""# K106 stale
+
+*Why.* 269.4 was superseded for silent gradient corruption and went on standing in README, plan and changelog.
+
+*Rejected.* A receipt that the claim stands on was superseded or retracted; a newer verdict no longer supports it; a
+larger shape than the claimed ceiling has been sustained since.
+
+*Accepted.* All its receipts stand, and it is as well supported as when it was last judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.envelope import REPEATED, SHAPE
+from receipts.rule import NONE, ClaimCase, I, Offence, rule
+
+
+@rule("K106", "stale", I, on="claim", question=NONE, facts=True)
+def stale(case: ClaimCase) -> Iterator[Offence]:
+    """Receipts that no longer stand, a status that was lost, and a ceiling that was passed."""
+    known = dict(case.facts.superseded) if case.facts else {}
+    for side, group in (("baseline", case.baseline), ("candidate", case.candidate)):
+        for launch in group:
+            entry = known.get(launch.parsed.id)
+            if entry is not None:
+                successor, reason = entry
+                what = f"superseded by {successor[:12]}" if successor else "retracted"
+                do = f"see whether it holds on {successor[:12]}" if successor else "withdraw it, or measure again"
+                yield Offence(side, f"{launch.parsed.name} was {what}: {reason}", "receipts that stand", do)
+    if case.earlier == "supported" and case.now not in (None, "supported"):
+        yield Offence(
+            at="",
+            found=f"it was supported when it was last judged and is {case.now} now",
+            expected="the status that it was published with",
+            do="correct what quotes it, and supersede it",
+        )
+    yield from _passed(case)
+
+
+def _passed(case: ClaimCase) -> Iterator[Offence]:
+    if case.claim.kind != "ceiling" or not case.candidate or case.facts is None:
+        return
+    launch = case.candidate[0]
+    mine = [launch.stated.get(path) for _, path in SHAPE]
+    chips = launch.stated.get("hardware.chips")
+    if chips is None or None in mine:
+        return
+    for shape in case.facts.shapes:
+        theirs = [getattr(shape, name) for name, _ in SHAPE]
+        if shape.launches < REPEATED or None in theirs or shape.chips is None or shape.chips > chips:
+            continue
+        if theirs != mine and all(size >= own for size, own in zip(theirs, mine, strict=True)):
+            said = ", ".join(
+                f"{name.replace('_', ' ')} {size:,}" for (name, _), size in zip(SHAPE, theirs, strict=True)
+            )
+            yield Offence(
+                at="candidate",
+                found=f"{shape.launches} launches have sustained {said} on {shape.chips} chips",
+                expected="the largest shape of its lane",
+                do="claim that shape instead, and supersede this claim",
+            )
+            return
