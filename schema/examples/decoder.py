@@ -215,7 +215,10 @@ def main() -> None:
             "imported_digest": hashlib.sha256(Path(__file__).read_bytes()).hexdigest(),
         },
         "hardware": {"accelerator": "cpu", "chips": 1, "hosts": 1},
-        "platform": {"os": f"{platform.system()} {platform.release()}", "python": platform.python_version()},
+        "platform": {
+            "os": f"{platform.system()} {platform.release().partition('-')[0]}",
+            "python": platform.python_version(),
+        },
         "wheels": {"complete": True, **{d.name: d.version for d in sorted(distributions(), key=lambda d: d.name)}},
         "flags": {
             "complete": True,
