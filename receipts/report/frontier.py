@@ -27,7 +27,7 @@ _RATE = "tokens_per_second_per_chip"
 def frontier(shelf: Shelf, rows: Iterable[Entry], week: Collection[str]) -> list[Result]:
     """The best valid result of each shape among these rows, whenever it ran. ``week`` holds the ids of the week."""
     found = []
-    for candidates in _shapes(rows).values():
+    for candidates in shapes(rows).values():
         ordered = sorted(candidates, key=lambda row: (row.status != "valid", -_rate(row), row.seq))
         item = next((item for item in map(shelf.item, ordered[:TRIED]) if _is_valid(item)), None)
         if item is not None:
@@ -38,7 +38,7 @@ def frontier(shelf: Shelf, rows: Iterable[Entry], week: Collection[str]) -> list
 def stated(shelf: Shelf, rows: Iterable[Entry], week: Collection[str]) -> list[Result]:
     """The best stated result of each shape that ran in the week: not witnessed, its rate not spoilt by an error."""
     found = []
-    for candidates in _shapes(row for row in rows if row.id in week).values():
+    for candidates in shapes(row for row in rows if row.id in week).values():
         ordered = sorted(candidates, key=lambda row: (-_rate(row), row.seq))
         item = next((item for item in map(shelf.item, ordered[:TRIED]) if _is_stated(item)), None)
         if item is not None:
@@ -46,7 +46,8 @@ def stated(shelf: Shelf, rows: Iterable[Entry], week: Collection[str]) -> list[R
     return sorted(found, key=_order)
 
 
-def _shapes(rows: Iterable[Entry]) -> dict[tuple[object, ...], list[Entry]]:
+def shapes(rows: Iterable[Entry]) -> dict[tuple[object, ...], list[Entry]]:
+    """Rows that may be a result, by shape: standing training launches that ended well and have a rate."""
     found: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
     for row in rows:
         plain = row.stands and row.kind == "training" and row.outcome == "ok" and row.provenance in PROVENANCES
@@ -65,7 +66,10 @@ def _is_valid(item: Item) -> bool:
 
 
 def _is_stated(item: Item) -> bool:
-    return not _is_valid(item) and item.verdict.path != "left" and not item.spoilt(Taint.RATE)
+    read = item.launch.read(metrics.get(_RATE))
+    return (
+        read.value is not None and not _is_valid(item) and item.verdict.path != "left" and not item.spoilt(Taint.RATE)
+    )
 
 
 def _result(item: Item, week: Collection[str]) -> Result:

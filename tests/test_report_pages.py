@@ -1,0 +1,282 @@
+"""The pages of a report: what they may never do, whatever a label holds, and how they are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_store as week
+import rule_cases as cases
+from receipts.cli import main
+from receipts.errors import ResourceError, UsageError
+from receipts.report import Week, WeekData, collect, moment, render, write
+from receipts.report.text import cell, change, gib, number, percent, plain, span
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages") / "store.sqlite"
+
+
+@pytest.fixture(scope="module")
+def data(place: Path) -> WeekData:
+    store = week.fill(place, week.everything())
+    return collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF))
+
+
+@pytest.fixture(scope="module")
+def files(data: WeekData) -> dict[str, bytes]:
+    return render(data)
+
+
+class Outline(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def html(files: dict[str, bytes]) -> Outline:
+    return Outline(files["index.html"].decode())
+
+
+def test_every_element_that_is_opened_is_closed(html: Outline) -> None:
+    assert html.open == []
+
+
+def test_the_page_loads_nothing_and_runs_nothing(html: Outline) -> None:
+    names = {name for name, _ in html.tags}
+    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form", "svg", "base"}
+    for _, attributes in html.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcset", "style")]
+    assert all((item["href"] or "").startswith("#") for item in html.all("a"))
+
+
+def test_style_names_nothing_outside_the_page(files: dict[str, bytes]) -> None:
+    style = re.search(r"<style>(.*?)</style>", files["index.html"].decode(), re.DOTALL)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    assert "prefers-color-scheme: dark" in style[1]
+    assert "@media print" in style[1]
+
+
+def test_every_link_leads_to_a_place_on_the_page(html: Outline) -> None:
+    ids = [attributes["id"] for _, attributes in html.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {(item["href"] or "")[1:] for item in html.all("a")} <= set(ids)
+
+
+def test_every_table_has_a_caption_and_its_headers_a_scope(html: Outline) -> None:
+    assert len(html.all("table")) == len(html.all("caption")) >= 7
+    assert all(item.get("scope") for item in html.all("th"))
+
+
+def test_the_page_has_one_title_a_language_and_a_way_past_its_head(html: Outline) -> None:
+    assert len(html.all("h1")) == 1
+    assert html.all("html")[0]["lang"] == "en"
+    assert html.all("a")[0] == {"class": "skip", "href": "#main"}
+    assert [item["id"] for item in html.all("main")] == ["main"]
+
+
+def test_headings_never_skip_a_level(html: Outline) -> None:
+    levels = [int(name[1]) for name, _ in html.tags if re.fullmatch("h[1-6]", name)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_number_stands_to_the_right_with_its_unit_in_the_header(html: Outline) -> None:
+    assert "tokens/s/chip" in html.text
+    rates = [item for item in html.all("td") if item.get("data-label") == "rate, tokens/s/chip"]
+    assert rates
+    assert all(item["class"] == "number" for item in rates)
+
+
+def test_a_hostile_label_is_text_in_html(files: dict[str, bytes], html: Outline) -> None:
+    assert b"<script" not in files["index.html"]
+    assert "\u202e" not in files["index.html"].decode()
+    assert "<script>alert(1)</script>" in html.text
+
+
+def test_a_hostile_label_is_text_in_markdown(files: dict[str, bytes]) -> None:
+    text = files["report.md"].decode()
+    assert "<script" not in text.replace("\\<", "")
+    assert "\u202e" not in text
+    assert "](javascript" not in text.replace("\\]", "")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    tables = [len(re.findall(r"(?<!\\)\|", row)) for row in rows if "alert" in row]
+    assert tables
+    assert set(tables) <= {len(re.findall(r"(?<!\\)\|", row)) for row in rows if "alert" not in row}
+
+
+def test_every_table_of_the_markdown_keeps_its_columns(files: dict[str, bytes]) -> None:
+    text = files["report.md"].decode()
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(blocks) >= 7
+    for block in blocks:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}) == 1
+
+
+def test_markdown_links_lead_to_anchors_that_are_there(files: dict[str, bytes]) -> None:
+    text = files["report.md"].decode()
+    assert set(re.findall(r"\(#(r-[0-9a-f]{12})\)", text)) <= set(re.findall(r'<a id="(r-[0-9a-f]{12})">', text))
+    assert "](#r-" in text
+
+
+def test_both_pages_say_how_they_judge_and_how_pairs_were_chosen(files: dict[str, bytes]) -> None:
+    for name in ("index.html", "report.md"):
+        text = " ".join(files[name].decode().split())
+        assert "judged anew under the rules" in text
+        assert "How pairs were chosen" in text
+        assert "adjusted by Holm" in text
+
+
+def test_a_refused_comparison_prints_no_change(files: dict[str, bytes]) -> None:
+    refused = re.search(r"### Refused comparisons\n(.*?)\n###", files["report.md"].decode(), re.DOTALL)
+    assert refused is not None
+    assert "2 axes moved: pattern, dimensions" in refused[1]
+    assert "%" not in refused[1]
+
+
+def test_the_same_values_give_the_same_bytes(data: WeekData, files: dict[str, bytes]) -> None:
+    assert render(data) == files
+
+
+def test_json_carries_the_values_behind_the_pages(data: WeekData, files: dict[str, bytes]) -> None:
+    tree = json.loads(files["report.json"])
+    assert tree["schema_version"] == "1.0"
+    assert tree["lanes"][0]["accepted"][0]["high"] == data.lanes[0].accepted[0].high
+    assert tree["receipts"][0]["receipt"]["id"] == data.receipts[0].receipt.id
+
+
+def test_an_empty_week_is_a_page_all_the_same(tmp_path: Path) -> None:
+    store = week.fill(tmp_path / "empty.sqlite", [])
+    made = render(collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)))
+    assert b"No receipt ran in 2026-W10." in made["report.md"]
+    assert Outline(made["index.html"].decode()).open == []
+
+
+def test_a_template_of_the_user_comes_first(data: WeekData, tmp_path: Path) -> None:
+    own = '{% extends "parts/page.html.j2" %}{% block main %}<p>{{ data.week }}</p>{% endblock %}'
+    (tmp_path / "weekly.html.j2").write_text(own, encoding="utf-8")
+    made = render(data, [tmp_path])
+    assert b"<p>2026-W10</p>" in made["index.html"]
+    assert made["report.md"] == render(data)["report.md"]
+
+
+@pytest.mark.parametrize("text", ["{{ page.titel }}", "{{ nothing }}", "{% for %}", "{{ 1 / 0 }}"])
+def test_a_template_that_is_wrong_is_named(data: WeekData, tmp_path: Path, text: str) -> None:
+    (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"template weekly\.md\.j2"):
+        render(data, [tmp_path])
+
+
+def test_markdown_of_a_user_template_is_escaped_unasked(data: WeekData, tmp_path: Path) -> None:
+    text = "{% for item in data.receipts %}{{ item.receipt.name }}\n{% endfor %}"
+    (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
+    assert b"\\<script\\>" in render(data, [tmp_path])["report.md"]
+
+
+def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "report.md").write_text("old", encoding="utf-8")
+    write({"report.md": b"new"}, tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"notes.txt": "mine", "report.md": "new"}
+
+
+def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write({"report.md": b"old", "index.html": b"old"}, tmp_path)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write({"report.md": b"new", "index.html": b"new"}, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"report.md": b"old", "index.html": b"old"}
+
+
+def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "report").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="name a folder"):
+        write({"report.md": b""}, tmp_path / "report")
+
+
+def test_the_command_writes_three_files_and_names_them(
+    place: Path, data: WeekData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--store", str(place), "report", "weekly", "--week", week.WEEK, "--as-of", week.AS_OF]
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    assert "2026-W10: 11 receipts" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["index.html", "report.json", "report.md"]
+    assert main([*words, "--out", str(tmp_path / "b"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["week"] == data.week
+    for name in ("index.html", "report.json", "report.md"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("words", [["--week", "47"], ["--as-of", "soon"], ["--lane", "gpu"]])
+def test_a_wrong_call_ends_with_two_and_writes_nothing(
+    place: Path, data: WeekData, tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", str(place), "report", "weekly", "--out", str(tmp_path / "out"), *words]) == 2
+    assert capsys.readouterr().err.startswith("receipts: ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_week_is_that_of_as_of_unless_named(
+    place: Path, data: WeekData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--store", str(place), "report", "weekly", "--as-of", "2026-04-01", "--out", str(tmp_path)]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("2026-W14: 0 receipts")
+    assert "the newest ran in 2026-W10: --week 2026-W10" in told.err
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_a_markdown_cell(text: str) -> None:
+    shown = cell(text)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|<>`*\[\]]", shown)
+    assert all(char.isprintable() for char in shown)
+
+
+def test_text_is_one_printable_line_of_bounded_length() -> None:
+    assert plain("a\x00b\u202ec\nd") == "a\\x00b\\u202ec d"
+    assert len(plain("x" * 10_000)) == 120
+    assert plain("\x00" * 200).endswith("…")
+
+
+def test_numbers_are_printed_for_people() -> None:
+    assert [number(item) for item in (None, 26374.6, 8, 0.51234)] == ["~", "26,375", "8", "0.5123"]
+    assert [gib(2**30), gib(None)] == ["1.00", "~"]
+    assert [percent(0.2917), percent(None)] == ["29.2", "~"]
+    assert [change(1.133), change(0.9), change(None)] == ["+13.30", "\u221210.00", "~"]
+    assert [span(0.9, 1.1), span(None, None)] == ["\u221210.00 to +10.00", "~"]

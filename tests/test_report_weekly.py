@@ -1,0 +1,292 @@
+"""The weekly report: what it says of a week that holds one of everything."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import report_store as week
+import rule_cases as cases
+from receipts.errors import NotFound, UsageError
+from receipts.receipt import Parsed
+from receipts.report import Week, WeekData, collect, moment
+from receipts.report.pairs import Pair, _judged
+from receipts.store import Store
+
+
+def report(store: Store, at: str = week.AS_OF, name: str = week.WEEK, lanes: tuple[str, ...] = ()) -> WeekData:
+    return collect(store, cases.rulebook(), Week.parse(name), moment(at), lanes)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return week.fill(tmp_path_factory.mktemp("report") / "store.sqlite", week.everything())
+
+
+@pytest.fixture(scope="module")
+def data(store: Store) -> WeekData:
+    return report(store)
+
+
+def test_the_header_counts_receipts_by_what_the_rules_say_now(data: WeekData) -> None:
+    counts = data.counts
+    assert (counts.submitted, counts.valid, counts.unwitnessed, counts.invalid) == (11, 8, 1, 2)
+    assert data.rules == cases.rulebook().rules.digest
+    assert data.week == "2026-W10"
+
+
+def test_the_frontier_holds_the_best_valid_result_with_its_five_answers(data: WeekData) -> None:
+    (lane,) = data.lanes
+    (best,) = lane.frontier
+    assert best.receipt.name == "small decoder, 4 threads"
+    assert best.rate_source == "steps"
+    assert best.tokens_per_second_per_chip == pytest.approx(16 * 256 / 0.6, rel=0.01)
+    assert best.peak_bytes == 640_000_000
+    assert len(best.answers) == 5
+    assert ("on its path?", "witnessed: sdpa_flash") in best.answers
+
+
+def test_a_stated_result_stands_apart_and_never_on_the_frontier(data: WeekData) -> None:
+    (lane,) = data.lanes
+    (told,) = lane.stated
+    assert told.receipt.name == "from a notebook"
+    assert "R301" in told.open_questions
+    assert told.receipt not in [item.receipt for item in lane.frontier]
+
+
+def test_an_accepted_comparison_has_its_axis_its_effect_and_its_interval(data: WeekData) -> None:
+    (lane,) = data.lanes
+    (made,) = lane.accepted
+    assert made.counted == ("flags.OMP_NUM_THREADS",)
+    assert made.effect == "faster"
+    assert made.low is not None
+    assert made.high is not None
+    assert 1.3 < made.low < 0.8 / 0.6 < made.high < 1.35
+    assert (len(made.a), len(made.b)) == (3, 3)
+
+
+def test_a_refused_comparison_names_the_axes_that_moved(data: WeekData) -> None:
+    (lane,) = data.lanes
+    refused = next(item for item in lane.refused if "C101" in [reason.code for reason in item.reasons])
+    assert refused.counted == ("pattern", "dimensions")
+    assert ("model.hidden", "256", "320") in [(moved.path, moved.a, moved.b) for moved in refused.moved]
+
+
+def test_a_refused_comparison_names_the_rule_where_one_axis_moved(data: WeekData) -> None:
+    (lane,) = data.lanes
+    left = next(item for item in lane.refused if item.b[0].name == "left its path")
+    assert left.counted == ("path.attention",)
+    assert [(reason.code, reason.side) for reason in left.reasons] == [("R302", "B")]
+
+
+def test_an_open_comparison_says_what_would_settle_it(data: WeekData) -> None:
+    (lane,) = data.lanes
+    (open_one,) = lane.inconclusive
+    assert open_one.stated
+    assert any("record the steps" in reason.do for reason in open_one.reasons)
+
+
+def test_failures_carry_what_was_asked_for_and_who_failed_there_before(data: WeekData) -> None:
+    first, second = data.failures
+    assert (first.outcome, first.phase, first.failure_class) == ("oom", "first_window", "runtime_alloc")
+    assert first.requested_bytes == 3 * 2**30
+    assert first.micro_batch == 64
+    assert first.earlier == ()
+    assert [ref.name for ref in second.earlier] == ["micro batch 64"]
+
+
+def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
+    (incident,) = data.incidents
+    assert (incident.code, incident.at) == ("R302", "path.witnessed.attention")
+    assert [ref.name for ref in incident.receipts] == ["left its path"]
+
+
+def test_memory_is_read_chip_by_chip(data: WeekData) -> None:
+    tightest = data.headroom[0]
+    assert tightest.chips == 1
+    assert tightest.left == pytest.approx(1 - 640_000_000 / 2**34)
+
+
+def test_the_noise_floor_comes_from_launches_that_differ_in_nothing(data: WeekData) -> None:
+    (lane,) = data.lanes
+    assert (lane.noise.groups, lane.noise.launches) == (2, 6)
+    assert lane.noise.sigma == pytest.approx(0.001, rel=0.05)
+
+
+def test_every_receipt_that_is_named_is_described(data: WeekData) -> None:
+    described = {item.receipt.id for item in data.receipts}
+    (lane,) = data.lanes
+    named = {item.receipt.id for item in (*lane.frontier, *lane.stated)}
+    named |= {ref.id for pair in (*lane.accepted, *lane.inconclusive, *lane.refused) for ref in (*pair.a, *pair.b)}
+    named |= {item.receipt.id for item in (*data.failures, *data.headroom)}
+    assert named <= described
+
+
+def test_what_ran_after_as_of_is_not_looked_at(store: Store) -> None:
+    early = report(store, "2026-03-03")
+    assert early.counts.submitted == 3
+    assert early.failures == ()
+
+
+def test_the_same_store_gives_the_same_values(store: Store, data: WeekData) -> None:
+    assert report(store) == data
+
+
+def test_a_week_without_receipts_names_the_newest(store: Store) -> None:
+    empty = report(store, "2026-11-20", "2026-W30")
+    assert empty.counts.submitted == 0
+    assert empty.last_week == "2026-W10"
+    assert empty.lanes[0].frontier[0].in_week is False
+
+
+def test_an_empty_store_gives_an_empty_report(tmp_path: Path) -> None:
+    empty = report(week.fill(tmp_path / "empty.sqlite", []))
+    assert (empty.lanes, empty.receipts, empty.last_week) == ((), (), None)
+
+
+def test_only_the_lanes_that_were_asked_for_are_told(tmp_path: Path) -> None:
+    other = cases.group(cases.build({"base": "megatron", "set": week.day(3)}), "m", 1)
+    store = week.fill(tmp_path / "lanes.sqlite", [*week.launches("a"), *other])
+    assert [lane.name for lane in report(store).lanes] == ["cpu-torch", "nvidia-megatron"]
+    assert [lane.name for lane in report(store, lanes=("nvidia-megatron",)).lanes] == ["nvidia-megatron"]
+
+
+def test_an_unknown_lane_is_refused_with_the_known_ones(store: Store) -> None:
+    with pytest.raises(NotFound, match="no lane 'gpu'; known: cpu-jax"):
+        report(store, lanes=("gpu",))
+
+
+def test_nothing_is_compared_across_lanes(tmp_path: Path) -> None:
+    other = week.one("b", {"run.lane": "unlisted", **week.day(3)})
+    made = report(week.fill(tmp_path / "two.sqlite", [*week.launches("a"), *other]))
+    assert made.compared == 0
+
+
+def test_shapes_stand_apart_on_the_frontier(tmp_path: Path) -> None:
+    shape = {"batch.sequence_length": 512, "measurement.tokens_per_step": 16 * 512, "run.label": "longer"}
+    shape["run.finished"] = "2026-03-03T09:10:00+00:00"
+    longer = week.one("b", {**week.day(3), **shape}, {"seconds": 1.6})
+    made = report(week.fill(tmp_path / "shapes.sqlite", [*week.launches("a"), *longer]))
+    assert [item.sequence_length for item in made.lanes[0].frontier] == [256, 512]
+
+
+@pytest.mark.parametrize("column", ["family", "model", "accelerator", "sequence_length", "chips"])
+def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
+    from receipts.report.frontier import shapes
+
+    rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
+    other = [replace(row, **{column: 7 if column in ("sequence_length", "chips") else "other"}) for row in rows]
+    assert len(shapes([*rows, *other])) == 2 * len(shapes(rows))
+
+
+def test_a_projection_is_no_result(tmp_path: Path) -> None:
+    projected = week.one("a", {"run.provenance": "projected"})
+    (lane,) = report(week.fill(tmp_path / "projected.sqlite", projected)).lanes
+    assert (lane.frontier, lane.stated) == ((), ())
+
+
+def test_a_superseded_receipt_is_counted_and_judged_no_more(tmp_path: Path) -> None:
+    first, second = week.launches("a", 2)
+    store = week.fill(tmp_path / "gone.sqlite", [first, second])
+    store.retract(first.id, "the clock was wrong")
+    made = report(store)
+    assert (made.counts.submitted, made.counts.valid, made.counts.superseded) == (2, 1, 1)
+    assert [item.receipt.id for item in made.receipts] == [second.id]
+
+
+def test_an_unsound_repeat_does_not_spoil_the_launches_that_it_repeats(tmp_path: Path) -> None:
+    (bare,) = week.one("g", week.day(3))
+    tree = json.loads(bare.raw)
+    cases.take(tree, "measurement.step_durations_seconds")
+    faster = week.one("b", {**week.day(4), **week.THREADS}, {"seconds": 0.6}, 3)
+    store = week.fill(tmp_path / "repeat.sqlite", [*week.launches("a", 3), cases.parsed(tree), *faster])
+    (lane,) = report(store).lanes
+    assert [len(item.a) for item in lane.accepted] == [3]
+
+
+def test_a_run_counts_in_the_week_in_which_it_ended(tmp_path: Path) -> None:
+    over = week.one("a", {"run.started": "2026-03-01T23:59:00+00:00", "run.finished": "2026-03-02T00:03:20+00:00"})
+    store = week.fill(tmp_path / "sunday.sqlite", over)
+    assert report(store).counts.submitted == 1
+    assert report(store, name="2026-W09").counts.submitted == 0
+
+
+@cache
+def _sides() -> tuple[list[Parsed], list[Parsed]]:
+    return week.launches("a", 3), week.one("b", {**week.day(4), **week.THREADS}, {"seconds": 0.6}, 3)
+
+
+def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
+    from receipts.compare import Request, compare
+    from receipts.report.neighbours import Neighbours, configurations
+    from receipts.report.shelf import Shelf
+
+    shelf = Shelf(store, cases.rulebook(), moment(week.AS_OF))
+    assert Neighbours(shelf.rows).before(shelf.rows[0]) == []
+    sound = [made for made in configurations(shelf.items(shelf.rows)) if len(made.launches) == 3]
+    a, b = sound
+    verdict = compare(
+        [item.parsed for item in a.launches],
+        [item.parsed for item in b.launches],
+        cases.rulebook(),
+        Request(facts=shelf.facts(a.head.parsed)),
+    )
+    assert verdict.status == "accepted"
+    barely = replace(
+        verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)
+    )
+    (alone,), _ = _judged([Pair(a, b, barely)])
+    assert (alone.status, alone.effect) == ("accepted", "faster")
+    among, adjusted = _judged([Pair(a, b, barely), Pair(a, b, barely)])
+    assert adjusted == 2
+    assert {(item.status, item.effect) for item in among} == {("inconclusive", "ambiguous")}
+    assert "Holm p 0.080" in among[0].why
+
+
+def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Store) -> None:
+    from receipts.report.neighbours import NEAREST, Neighbours
+
+    (row, *_) = list(store.find())
+    rows = [
+        replace(
+            row,
+            id=f"{index:064d}",
+            seq=index,
+            outcome="ok",
+            stands=True,
+            started=row.started + timedelta(minutes=index),
+        )
+        for index in range(3000)
+    ]
+    near = Neighbours(rows)
+    found = near.before(rows[2000])
+    assert len(found) == NEAREST
+    assert [other.seq for other in found] == list(range(1999, 1999 - NEAREST, -1))
+
+
+def test_a_week_is_read_and_bounded_in_utc() -> None:
+    one = Week.parse("2026-w01")
+    assert str(one) == "2026-W01"
+    assert (one.since.isoformat(), one.until.isoformat()) == ("2025-12-29T00:00:00+00:00", "2026-01-05T00:00:00+00:00")
+    assert Week.of(moment("2026-03-09T00:30:00+01:00")) == Week.parse("2026-W10")
+
+
+@pytest.mark.parametrize("text", ["2026-W54", "2026-47", "W47", "2026-W00", "0000-W01", "9999-W52", ""])
+def test_what_is_no_week_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no such ISO week"):
+        Week.parse(text)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-03-01T09:00", "2026-13-01", "0001-01-01T00:00:00+14:00"])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--as-of"):
+        moment(text)
+
+
+def test_a_bare_date_means_the_end_of_that_day() -> None:
+    assert moment("2026-03-08").isoformat() == "2026-03-08T23:59:59+00:00"
