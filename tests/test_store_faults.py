@@ -41,11 +41,11 @@ ready = [judged(parse(read(path))) for path in sorted(Path(folder).glob("*.json"
 
 _LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
-def submit_all(output):
+def submit_all(output, start):
     code = 1
     try:
         with open_store(url) as store, open(output, "w") as stream:
-            for launch, verdict in ready:
+            for launch, verdict in ready[start:]:
                 made = store.submit(launch, verdict)
                 stream.write(made.id + (" new  " if made.new else " known") + "\\n")
                 stream.flush()
@@ -56,13 +56,13 @@ def submit_all(output):
         os._exit(code)
 
 for line in sys.stdin:
-    kill_at, delay, *outputs = line.split()
+    start, kill_at, delay, *outputs = line.split()
     children = []
     for output in outputs:
         Path(output).touch()
         child = os.fork()
         if child == 0:
-            submit_all(output)
+            submit_all(output, int(start))
         children.append(child)
     if kill_at != "never":
         while os.stat(outputs[0]).st_size < 70 * int(kill_at) and os.waitid(os.P_PID, children[0], _LOOK) is None:
@@ -81,11 +81,14 @@ class Submitters:
         call = [sys.executable, "-c", FORKS, url, str(folder), str(TESTS)]
         self._process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, outputs: list[Path], kill_at: int | str = "never", delay: float = 0) -> list[int]:
-        """Let one submitter an output run, and kill the first some seconds after so many lines. Gives exit codes."""
+    def run(self, outputs: list[Path], start: int = 0, kill_at: int | str = "never", delay: float = 0) -> list[int]:
+        """Let one submitter an output run from a document on, and kill the first some seconds after so many lines.
+
+        Gives the exit codes.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{kill_at} {delay} {' '.join(map(str, outputs))}\n")
+        self._process.stdin.write(f"{start} {kill_at} {delay} {' '.join(map(str, outputs))}\n")
         self._process.stdin.flush()
         return [int(word) for word in self._process.stdout.readline().split()]
 
@@ -130,7 +133,7 @@ def test_a_killed_submitter_loses_nothing_that_it_acknowledged_and_leaves_nothin
         while len(stored) < 200:
             output = tmp_path / f"out{kills}"
             # The delay spreads kills over the whole of a submit, which takes one to a few milliseconds.
-            (code,) = submitters.run([output], len(stored) + draw.randrange(25), draw.uniform(0, 0.004))
+            (code,) = submitters.run([output], max(0, len(stored) - 5), draw.randrange(5, 30), draw.uniform(0, 0.004))
             kills += 1
             assert code in (0, -signal.SIGKILL), output.read_text()
             lines = [line for line in output.read_text().splitlines(keepends=True) if line.endswith("\n")]
