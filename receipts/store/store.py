@@ -31,6 +31,7 @@ from receipts.store.verdicts import StoredVerdict, Verdict
 from receipts.verdict import ReceiptVerdict
 
 T = TypeVar("T")
+KEPT: Final = 500  # parsed receipts, some 50 kB each
 _DOCUMENT: Final = select(documents.c.codec, documents.c.body).join(receipts, receipts.c.seq == documents.c.receipt)
 
 
@@ -43,6 +44,7 @@ class Store:
     def __init__(self, engine: Engine, place: Address) -> None:
         self._engine = engine
         self._address = place
+        self._parsed: dict[str, Parsed] = {}
 
     def __repr__(self) -> str:
         return f"Store({str(self._address)!r})"
@@ -123,6 +125,18 @@ class Store:
         receipt_id = self.resolve(text)
         return parse(Document(self.document(receipt_id), receipt_id[:12]))
 
+    def parsed(self, receipt_id: str) -> Parsed:
+        """The receipt of an id, kept at hand: who looks for replicates and then for noise reads the same ones.
+
+        Raises as `document` does.
+        """
+        found = self._parsed.get(receipt_id)
+        if found is None:
+            if len(self._parsed) >= KEPT:
+                self._parsed.clear()
+            found = self._parsed[receipt_id] = parse(Document(self.document(receipt_id), receipt_id[:12]))
+        return found
+
     def entry(self, receipt_id: str) -> Entry:
         """The row of a receipt. Raises NotFound."""
         with self._reading() as connection:
@@ -168,6 +182,7 @@ class Store:
         Copies of the store made before keep what was in them.
         """
         self.entry(receipt_id)
+        self._parsed.pop(receipt_id, None)
         with told(self._address):
             schema.overwrite_deleted(self._engine)
             write(self._engine, lambda item: history.purge(item, receipt_id, reason, datetime.now(UTC)))
