@@ -14,12 +14,14 @@ the study's, does not count. The mechanism is one that this axis can carry, and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.claims.mechanism import Trace
 from receipts.metrics import Launch
 from receipts.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
+
+if TYPE_CHECKING:
+    from receipts.claims.mechanism import Trace
 
 SLACK = 0.01  # a metric that moved by less did not move
 

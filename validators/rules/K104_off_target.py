@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.claims.judge import away_from_lane
 from receipts.rule import NONE, ClaimCase, I, Offence, W, rule
 
 
 @rule("K104", "off_target", I, on="claim", question=NONE)
 def off_target(case: ClaimCase) -> Iterator[Offence]:
     """Not shown at the shape where it is to hold."""
+    # Here and not above: every comparison loads every rule, and most never see a claim.
+    from receipts.claims.judge import away_from_lane
+
     if not case.candidate or case.claim.kind == "does-not-fit":
         return
     if case.at_target is False:
