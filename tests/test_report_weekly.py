@@ -269,6 +269,15 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
     assert [other.seq for other in found] == list(range(1999, 1999 - NEAREST, -1))
 
 
+def test_what_a_list_leaves_out_is_counted(data: WeekData) -> None:
+    from receipts.report.pairs import cut
+
+    (refused, *_) = data.lanes[0].refused
+    kept, left = cut([refused] * 15, "rejected", 12)
+    assert (len(kept), left) == (12, 3)
+    assert cut([refused], "accepted", 12) == ((), 0)
+
+
 def test_a_week_is_read_and_bounded_in_utc() -> None:
     one = Week.parse("2026-w01")
     assert str(one) == "2026-W01"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SCHEMA = "1.0"
 MOST_RESULTS = 24
 MOST_PAIRS = 12
+MOST_ACCEPTED = 60
 MOST_ROWS = 40
 MOST_CHIPS = 12
 MOST_NOTES = 6
@@ -96,7 +97,7 @@ def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item],
     best, best_more = frontier.cut(frontier.frontier(shelf, rows, ids), MOST_RESULTS)
     told, told_more = frontier.cut(frontier.stated(shelf, rows, ids), MOST_RESULTS)
     judged = found.by_lane.get(name, [])
-    accepted, _ = cut(judged, "accepted", len(judged))
+    accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
     inconclusive, inconclusive_more = cut(judged, "inconclusive", MOST_PAIRS)
     refused, refused_more = cut(judged, "rejected", MOST_PAIRS)
     return LaneWeek(
@@ -109,6 +110,7 @@ def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item],
         stated=told,
         stated_more=told_more,
         accepted=accepted,
+        accepted_more=accepted_more,
         inconclusive=inconclusive,
         inconclusive_more=inconclusive_more,
         refused=refused,

@@ -140,6 +140,7 @@ class LaneWeek:
     stated: tuple[Result, ...]
     stated_more: int
     accepted: tuple[Judged, ...]
+    accepted_more: int
     inconclusive: tuple[Judged, ...]
     inconclusive_more: int
     refused: tuple[Judged, ...]

@@ -147,7 +147,12 @@ def _accepted(lane: LaneWeek) -> Section:
         ))
         for item in lane.accepted
     )  # fmt: skip
-    table = Table(f"{plain(lane.name)}: accepted comparisons, B against A", columns, rows)
+    table = Table(
+        f"{plain(lane.name)}: accepted comparisons, B against A",
+        columns,
+        rows,
+        more(lane.accepted_more, "accepted comparisons"),
+    )
     sentences = () if rows else ("No comparison of the week was accepted.",)
     return Section(_id(lane, "accepted"), "Accepted comparisons", sentences, (table,) if rows else ())
 
