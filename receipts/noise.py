@@ -6,22 +6,25 @@ launch against one can be judged where the lane has shown how far equal launches
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from receipts.axes import difference
-from receipts.lane import Lane
+from receipts import replicates
+from receipts.lane import Lane, Lanes
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Facts
-from receipts.stats.noise import largest_spread, pool
+from receipts.stats.effect import smallest_effect
+from receipts.stats.estimate import Sigma
+from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
 
 if TYPE_CHECKING:
-    from receipts.store import Entry, Filters, Store
+    from receipts.store import Entry, Store
 
-MOST_LAUNCHES = 200
-CLASS = ("accelerator", "chips", "sequence_length")
+MOST_LAUNCHES = 100
+SURVEYED = 20_000
+DeltaSource = Literal["lane", "measured", "declared", "default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,53 @@ class Floor:
     groups: int
     launches: int
 
+    @property
+    def measured(self) -> Sigma | None:
+        """The floor as comparisons take it; None where nothing was measured."""
+        return Sigma(self.sigma, self.df, "measured") if self.sigma is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape class: launches whose noise is taken to be alike. None is *not stated*."""
+
+    lane: str
+    kind: str
+    accelerator: str | None
+    chips: int | None
+    sequence_length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What the store shows of one shape class, out of ``stored`` launches that kept their steps.
+
+    `declared` is the lane's own σ, which nobody measured. `delta` is the smallest effect that matters there, and
+    `delta_source` what it follows from. `check` compares equal launches with one another.
+    """
+
+    shape: Shape
+    stored: int
+    floor: Floor
+    declared: float | None
+    delta: float
+    delta_source: DeltaSource
+    check: SelfCheck
+
 
 def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
     """The floor for launches of this receipt's lane and shape class: accelerator, chips and sequence length."""
-    groups = [[location for _, location in group] for group in _equal_launches(store, like, lane)]
-    repeated = [group for group in groups if len(group) > 1]
-    sigma = pool(repeated)
-    return Floor(
-        sigma=sigma.value if sigma else None,
-        df=sigma.df if sigma else None,
-        largest_spread=largest_spread(repeated),
-        groups=len(repeated),
-        launches=sum(len(group) for group in repeated),
+    run, stated = like.receipt.run, like.stated
+    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
+    accelerator, chips, length = (stated.get(path, "-") for path in paths)
+    wanted = (
+        f"lane={run.lane}",
+        f"kind={run.kind}",
+        f"accelerator={accelerator}",
+        f"chips={chips}",
+        f"sequence_length={length}",
     )
+    return _floor(_locations(store, _entries(store, wanted, 5 * MOST_LAUNCHES), lane, MOST_LAUNCHES))
 
 
 def with_floor(facts: Facts, floor: Floor) -> Facts:
@@ -54,49 +91,81 @@ def with_floor(facts: Facts, floor: Floor) -> Facts:
     return replace(facts, sigma=floor.sigma, sigma_df=floor.df, largest_spread=floor.largest_spread)
 
 
-def _equal_launches(store: Store, like: Parsed, lane: Lane) -> list[list[tuple[Parsed, float]]]:
-    """Launches with step times put into groups whose members differ in no axis, known or unknown."""
-    groups: list[list[tuple[Parsed, float]]] = []
-    for parsed in _launches(store, like):
-        summary = Launch(parsed, lane).summary
-        if summary is None:
-            continue
-        for group in groups:
-            apart = difference(group[0][0], parsed, tuple(lane.not_applicable))
-            if not apart.changed and not apart.unknown:
-                group.append((parsed, summary.median))
-                break
-        else:
-            groups.append([(parsed, summary.median)])
-    return groups
+def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[Noise]:
+    """Every lane and shape class of the store, or of one lane, in the order of their names.
+
+    Reads at most `SURVEYED` launches, the newest.
+    """
+    wanted = (f"lane={lane}",) if lane is not None else ()
+    classes: dict[Shape, list[Entry]] = {}
+    for row in _entries(store, wanted, SURVEYED):
+        shape = Shape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
+        classes.setdefault(shape, []).append(row)
+    return [_noise(store, shape, classes[shape], lanes.of(shape.lane)) for shape in sorted(classes, key=_order)]
 
 
-def _launches(store: Store, like: Parsed) -> Iterator[Parsed]:
-    """Stored launches of the shape class that ended well and kept their steps; those with no twin are passed over."""
-    rows: dict[tuple[object, ...], list[Entry]] = {}
-    for entry in store.find(_filters(like)):
-        key = (entry.context, entry.micro_batch, entry.global_batch, entry.depth, entry.model)
-        rows.setdefault(key, []).append(entry)
+def _order(shape: Shape) -> tuple[object, ...]:
+    return (shape.lane, shape.kind, shape.accelerator or "", shape.chips or 0, shape.sequence_length or 0)
+
+
+def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
+    groups = _locations(store, rows, lane, SURVEYED)
+    floor = _floor(groups)
+    declared = Sigma(lane.sigma, None, "declared") if lane.sigma is not None else None
+    sigma = floor.measured or declared
+    source: DeltaSource = "default" if sigma is None else sigma.source
+    return Noise(
+        shape=shape,
+        stored=len(rows),
+        floor=floor,
+        declared=lane.sigma,
+        delta=smallest_effect(sigma, lane.delta),
+        delta_source=source if lane.delta is None else "lane",
+        check=self_check(groups),
+    )
+
+
+def _floor(groups: Sequence[Sequence[float]]) -> Floor:
+    sigma = pool(groups)
+    return Floor(
+        sigma=sigma.value if sigma else None,
+        df=sigma.df if sigma else None,
+        largest_spread=largest_spread(groups),
+        groups=len(groups),
+        launches=sum(len(group) for group in groups),
+    )
+
+
+def _locations(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[float]]:
+    """Median steps in seconds of launches that replicate one another, a list for each configuration, oldest first."""
+    found = []
+    for group in replicates.groups(_launches(store, rows, most), lane):
+        ordered = sorted(group, key=lambda item: item.receipt.run.started)
+        summaries = [Launch(item, lane).summary for item in ordered]
+        values = [summary.median for summary in summaries if summary is not None]
+        if len(values) > 1:
+            found.append(values)
+    return found
+
+
+def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed]:
+    """Launches that may have a twin: what the store's columns tell apart is not read."""
+    alike: dict[tuple[object, ...], list[Entry]] = {}
+    for row in rows:
+        key = (row.context, row.micro_batch, row.global_batch, row.depth, row.model)
+        alike.setdefault(key, []).append(row)
     taken = 0
-    for twins in rows.values():
+    for twins in alike.values():
         if len(twins) < 2:
             continue
-        for entry in twins:
-            if taken >= MOST_LAUNCHES:
-                return
+        for row in twins[: most - taken]:
             taken += 1
-            yield parse(Document(store.document(entry.id), entry.id[:12]))
+            yield parse(Document(store.document(row.id), row.id[:12]))
 
 
-def _filters(like: Parsed) -> Filters:
+def _entries(store: Store, wanted: Iterable[str], most: int) -> Iterator[Entry]:
+    """Rows of launches that ended well, were measured here, and kept a steady segment of steps; the newest first."""
     from receipts.store import Filters, condition
 
-    run, stated = like.receipt.run, like.stated
-    paths = {
-        "accelerator": "hardware.accelerator",
-        "chips": "hardware.chips",
-        "sequence_length": "batch.sequence_length",
-    }
-    wanted = [f"lane={run.lane}", f"kind={run.kind}", "outcome=ok", "provenance=measured", "rate_source=steps"]
-    wanted += [f"{name}={stated.get(paths[name], '-')}" for name in CLASS]
-    return Filters(tuple(condition(text) for text in wanted), limit=5 * MOST_LAUNCHES)
+    texts = (*wanted, "outcome=ok", "provenance=measured", "rate_source=steps")
+    return store.find(Filters(tuple(condition(text) for text in texts), limit=most))

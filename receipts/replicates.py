@@ -1,24 +1,27 @@
-"""Replicates: further launches of one configuration that the store holds."""
+"""Replicates: launches of one configuration, which differ in no axis, known or unknown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.axes import difference
+from receipts.axes import difference, effective
+from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
-from receipts.receipt import Document, Parsed, parse
+from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Store
 
 MOST = 50
+Configuration = tuple[object, ...]
 
 
 def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Sequence[Parsed]) -> list[Parsed]:
     """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
 
-    The other side's launches are never taken. Failed launches, and those of another kind, replicate nothing.
+    The other side's launches are never taken. Failed launches, and those of another kind, replicate nothing; nor does
+    a copy, which has the steps of another launch.
     """
     head = group[0]
     taken = {item.receipt.run.launch for item in (*group, *other)}
@@ -26,12 +29,65 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
     for receipt_id in store.replicate_candidates(head):
         if len(found) >= MOST:
             break
-        candidate = parse(Document(store.document(receipt_id), receipt_id[:12]))
+        candidate = store.parsed(receipt_id)
         run = candidate.receipt.run
         if run.launch in taken or run.kind != head.receipt.run.kind or run.outcome != head.receipt.run.outcome:
             continue
-        apart = difference(head, candidate, tuple(lane.not_applicable))
-        if not apart.changed and not apart.unknown:
+        if replicates(head, candidate, lane) and copied((*found, candidate)) is None:
             taken.add(run.launch)
             found.append(candidate)
     return found
+
+
+def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:
+    """Whether no axis of two receipts differs, and none is left open that could."""
+    apart = difference(one, other, tuple(lane.not_applicable))
+    return not apart.changed and not apart.unknown
+
+
+def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
+    """The launches that replicate one another, two and more together, in the order given; copies are left out."""
+    made: dict[Configuration, list[Parsed]] = {}
+    for parsed in launches:
+        made.setdefault(configuration(parsed), []).append(parsed)
+    found = []
+    for alike in made.values():
+        # Equal in all that `difference` reads, any two of them differ as the first two do.
+        if len(alike) < 2 or not replicates(alike[0], alike[1], lane):
+            continue
+        own = _without_copies(alike)
+        if len(own) > 1:
+            found.append(own)
+    return found
+
+
+def configuration(parsed: Parsed) -> Configuration:
+    """All that decides whether two receipts differ in an axis: comparing keys costs less than comparing receipts."""
+    values = tuple(sorted((path, repr(value)) for path, value in effective(parsed).items()))
+    return (parsed.receipt.run.context, tuple(is_complete(parsed, name) for name in OPEN_MAPS), values)
+
+
+def copied(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
+    """Two launches with the same step times to the last digit: one launch that was recorded twice."""
+    seen: dict[tuple[float, ...], Parsed] = {}
+    for parsed in launches:
+        steps = _steps(parsed)
+        if steps is not None:
+            if steps in seen:
+                return seen[steps], parsed
+            seen[steps] = parsed
+    return None
+
+
+def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:
+    kept: dict[object, Parsed] = {}
+    for parsed in launches:
+        kept.setdefault(_steps(parsed) or parsed.id, parsed)
+    return list(kept.values())
+
+
+def _steps(parsed: Parsed) -> tuple[float, ...] | None:
+    """Step times that no second launch can have; a clock too coarse to tell steps apart tells no launches apart."""
+    measurement = parsed.receipt.measurement
+    steps = measurement.step_durations_seconds if measurement else None
+    return tuple(steps) if steps and min(steps) != max(steps) else None

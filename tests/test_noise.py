@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rule_cases
+from receipts.cli.group import run
+from receipts.cli.noise import print_noise
+from receipts.lane import Lane, Lanes
 from receipts.metrics import Launch
-from receipts.noise import noise_floor, with_floor
+from receipts.noise import noise_floor, survey, with_floor
 from receipts.receipt import Document, Parsed
+from receipts.replicates import groups, replicates, with_replicates
 from receipts.rule import Facts
+from receipts.stats.noise import together
 from receipts.store import Store, open_store
 from receipts.submit import submit
 
@@ -62,3 +69,95 @@ def test_another_shape_has_a_floor_of_its_own(tmp_path: Path) -> None:
     with stored(tmp_path / "noise.sqlite", group) as store:
         assert noise_floor(store, longer, lane).sigma is None
         assert noise_floor(store, group[0], lane).sigma is not None
+
+
+def test_a_copy_of_a_launch_is_no_repeat_of_it(tmp_path: Path) -> None:
+    (one,) = launches(1, name="x")
+    tree = json.loads(one.raw)
+    tree["run"]["launch"] = "y"
+    lane = rule_cases.rulebook().lanes.of(one.receipt.run.lane)
+    with stored(tmp_path / "noise.sqlite", [one, rule_cases.parsed(tree)]) as store:
+        assert noise_floor(store, one, lane).groups == 0
+        assert with_replicates(store, [one], lane, []) == [one]
+
+
+def test_a_launch_that_leaves_an_axis_open_is_no_repeat(tmp_path: Path) -> None:
+    one, other = launches(2)
+    tree = json.loads(other.raw)
+    del tree["numerics"]["seed"]
+    lane = rule_cases.rulebook().lanes.of(one.receipt.run.lane)
+    with stored(tmp_path / "noise.sqlite", [one, rule_cases.parsed(tree)]) as store:
+        assert noise_floor(store, one, lane).groups == 0
+        assert with_replicates(store, [one], lane, []) == [one]
+
+
+def test_keys_group_as_differences_do() -> None:
+    made = [*launches(3, name="x"), *launches(2, seed=7, name="y"), *launches(1, seed=8, name="z")]
+    lane = rule_cases.rulebook().lanes.of(made[0].receipt.run.lane)
+    found = groups(made, lane)
+    assert [len(group) for group in found] == [3, 2]
+    for group in found:
+        assert all(replicates(group[0], other, lane) for other in group)
+    assert not replicates(found[0][0], found[1][0], lane)
+
+
+def test_a_survey_tells_each_shape_class_apart(tmp_path: Path) -> None:
+    group = launches(4)
+    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"]})
+    tree["run"]["launch"] = "alone"
+    lanes = rule_cases.rulebook().lanes
+    with stored(tmp_path / "noise.sqlite", [*group, rule_cases.parsed(tree)]) as store:
+        found = {item.shape.sequence_length: item for item in survey(store, lanes)}
+        floor = noise_floor(store, group[0], lanes.of(group[0].receipt.run.lane))
+        assert survey(store, lanes, "nvidia-megatron") == []
+    lone = found.pop(512)
+    (many,) = found.values()
+    assert many.floor == floor
+    assert (many.stored, many.delta, many.delta_source) == (4, 0.01, "measured")
+    assert (lone.stored, lone.floor.groups, lone.floor.sigma, lone.delta_source) == (1, 0, None, "default")
+
+
+def noise_command(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = run(["--store", str(path), "noise", *words])
+    return code, capsys.readouterr().out
+
+
+def test_the_command_prints_what_the_data_carry_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "noise.sqlite"
+    stored(path, launches(1)).close()
+    code, printed = noise_command(path, capsys)
+    assert code == 3
+    assert "~" in printed
+    assert "run one configuration twice" in " ".join(printed.split())
+    stored(path, [*launches(4, seed=5, name="x"), *launches(4, seed=6, name="y")]).close()
+    code, printed = noise_command(path, capsys, "--lane", "cpu-torch", "--json")
+    (made,) = json.loads(printed)["classes"]
+    assert code == 0
+    assert (made["groups"], made["launches"], made["df"], made["delta"]) == (2, 8, 6, 0.01)
+    assert made["missing"] is None
+    assert made["self_check"]["pairs"] == 4
+    assert noise_command(path, capsys, "--lane", "no-such-lane")[0] == 2
+
+
+def test_a_declared_floor_is_called_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = launches(1)
+    name = group[0].receipt.run.lane
+    lane = replace(rule_cases.rulebook().lanes.of(name), sigma=0.008)
+    with stored(tmp_path / "noise.sqlite", group) as store:
+        (found,) = survey(store, FixedLanes(lane), name)
+    assert (found.declared, found.delta, found.delta_source) == (0.008, 0.016, "declared")
+    print_noise([found], together([found.check]))
+    assert "declared, not measured" in capsys.readouterr().out
+
+
+class FixedLanes(Lanes):
+    """One lane, whatever is asked for."""
+
+    def __init__(self, lane: Lane) -> None:
+        super().__init__(())
+        object.__setattr__(self, "lane", lane)
+
+    __slots__ = ("lane",)
+
+    def of(self, name: str) -> Lane:
+        return self.lane

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from receipts.stats.noise import binomial_tail, largest_spread, pool, self_check
+from receipts.stats.noise import SelfCheck, binomial_tail, largest_spread, pool, self_check, together
 
 
 def test_pooling_gives_the_textbook_sigma_and_its_freedom() -> None:
@@ -58,3 +58,13 @@ def test_the_self_check_of_a_pair_rests_on_the_others_and_their_freedom() -> Non
     # One other pair, 1 % apart, is one degree of freedom: 12.7 times 1 % is what it can tell, and 10 % lies inside.
     assert self_check([[1.0, 1.1], [1.0, 1.01]]).excluded_one == 0
     assert self_check([[1.0, 1.2], [1.0, 1.01]]).slower == 1
+
+
+def test_checks_of_small_classes_are_alarmed_together_where_none_is_alone() -> None:
+    few = SelfCheck(pairs=10, excluded_one=1, faster=0, slower=1, alarm=False, why="")
+    made = together([few] * 12)
+    assert (made.pairs, made.faster, made.slower, made.share) == (120, 0, 12, 0.1)
+    assert made.alarm
+    assert "slower" in made.why
+    assert not together([few]).alarm
+    assert together([]).share is None

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("show", "Show one receipt, headed by the five answers."),
     "list": ("list_", "List receipts by any axis, lane or outcome."),
     "sweep": ("sweep", "Lay a grid of launches out as a table."),
+    "noise": ("noise", "Show how far equal launches lie apart."),
     "pin": ("pin", "Name a receipt, such as @golden."),
     "repro": ("repro", "Print what it takes to run a receipt again."),
     "axes": ("axes", "List every leaf of the receipt with its role."),

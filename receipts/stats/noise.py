@@ -95,6 +95,12 @@ def _checked(pairs: int, faster: int, slower: int) -> SelfCheck:
     return SelfCheck(pairs, told, faster, slower, alarm, why)
 
 
+def together(checks: Iterable[SelfCheck]) -> SelfCheck:
+    """Several checks as one: classes with few pairs each may be one-sided together."""
+    made = list(checks)
+    return _checked(*(sum(getattr(item, name) for item in made) for name in ("pairs", "faster", "slower")))
+
+
 def binomial_tail(successes: int, trials: int, share: float) -> float:
     """P(X ≥ successes) for X binomial over `trials`, `share` strictly between 0 and 1."""
     if successes <= 0:

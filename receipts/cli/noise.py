@@ -1,0 +1,142 @@
+"""``receipts noise``: how far equal launches lie apart, lane by lane, and whether that can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from receipts.noise import Noise
+    from receipts.stats.noise import SelfCheck
+
+COLUMNS = ("lane", "accelerator", "chips", "sequence", "groups", "launches", "σ", "df", "largest spread", "δ")
+EPILOG = """\b
+Examples:
+  receipts noise
+  receipts noise --lane nvidia-megatron --json
+
+σ is the standard deviation of a launch's log step time, pooled over launches that differ in no axis; δ the smallest
+effect that matters there, which follows from it. Where too little is stored, ~ stands for the number.
+Exit codes: 0 a floor was measured, 1 the self-check is alarmed, 2 wrong call, 3 nothing measured yet."""
+
+
+@click.command("noise", epilog=EPILOG)
+@click.option("--lane", metavar="LANE", help="One lane only.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_session
+def command(session: Session, lane: str | None, as_json: bool) -> int:
+    """Show the noise floor that the store's own repeats give, and check it against themselves."""
+    from receipts.noise import survey
+    from receipts.stats.noise import together
+
+    lanes = session.rulebook.lanes
+    if lane is not None:
+        lanes.get(lane)
+    with session.open_store() as store:
+        found = survey(store, lanes, lane)
+    check = together([item.check for item in found])
+    if as_json:
+        output.as_json({"classes": [_data(item) for item in found], "self_check": _check(check)})
+    else:
+        print_noise(found, check)
+    if check.alarm or any(item.check.alarm for item in found):
+        return 1
+    return 0 if any(item.floor.sigma is not None for item in found) else 3
+
+
+def _data(item: Noise) -> dict[str, Any]:
+    """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
+    return {
+        **asdict(item.shape),
+        "stored": item.stored,
+        **asdict(item.floor),
+        "declared_sigma": item.declared,
+        "delta": item.delta,
+        "delta_source": item.delta_source,
+        "self_check": _check(item.check),
+        "missing": _missing(item),
+    }
+
+
+def _check(check: SelfCheck) -> dict[str, Any]:
+    return {**asdict(check), "share": check.share}
+
+
+def print_noise(found: Sequence[Noise], check: SelfCheck) -> None:
+    """The floors as a table, what is missing from them, and the self-check."""
+    output.heading("Noise floor")
+    output.table(COLUMNS, [_row(item) for item in found], right=(2, 3, 4, 5, 6, 7, 8), empty="no launch kept its steps")
+    for item in found:
+        missing = _missing(item)
+        if missing:
+            output.wrapped(f"{_name(item)}: {missing}", 2, 4)
+    output.heading("Self-check")
+    for item in found:
+        if item.check.pairs:
+            output.wrapped(f"{_name(item)}: {item.check.why}", 2, 4)
+    output.wrapped(_verdict(check))
+
+
+def _verdict(check: SelfCheck) -> str:
+    if check.share is None:
+        return f"share told apart ~: {check.why}"
+    state = "ALARM" if check.alarm else "no alarm"
+    return f"all together: {check.share:.1%} told apart, 5 % expected, as often faster as slower; {check.why}; {state}"
+
+
+def _row(item: Noise) -> tuple[str, ...]:
+    shape, floor = item.shape, item.floor
+    kind = "" if shape.kind == "training" else f" ({shape.kind})"
+    return (
+        f"{shape.lane}{kind}",
+        shape.accelerator or "not stated",
+        _count(shape.chips),
+        _count(shape.sequence_length),
+        str(floor.groups),
+        str(floor.launches),
+        _sigma(item),
+        "~" if floor.df is None else f"{floor.df:g}",
+        "~" if floor.largest_spread is None else f"{floor.largest_spread:.2%}",
+        f"{item.delta:.2%} ({DELTA[item.delta_source]})",
+    )
+
+
+DELTA = {
+    "lane": "set by the lane",
+    "measured": "max of 1 % and 2σ",
+    "declared": "from declared σ",
+    "default": "default",
+}
+
+
+def _sigma(item: Noise) -> str:
+    if item.floor.sigma is not None:
+        return f"{item.floor.sigma:.3%}"
+    return "~" if item.declared is None else f"{item.declared:.3%} declared, not measured"
+
+
+def _count(value: int | None) -> str:
+    return "not stated" if value is None else str(value)
+
+
+def _name(item: Noise) -> str:
+    shape = item.shape
+    parts = (shape.lane, shape.accelerator, f"{_count(shape.chips)} chips", f"sequence {_count(shape.sequence_length)}")
+    return " · ".join(part for part in parts if part)
+
+
+def _missing(item: Noise) -> str | None:
+    """What would give the number that is not there; None where it is."""
+    if item.floor.sigma is not None:
+        return None
+    if item.floor.launches:
+        return "equal launches agree to the last digit: a finer clock, or launches that are no copies, would show σ"
+    launches = "1 launch" if item.stored == 1 else f"{item.stored} launches"
+    return f"{launches}, none of them repeated: run one configuration twice, with every axis stated, to show σ"
