@@ -70,7 +70,9 @@ def _caller(place: Path) -> Callable[[Sequence[str]], float]:
 
     def call(arguments: Sequence[str]) -> float:
         start = time.perf_counter()
-        done = subprocess.run([sys.executable, *arguments], env=environment, cwd=place, capture_output=True, check=False)
+        done = subprocess.run(
+            [sys.executable, *arguments], env=environment, cwd=place, capture_output=True, check=False
+        )
         seconds = time.perf_counter() - start
         if done.returncode not in (0, 1, 3):
             raise RuntimeError(f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.decode()}")

@@ -1,0 +1,79 @@
+"""Run every benchmark: `python -m benchmarks [--quick]`.
+
+A benchmark is a module of this folder with ``measure(quick) -> list[Result]``. Writes ``benchmarks/results.json`` and
+``docs/reference/benchmarks.md``; with ``--quick``, whose figures are rough, only prints. Exit 1 where a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.result import ROW, Result, row  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results.json"
+PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
+
+
+def modules(only: Sequence[str] = ()) -> Iterator[tuple[str, ModuleType]]:
+    """Every benchmark by name, or those that are named."""
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        # A module that does not measure is a part of one that does; the text tells without running it.
+        if path.stem.startswith("_") or "\ndef measure(quick" not in path.read_text(encoding="utf-8"):
+            continue
+        if not only or path.stem in only:
+            yield path.stem, importlib.import_module(f"benchmarks.{path.stem}")
+
+
+def page(found: Mapping[str, Sequence[Result]]) -> str:
+    """The table for the documentation."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`. A ratio is to a floor that was measured in the same run, in turns with the figure.",
+        "",
+        f"| {' | '.join(ROW)} |",
+        "| --- | ---: | --- | ---: | ---: | --- |",
+    ]
+    lines += [f"| {' | '.join(row(item))} |" for results in found.values() for item in results]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("only", nargs="*", metavar="BENCHMARK", help="run these alone, and write nothing")
+    parser.add_argument("--quick", action="store_true", help="few rounds, and write nothing")
+    asked = parser.parse_args()
+    found: dict[str, list[Result]] = {}
+    for name, module in modules(asked.only):
+        sys.stderr.write(f"{name}…\n")
+        found[name] = module.measure(asked.quick)
+        for item in found[name]:
+            print("  ".join(cell for cell in row(item) if cell))
+    if missing := sorted(set(asked.only) - set(found)):
+        sys.stderr.write(
+            f"there is no benchmark {', '.join(missing)}; there are {', '.join(n for n, _ in modules())}\n"
+        )
+        return 2
+    if not asked.quick and not asked.only:
+        data = {
+            "python": platform.python_version(),
+            "results": {name: [item.as_data() for item in results] for name, results in found.items()},
+        }
+        RESULTS.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        PAGE.write_text(page(found), encoding="utf-8")
+    return int(not all(item.holds for results in found.values() for item in results))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
