@@ -10,7 +10,8 @@ from typing import Any
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.rulebook import Rulebook
-from receipts.verdict import ReceiptVerdict
+from receipts.store import NewClaim, Store
+from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
 
 BASE = Path(__file__).parent / "cases" / "base.json"
 RULEBOOK = Rulebook()
@@ -49,3 +50,42 @@ def judged(one: Parsed) -> tuple[Launch, ReceiptVerdict]:
 def ready(**leaves: Any) -> tuple[Launch, ReceiptVerdict]:
     """`judged` of `parsed`."""
     return judged(parsed(**leaves))
+
+
+def new_claim(name: str, receipt: str, supersedes: str | None = None) -> NewClaim:
+    """A ceiling that one receipt is said to have reached, as a store takes it."""
+    stated = {"id": name, "text": f"{name} is a ceiling", "kind": "ceiling", "candidate": [receipt]}
+    reason = "a better one" if supersedes else None
+    return NewClaim(name, "ceiling", json.dumps(stated), "claims.toml", supersedes, reason)
+
+
+def claim_verdict(name: str, receipt: str, status: ClaimStatus = "supported") -> ClaimVerdict:
+    """A verdict on such a claim. The judge has tests of its own."""
+    return ClaimVerdict(
+        claim=name,
+        text=f"{name} is a ceiling",
+        kind="ceiling",
+        metric="tokens_per_second",
+        effect=None,
+        status=status,
+        otherwise=status,
+        assessment=Assessment("holds", "repeated", grade="repeated"),
+        baseline=(),
+        candidate=(receipt,),
+        lanes=("cpu-torch@1",),
+        target=None,
+        at_target=None,
+        findings=(),
+        about=(),
+        comparison=None,
+        rules="0" * 64,
+        judge="1",
+    )
+
+
+def publish(store: Store, receipt: str) -> None:
+    """Put a row into each table of what people published and decided."""
+    store.add_claims([new_claim("first", receipt), new_claim("second", receipt, supersedes="first")])
+    store.record_claims([claim_verdict("second", receipt)])
+    store.decide(receipt, "hold", "the peak is too high")
+    store.quote("README.md", [(receipt, "98k tok/s")])

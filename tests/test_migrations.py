@@ -1,7 +1,8 @@
 """A store made new and one that was upgraded have the same schema, and every released revision can be upgraded.
 
 ``tests/stores/<revision>.sqlite`` is a store as that revision wrote it, with receipts, a supersession, a retraction,
-a pin and a tombstone in it. A new revision adds its file: python tests/stores/make.py
+a pin and a tombstone in it, and since 0002 claims with a verdict, a decision and a quote. A new revision adds its
+file: python tests/stores/make.py
 """
 
 from __future__ import annotations
@@ -146,6 +147,12 @@ def _read_whole(url: str) -> None:
         assert [item.reason for item in said] == ["a better window", "the clock was wrong"]
         assert said[0].successor == entries["second"].id
         assert len(store.id) == 36
+        assert [item.id for item in store.claims()] in ([], ["second"])  # none before revision 0002
+        for claim in store.claims():
+            assert store.last_claim_verdict(claim.id) is not None
+            assert store.claims_on(entries["kept"].id) == [claim.id]
+            assert [item.decision for item in store.decisions([entries["kept"].id])] == ["hold"]
+            assert [item.document for item in store.quotes(entries["kept"].id)] == ["README.md"]
         assert store.submit(*ready()).new
     assert schema.check(address(url)).problems == ()
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, triggers
-from store_receipts import judged, parsed, ready
+from store_receipts import judged, parsed, publish, ready
 
 
 @pytest.fixture
@@ -172,8 +172,13 @@ def test_no_client_changes_or_deletes_a_row(store: Store, store_url: str, table:
     put(store, run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"})
     store.pin("@golden", first.id)
     store.purge(put(store).id, "for the tombstone")
+    publish(store, first.id)
     column = {"receipts": "label", "purges": "reason", "stores": "made_by", "subjects": "side"}.get(table)
-    column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}[table]
+    column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}.get(
+        table
+    )
+    column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
+    column = "says" if table == "quotes" else column
     assert "append-only" in _refused(store_url, f"UPDATE {table} SET {column} = 'x'")
     assert "append-only" in _refused(store_url, f"DELETE FROM {table}")
     if store_url.startswith("sqlite"):

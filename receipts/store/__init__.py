@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from receipts.store.find import Condition, Filters, condition
 from receipts.store.history import Pin, Supersession
+from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry
 from receipts.store.store import Store, open_store
 from receipts.store.submission import Submitted
@@ -15,10 +16,15 @@ from receipts.store.verdicts import StoredVerdict
 
 __all__ = [
     "Condition",
+    "Decision",
     "Entry",
     "Filters",
+    "NewClaim",
     "Pin",
+    "Quote",
     "Store",
+    "StoredClaim",
+    "StoredClaimVerdict",
     "StoredVerdict",
     "Submitted",
     "Supersession",

@@ -11,7 +11,17 @@ from typing import Final
 from sqlalchemy import Connection, delete, insert, select
 
 from receipts.errors import ConflictError, UsageError
-from receipts.store.tables import documents, pins, purges, receipts, subjects, supersessions, verdicts
+from receipts.store.tables import (
+    claim_subjects,
+    claim_verdicts,
+    documents,
+    pins,
+    purges,
+    receipts,
+    subjects,
+    supersessions,
+    verdicts,
+)
 
 _PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
 
@@ -57,6 +67,8 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
     spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
     connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
+    claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)
+    connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
     connection.execute(delete(documents).where(documents.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
     query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id)

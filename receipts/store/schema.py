@@ -286,5 +286,5 @@ def erase(engine: Engine) -> None:
             _raw(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        for table in ("receipts", "documents", "verdicts", "supersessions"):
+        for table in ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions"):
             connection.exec_driver_sql(f"VACUUM {table}")

@@ -7,6 +7,7 @@ to that number; what has to outlive a purge, or to mean the same in another stor
 Schema, one line a revision (``migrations/versions/``):
 
     0001   receipts, documents, verdicts, subjects, supersessions, pins, purges, stores
+    0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from sqlalchemy.schema import CreateColumn, CreateTable
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Dialect
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 
 
 class Utc(TypeDecorator[datetime]):
@@ -237,6 +238,84 @@ stores = Table(
     comment="The store's own identity, one row",
 )
 
+claims = Table(
+    "claims",
+    metadata,
+    _key("Number in the order in which claims were added"),
+    _words("id", "Name of the claim, given by its author", required=True),
+    _words("kind", "speedup, equivalence, ceiling, mfu, memory, does-not-fit", required=True),
+    _words("body", "The claim as JSON (schema/claims-1.schema.json)", required=True),
+    _words("origin", "File that it was added from", required=True),
+    _moment("at", "When it was added"),
+    UniqueConstraint("id"),
+    comment="Sentences about performance, never edited: one that changes is superseded by another",
+)
+
+claim_supersessions = Table(
+    "claim_supersessions",
+    metadata,
+    _key("Number in the order in which they were said"),
+    _words("claim", "Id of the claim that no longer stands", required=True),
+    _words("successor", "Id of the claim that replaces it; null where it was withdrawn"),
+    _words("reason", "Why", required=True),
+    _moment("at", "When it was said"),
+    comment="Claims that no longer stand",
+)
+
+claim_verdicts = Table(
+    "claim_verdicts",
+    metadata,
+    _key("Number in the order in which verdicts were given"),
+    _words("claim", "Id of the claim", required=True),
+    _words("status", "supported, refuted, unproven, stale", required=True),
+    _words("rules", "Digest of the rule set", required=True),
+    _words("judge", "Version of the judge", required=True),
+    _moment("at", "When it was judged"),
+    _words("codec", "How body is packed: zlib", required=True),
+    Column("body", LargeBinary, nullable=False, comment="The verdict as JSON, packed"),
+    comment="What was said of claims, and under which rule set; the last one of a claim counts",
+)
+
+claim_subjects = Table(
+    "claim_subjects",
+    metadata,
+    Column(
+        "verdict",
+        Number,
+        ForeignKey("claim_verdicts.seq", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The verdict",
+    ),
+    Column("position", SmallInteger, primary_key=True, autoincrement=False, comment="0, 1, 2 in the verdict's order"),
+    _words("side", "baseline, candidate", required=True),
+    _words("receipt", "Id of the receipt, stored or not", required=True),
+    comment="Which receipts a claim stood on when it was judged",
+    sqlite_with_rowid=False,
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    _key("Number in the order in which they were made; the last one of a receipt counts"),
+    _words("receipt", "Id of the receipt", required=True),
+    _words("decision", "ship, hold, drop", required=True),
+    _words("reason", "Why", required=True),
+    _moment("at", "When it was made"),
+    comment="What was decided on a receipt, shown wherever it is quoted",
+)
+
+quotes = Table(
+    "quotes",
+    metadata,
+    _key("Number in the order in which they were found"),
+    _words("document", "Path or URL of the document that quotes it", required=True),
+    _words("receipt", "Id of the receipt; null where the document was read and quotes none"),
+    _words("says", "What the document says of it"),
+    _moment("at", "When the document was read; its last reading counts"),
+    comment="Reports and other documents that quote receipts",
+)
+
 # Alembic's own table, as Alembic makes it.
 version = Table(
     "alembic_version",
@@ -278,6 +357,12 @@ Index("subjects_receipt", subjects.c.receipt)
 Index("supersessions_receipt", supersessions.c.receipt)
 Index("supersessions_successor", supersessions.c.successor)
 Index("pins_name", pins.c.name)
+Index("claim_supersessions_claim", claim_supersessions.c.claim)
+Index("claim_verdicts_claim", claim_verdicts.c.claim)
+Index("claim_subjects_receipt", claim_subjects.c.receipt)
+Index("decisions_receipt", decisions.c.receipt)
+Index("quotes_document", quotes.c.document)
+Index("quotes_receipt", quotes.c.receipt)
 
 
 @compiles(CreateColumn, "sqlite")

@@ -23,10 +23,15 @@ DELETABLE: Final = {
     ),
     # Subjects go with their verdict, by cascade, and never before it.
     "subjects": "NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.seq = OLD.verdict)",
+    "claim_verdicts": (
+        "EXISTS (SELECT 1 FROM purges JOIN claim_subjects ON claim_subjects.receipt = purges.receipt "
+        "WHERE claim_subjects.verdict = OLD.seq)"
+    ),
+    "claim_subjects": "NOT EXISTS (SELECT 1 FROM claim_verdicts WHERE claim_verdicts.seq = OLD.verdict)",
     # A reason may quote the document that had to go.
     "supersessions": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.successor)",
 }
-KEPT: Final = ("pins", "purges", "stores")
+KEPT: Final = ("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes")
 TABLES: Final = (*DELETABLE, *KEPT)
 
 # Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
@@ -43,6 +48,12 @@ TAKEN: Final = {
     "pins": "EXISTS (SELECT 1 FROM pins WHERE seq = NEW.seq)",
     "purges": "EXISTS (SELECT 1 FROM purges WHERE receipt = NEW.receipt)",
     "stores": "EXISTS (SELECT 1 FROM stores)",
+    "claims": "EXISTS (SELECT 1 FROM claims WHERE seq = NEW.seq OR id = NEW.id)",
+    "claim_supersessions": "EXISTS (SELECT 1 FROM claim_supersessions WHERE seq = NEW.seq)",
+    "claim_verdicts": "EXISTS (SELECT 1 FROM claim_verdicts WHERE seq = NEW.seq)",
+    "claim_subjects": "EXISTS (SELECT 1 FROM claim_subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
+    "decisions": "EXISTS (SELECT 1 FROM decisions WHERE seq = NEW.seq)",
+    "quotes": "EXISTS (SELECT 1 FROM quotes WHERE seq = NEW.seq)",
 }
 
 _FUNCTION = """\
@@ -122,3 +133,4 @@ def _postgresql() -> Iterator[str]:
     # The bytes come packed: PostgreSQL would spend time on packing them again, for nothing.
     yield "ALTER TABLE documents ALTER COLUMN body SET STORAGE EXTERNAL"
     yield "ALTER TABLE verdicts ALTER COLUMN body SET STORAGE EXTERNAL"
+    yield "ALTER TABLE claim_verdicts ALTER COLUMN body SET STORAGE EXTERNAL"

@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from receipts.store import open_store  # noqa: E402 — the path comes first
 from receipts.store.tables import HEAD  # noqa: E402
-from store_receipts import ready  # noqa: E402
+from store_receipts import publish, ready  # noqa: E402
 
 
 def main() -> int:
@@ -31,6 +31,7 @@ def main() -> int:
         store.retract(withdrawn.id, "the clock was wrong")
         store.purge(store.submit(*ready(run__launch="leak", run__label="leak")).id, "it held a password")
         store.pin("@golden", kept.id)
+        publish(store, kept.id)
     # One file, without the log beside it.
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA journal_mode = DELETE")
