@@ -26,7 +26,7 @@ E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
 ALL, RATE, MFU, MEMORY = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY
 
-RuleSubject = Literal["receipt", "pair", "claim"]
+RuleSubject = Literal["receipt", "pair", "claim", "statement"]
 _CODE = re.compile(r"^[A-Z]\d{3}$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _ATTRIBUTE = "__receipts_rule__"
@@ -157,6 +157,20 @@ class ClaimCase:
         return (*self.baseline, *self.candidate)
 
 
+@dataclass(frozen=True)
+class StatementCase:
+    """What a rule on a performance statement in prose sees: its words, where they stand, and what they link to.
+
+    ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment.
+    """
+
+    text: str
+    place: str
+    receipts: tuple[str, ...] = ()
+    claim: str = ""
+    ignored: str = ""
+
+
 Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]
 Judge = Callable[[Any], Iterator[Offence]]
 
@@ -184,18 +198,11 @@ class Rule:
         found = []
         for need in wanted:
             options = need.split("|")
-            if any(_stated(case.stated, option) for option in options):
+            if any(option in case.launch.parsed.places for option in options):
                 continue
             if all(case.lane.applies(option) for option in options):
                 found.append(need)
         return tuple(found)
-
-
-def _stated(stated: Mapping[str, Any], path: str) -> bool:
-    """Whether a leaf, or anything below a section or list, is stated."""
-    if path in stated:
-        return True
-    return any(key.startswith((f"{path}.", f"{path}[")) for key in stated)
 
 
 def _always(_case: Any) -> bool:

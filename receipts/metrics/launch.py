@@ -6,9 +6,9 @@ given as *stated*; a rate that merely follows from a stated time is *derived*.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from receipts.accelerators import find as find_accelerator
 from receipts.lane import Lane
@@ -24,12 +24,31 @@ NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile",
 NOTHING = Reading(None, 0, "none")
 
 
+Question = TypeVarTuple("Question")
+Answer = TypeVar("Answer")
+
+
+def once(answer: Callable[[Launch, Unpack[Question]], Answer]) -> Callable[[Launch, Unpack[Question]], Answer]:
+    """Keep what a function says of a launch: a dozen rules ask the same of its steps and its stated numbers."""
+
+    @wraps(answer)
+    def kept(launch: Launch, *about: Unpack[Question]) -> Answer:
+        key = (answer.__name__, *map(str, about))
+        if key not in launch.kept:
+            launch.kept[key] = answer(launch, *about)
+        found: Answer = launch.kept[key]
+        return found
+
+    return kept
+
+
 class Launch:
     """One receipt under its lane. Everything is computed on first use and kept."""
 
     def __init__(self, parsed: Parsed, lane: Lane) -> None:
         self.parsed = parsed
         self.lane = lane
+        self.kept: dict[tuple[str, ...], Any] = {}  # answers that several rules ask for; see `once`
 
     def __repr__(self) -> str:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from receipts.metrics.launch import Launch
+from receipts.metrics.launch import Launch, once
 from receipts.stats.interval import Interval
 from receipts.stats.order_statistics import median
 from receipts.stats.rounding import half_of
@@ -24,6 +24,7 @@ STEP = f"{STATED}.step_seconds"
 MEANT_DIGITS = 2
 # Steps that are looked at for the digits that a log prints: the rest of them is printed alike.
 PRINTED_ALIKE = 64
+SINGLE = "a single step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Candidate:
     value: Interval
 
 
+@once
 def stated(launch: Launch, path: str) -> Interval | None:
     """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
     value = launch.stated.get(path)
@@ -43,6 +45,7 @@ def stated(launch: Launch, path: str) -> Interval | None:
     return Interval.around(float(value), half_of(float(value), text))
 
 
+@once
 def stated_loosely(launch: Launch, path: str) -> Interval | None:
     """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
     strict = stated(launch, path)
@@ -58,10 +61,14 @@ def stated_loosely(launch: Launch, path: str) -> Interval | None:
 
 def _last_place(value: float) -> int:
     """The power of ten of the last digit that is not zero: 98000 is 3, 2.34 is -2."""
-    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    text = repr(value)
+    if "e" not in text and not text.endswith(".0"):  # the common case, and ten times as quick
+        return -len(text.partition(".")[2].rstrip("0"))
+    exponent = Decimal(text).normalize().as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
 
 
+@once
 def tokens_a_step(launch: Launch) -> tuple[int, ...]:
     """Tokens a step as stated, and as global batch times sequence length: a loader may drop a token a sequence."""
     batch, length = launch.stated.get("batch.global_batch"), launch.stated.get("batch.sequence_length")
@@ -70,44 +77,47 @@ def tokens_a_step(launch: Launch) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(item) for item in found if item))
 
 
+@once
 def step_statistics(launch: Launch) -> tuple[Candidate, ...]:
     """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
     return (
         *(
             Candidate(f"{statistic} step of {name}", value)
             for name, steps in _selections(launch)
-            for statistic, value in _statistics(steps)
+            for statistic, value in _statistics(steps, _half_digit(launch))
         ),
         *_single_step(launch),
     )
 
 
-def rate_statistics(launch: Launch) -> Iterator[Candidate]:
+@once
+def rate_statistics(launch: Launch) -> tuple[Candidate, ...]:
     """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
     amounts = tokens_a_step(launch)
-    if not amounts:
-        return
-    for name, steps in _selections(launch):
+    found = [
+        Candidate(f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE, tokens / step.value)
+        for step in (step_statistics(launch) if amounts else ())
+        for tokens in amounts
+    ]
+    for name, steps in _selections(launch) if amounts else ():
         inverse = math.fsum(1.0 / step for step in steps) / len(steps)
-        for statistic, seconds in _statistics(steps):
-            for tokens in amounts:
-                yield Candidate(f"{tokens:,} tokens over the {statistic} step of {name}", tokens / seconds)
-        for tokens in amounts:
-            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse))
-    for step in _single_step(launch):
-        for tokens in amounts:
-            yield Candidate(step.name, tokens / step.value)
+        found += [Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse)) for tokens in amounts]
+    return tuple(found)
 
 
-def rate_from_step_time(launch: Launch) -> Iterator[Candidate]:
+@once
+def rate_from_step_time(launch: Launch) -> tuple[Candidate, ...]:
     """Tokens/s of all chips from the stated step time."""
     seconds = stated_loosely(launch, STEP)
     if seconds is None:
-        return
-    for tokens in tokens_a_step(launch):
-        yield Candidate(f"{tokens:,} tokens over the stated {launch.stated[STEP]:g} s", tokens / seconds)
+        return ()
+    return tuple(
+        Candidate(f"{tokens:,} tokens over the stated {launch.stated[STEP]:g} s", tokens / seconds)
+        for tokens in tokens_a_step(launch)
+    )
 
 
+@once
 def rates(launch: Launch) -> tuple[Candidate, ...]:
     """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
     found = [*rate_statistics(launch), *rate_from_step_time(launch)]
@@ -137,24 +147,25 @@ def _gap(value: float, other: Interval) -> float:
     return max(other.low - value, value - other.high, 0.0)
 
 
-def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
+@once
+def _selections(launch: Launch) -> tuple[tuple[str, list[float]], ...]:
     """Steps that a statistic may be over. Without a window or flags there are fewer, never others."""
     steps = launch.durations
     if not steps or min(steps) <= 0:
-        return
+        return ()
     measurement = launch.parsed.receipt.measurement
     window = measurement.window if measurement else None
     first = (window.start or 0) if window else 0
     last = window.stop if window and window.stop is not None else len(steps)
     flagged = {index for positions in launch.flagged.values() for index in positions}
-    seen: set[tuple[int, ...]] = set()
+    found: dict[tuple[int, ...], str] = {}
     inside = range(first, min(last, len(steps)))
     for name, indices in (("the window", inside), ("all steps", range(len(steps)))):
         unflagged = [i for i in indices if i not in flagged]
         for kept, says in (([*indices], name), (unflagged, f"{name} but those flagged")):
-            if kept and tuple(kept) not in seen:
-                seen.add(tuple(kept))
-                yield says, [steps[i] for i in kept]
+            if kept:
+                found.setdefault(tuple(kept), says)
+    return tuple((says, [steps[i] for i in kept]) for kept, says in found.items())
 
 
 def _single_step(launch: Launch) -> tuple[Candidate, ...]:
@@ -162,12 +173,16 @@ def _single_step(launch: Launch) -> tuple[Candidate, ...]:
     steps = launch.durations
     if not steps or min(steps) <= 0 or launch.stated.get(f"{STATED}.statistic") != "single_step":
         return ()
-    return (Candidate("a single step", Interval(min(steps), max(steps))),)
+    return (Candidate(SINGLE, Interval(min(steps), max(steps))),)
 
 
-def _statistics(steps: Sequence[float]) -> Iterator[tuple[str, Interval]]:
-    # A log prints its steps with so many digits; a statistic over them is no more exact than they are.
-    half = 0.5 * 10.0 ** min(_last_place(step) for step in steps[:PRINTED_ALIKE])
+@once
+def _half_digit(launch: Launch) -> float:
+    """Half the last digit that the steps were printed with: a statistic over them is no more exact than they are."""
+    return 0.5 * 10.0 ** min(_last_place(step) for step in launch.durations[:PRINTED_ALIKE])
+
+
+def _statistics(steps: Sequence[float], half: float) -> Iterator[tuple[str, Interval]]:
     for name, value in (
         ("median", median(steps)),
         ("mean", math.fsum(steps) / len(steps)),

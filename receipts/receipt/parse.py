@@ -33,6 +33,16 @@ class Parsed:
         _flatten(self.receipt.model_dump(mode="json", by_alias=True, exclude_none=True), "", found)
         return found
 
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """Every stated path and every section, map or list that holds one: ``memory``, ``memory.chips``, …."""
+        found: set[str] = set()
+        for path in self.stated:
+            while path not in found:
+                found.add(path)
+                path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return frozenset(found)
+
     @property
     def name(self) -> str:
         """What to call it in a sentence: its label, else the start of its id."""
