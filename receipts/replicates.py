@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from receipts.axes import difference, effective
 from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
+from receipts.metrics import Launch
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
     """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
 
     The other side's launches are never taken. Failed launches, and those of another kind, replicate nothing; nor does
-    a copy, which has the steps of another launch.
+    a copy, which has the steps of another launch, or a launch without a steady segment beside one that has it.
     """
     head = group[0]
+    steady = Launch(head, lane).summary is not None
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
     for receipt_id in store.replicate_candidates(head):
@@ -32,6 +34,8 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
         candidate = store.parsed(receipt_id)
         run = candidate.receipt.run
         if run.launch in taken or run.kind != head.receipt.run.kind or run.outcome != head.receipt.run.outcome:
+            continue
+        if steady and Launch(candidate, lane).summary is None:
             continue
         if replicates(head, candidate, lane) and copied((*found, candidate)) is None:
             taken.add(run.launch)

@@ -198,7 +198,7 @@ class Rule:
         found = []
         for need in wanted:
             options = need.split("|")
-            if any(option in case.launch.parsed.places for option in options):
+            if any(case.launch.parsed.states(option) for option in options):
                 continue
             if all(case.lane.applies(option) for option in options):
                 found.append(need)

@@ -32,7 +32,7 @@ def once(answer: Callable[[Launch, Unpack[Question]], Answer]) -> Callable[[Laun
     """Keep what a function says of a launch: a dozen rules ask the same of its steps and its stated numbers."""
 
     @wraps(answer)
-    def kept(launch: Launch, *about: Unpack[Question]) -> Answer:
+    def kept(launch: Launch, *about: *Question) -> Answer:
         key = (answer.__name__, *map(str, about))
         if key not in launch.kept:
             launch.kept[key] = answer(launch, *about)

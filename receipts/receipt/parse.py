@@ -35,13 +35,18 @@ class Parsed:
 
     @cached_property
     def places(self) -> frozenset[str]:
-        """Every stated path and every section, map or list that holds one: ``memory``, ``memory.chips``, …."""
+        """Every section, map or list in which something is stated: ``memory``, ``memory.chips``, …."""
         found: set[str] = set()
         for path in self.stated:
-            while path not in found:
-                found.add(path)
-                path = path[: max(path.rfind("."), path.rfind("["), 0)]
+            holder = path.rpartition(".")[0]
+            while holder and holder not in found:
+                found.add(holder)
+                holder = holder[: max(holder.rfind("."), holder.rfind("["), 0)]
         return frozenset(found)
+
+    def states(self, path: str) -> bool:
+        """Whether a leaf, or anything below a section, map or list, is stated."""
+        return path in self.stated or path in self.places
 
     @property
     def name(self) -> str:

@@ -3,7 +3,8 @@
 *Why.* A median against a last iteration, a rate against a time, a number against nothing: there is no difference to
 speak of.
 
-*Rejected.* Peak memory where only one side measured it.
+*Rejected.* Peak memory where only one side measured it. A launch whose steps never became steady leaves the question
+open: it has to run longer, and is not wrong.
 
 *Accepted.* The metric can be read from both sides.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 
 @rule("C107", "different_metric", E, on="pair", question=COMPARABLE)
@@ -20,14 +21,26 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
     """The side, or sides, that do not carry the metric."""
     if pair.metric.summary == "outcome":
         return
-    missing = []
+    missing, unsteady = [], []
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
-        if any(launch.read(pair.metric).value is None for launch in group):
+        without = [launch for launch in group if launch.read(pair.metric).value is None]
+        # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
+        if any(not launch.durations for launch in without):
             missing.append(side)
+        elif without:
+            unsteady.append(f"{without[0].parsed.name} on {side}")
     if missing:
         yield Offence(
             at="measurement",
             found=f"no {pair.metric.name} on {' and '.join(missing)}",
             expected="the metric on both sides",
             do="measure it on both, or compare on a metric that both have: receipts show A",
+        )
+    for launch in unsteady:
+        yield Offence(
+            at="measurement.step_durations_seconds",
+            found=f"no steady segment in {launch}",
+            expected="the metric from every launch of both sides",
+            do="run longer, or compare without that launch",
+            level=I,
         )
