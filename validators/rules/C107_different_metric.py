@@ -25,7 +25,8 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
         without = [launch for launch in group if launch.read(pair.metric).value is None]
         # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
-        if any(not launch.durations for launch in without):
+        timed = pair.metric.summary in ("step", "rate") and all(launch.durations for launch in without)
+        if without and not timed:
             missing.append(side)
         elif without:
             unsteady.append(f"{without[0].parsed.name} on {side}")
