@@ -9,7 +9,7 @@ from receipts.errors import ReceiptsError, RuleError
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.rule import Case, ClaimCase, Facts, Offence, Pair, Rule, RuleSet
+from receipts.rule import Case, ClaimCase, Facts, Offence, Pair, Rule, RuleSet, StatementCase
 from receipts.verdict import (
     Finding,
     Level,
@@ -79,6 +79,16 @@ def judge_claim(case: ClaimCase, rules: RuleSet) -> tuple[Finding, ...]:
     )
 
 
+def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a statement in prose, in the order of their codes."""
+    return tuple(
+        _finding(item, offence, "claim", None)
+        for item in rules.on("statement")
+        if _guard(item, item.applies, case)
+        for offence in _guard(item, _offences(item), case)
+    )
+
+
 def judge_receipt(
     parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None, launch: Launch | None = None
 ) -> ReceiptVerdict:
@@ -97,7 +107,7 @@ def judge_receipt(
     )
 
 
-def _offences(item: Rule) -> Callable[[Case | Pair | ClaimCase], tuple[Offence, ...]]:
+def _offences(item: Rule) -> Callable[[Case | Pair | ClaimCase | StatementCase], tuple[Offence, ...]]:
     """The rule's judgement run to its end, so that a fault in its middle is caught where it is called."""
     return lambda subject: tuple(item.judge(subject))
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from receipts.compare import Request, compare
-from receipts.judge import judge_case
+from receipts.judge import judge_case, judge_statement
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.rule import Case, Facts, Rule, RuleSet, Shape
+from receipts.rule import Case, Facts, Rule, RuleSet, Shape, StatementCase
 from receipts.rulebook import Rulebook, builtin
 from receipts.verdict import Finding, Level
 
@@ -33,7 +33,7 @@ OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
 KINDS = ("rejected", "accepted", "unjudged")
 _KEYS = {
     *("says", "base", "lane", "set", "drop", "steps", "at", "level", "side", "facts", "a", "b", "metric", "study"),
-    *("waive", "launches_a", "launches_b", "interleaved"),
+    *("waive", "launches_a", "launches_b", "interleaved", "statement"),
 }
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
@@ -214,6 +214,9 @@ def only(rule: Rule) -> RuleSet:
 
 def findings(case: RuleCase, rule: Rule) -> tuple[Finding, ...]:
     """What the rule of a case finds on it: on one receipt by that rule alone, on a pair by a whole comparison."""
+    if rule.subject == "statement":
+        table = {key: tuple(value) if isinstance(value, list) else value for key, value in case.table["statement"].items()}
+        return judge_statement(StatementCase(**table), only(rule))
     if rule.subject == "receipt":
         return judge_tree(build(case.table), only(rule), facts_of(case.table.get("facts")))
     found = _compare(case.table)

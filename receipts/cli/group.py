@@ -26,6 +26,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "lanes": ("lanes", "List the lanes, or show one."),
     "rules": ("rules", "List the rules, or print one rule's page."),
     "claim": ("claim", "Say of published sentences whether receipts carry them."),
+    "lint": ("lint", "Find performance statements in Markdown and check their receipts."),
+    "decide": ("decide", "Write down what was decided on a receipt, and why."),
+    "impact": ("impact", "List what goes stale with a receipt."),
     "init": ("init", "Write a receipt skeleton for a lane."),
     "import": ("import_", "Turn a notebook's table into receipts."),
     "report": ("report", "Write the weekly frontier report."),
@@ -107,10 +110,34 @@ def group(ctx: click.Context, store: str | None, config: str | None) -> None:
     ctx.obj = Session(store=store, config=config)
 
 
+GLOBAL = ("--store", "--config")
+
+
+def global_first(words: Sequence[str]) -> list[str]:
+    """The words with ``--store`` and ``--config`` in front: people write them after the command as well."""
+    first: list[str] = []
+    rest: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            rest += [word, *waiting]
+        elif word in GLOBAL:
+            first += [word, *(value for value in [next(waiting, None)] if value is not None)]
+        elif word.startswith(tuple(f"{name}=" for name in GLOBAL)):
+            first.append(word)
+        else:
+            rest.append(word)
+    return first + rest
+
+
 def run(words: Sequence[str]) -> int:
     """Call the group, and turn what it raises into a message on standard error and an exit code."""
+    from receipts.cli import output
+
     try:
-        result = group.main(args=list(words), prog_name="receipts", standalone_mode=False)
+        result = group.main(args=global_first(words), prog_name="receipts", standalone_mode=False)
+        # Here, where a reader that went away is still understood, and not while the interpreter ends.
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return 2
@@ -118,7 +145,7 @@ def run(words: Sequence[str]) -> int:
         sys.stderr.write("stopped\n")
         return 130
     except ReceiptsError as error:
-        sys.stderr.write(f"receipts: {error}\n")
+        output.note(f"receipts: {error}")
         return error.exit_code
     except BrokenPipeError:
         # The reader went away, as `head` does: nobody is left to tell.

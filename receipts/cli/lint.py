@@ -1,0 +1,120 @@
+"""``receipts lint``: performance statements in Markdown, and whether their receipts bear them out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from receipts.claims import ClaimFile
+    from receipts.lint.check import Result
+
+EPILOG = """\b
+Examples:
+  receipts lint README.md docs
+  receipts lint docs --strict
+  receipts lint README.md --format sarif > lint.sarif
+  receipts lint README.md --claims claims.toml --format github
+
+A statement names its receipts in a link: [+13.3 % tok/s](receipt:81aa..3f9c), [289 TFLOP/s](receipt:3f9c),
+[twice as fast](claim:fused-heads). docs/lint.md says more.
+Exit codes: 0 nothing is wrong, 1 a linked statement does not hold (with --strict: or one has no link, or more than
+--max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale."""
+
+
+@click.command("lint", epilog=EPILOG)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--strict", is_flag=True, help="A statement without a receipt is an error.")
+@click.option("--max-warnings", type=click.IntRange(min=0), metavar="N", help="More warnings than N are an error.")
+@click.option("--claims", "claim_files", multiple=True, metavar="FILE", help="A claims.toml that claim: links name.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@pass_session
+def command(
+    session: Session,
+    paths: tuple[str, ...],
+    strict: bool,
+    max_warnings: int | None,
+    claim_files: tuple[str, ...],
+    form: str,
+    as_json: bool,
+) -> int:
+    """Find performance statements in Markdown files, or below folders, and check those that name receipts.
+
+    The store is only opened where some statement names a receipt or a claim.
+    """
+    from receipts.lint.check import Checker
+    from receipts.lint.files import pages
+    from receipts.lint.page import page
+
+    claims = _claims(claim_files)
+    with ExitStack() as stack:
+        checker = Checker(session.rulebook, lambda: stack.enter_context(session.open_store()), claims)
+        results = [checker.check(item) for one in pages(paths) for item in page(one.open_lines, one.name)]
+    _print(session, results, "json" if as_json else form)
+    return exit_code(results, strict=strict, max_warnings=max_warnings)
+
+
+def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
+    if not files:
+        return ()
+    from receipts.claims import read
+
+    return tuple(read(file) for file in files)
+
+
+def exit_code(results: Sequence[Result], *, strict: bool = False, max_warnings: int | None = None) -> int:
+    """1 before 3 before 0, as the page says; a link or comment that backs nothing is a warning."""
+    states = Counter(item.state for item in results)
+    warnings = states["unreceipted"] + states["remark"]
+    too_many = max_warnings is not None and warnings > max_warnings
+    if states["refuted"] or too_many or (strict and warnings):
+        return 1
+    return 3 if states["stale"] or states["unproven"] else 0
+
+
+def _print(session: Session, results: list[Result], form: str) -> None:
+    from receipts.lint import forms
+
+    counts = dict(sorted(Counter(item.state for item in results).items()))
+    if form == "json":
+        output.as_json(forms.as_json(results, counts))
+    elif form == "sarif":
+        from receipts import __version__
+
+        titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
+        output.as_json(forms.sarif(results, titles, __version__))
+    elif form == "github":
+        for text in forms.annotations(results):
+            output.line(text)
+    else:
+        _text(results, counts)
+
+
+STYLE = {"refuted": "E", "stale": "E", "unproven": "I", "unreceipted": "W", "remark": "W"}
+
+
+def _text(results: list[Result], counts: dict[str, int]) -> None:
+    from receipts.lint import forms
+
+    for result in results:
+        if forms.told(result):
+            file, line, column = result.place
+            state = output.paint(result.state, STYLE[result.state])
+            code = f" {result.code}" if result.code else ""
+            text = f"“{result.statement.text}” " if result.statement and result.state != "unreceipted" else ""
+            output.line(f"{output.clean(file)}:{line}:{column}: {state}{code} {output.clean(text + result.found)}")
+            if result.do and result.state != "unreceipted":
+                output.wrapped(f"do: {output.clean(result.do)}", 4)
+    told = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no performance statement"
+    total = sum(number for state, number in counts.items() if state != "remark")
+    output.line(f"{total} statement{'s' if total != 1 else ''}: {told}" if counts else told)

@@ -1,0 +1,178 @@
+"""Numbers with units as people write them in prose: `98k tok/s`, `2.6 s/step`, `1.3×`, `from 3018 ms to 2664 ms`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Dimension = str  # rate, flops, bandwidth, period, bytes, time, percent, ratio, none
+
+_EACH = r"(?:\s?(?:/|per\s|a\s|each\s)\s?(?:GPU|chip|device|card|rank|accelerator|core|node|die)s?)?"
+_PER = r"\s?(?:/|per\s|an?\s|each\s)\s?"
+_SECOND = r"(?:seconds?|secs?|s)\b"
+_STEP = r"(?:steps?|iterations?|iters?|its?|batch(?:es)?|call|microbatch|optimizer step|token)\b"
+_UNITS = (
+    (
+        "rate",
+        rf"(?:(?:tokens?|toks?|tk){_EACH}{_PER}{_SECOND}{_EACH}|tps\b|"
+        rf"(?:samples?|sequences?|seqs?|images?|imgs?|examples?|iterations?|iters?|its?|steps?){_PER}{_SECOND}{_EACH})",
+    ),
+    (
+        "flops",
+        r"(?:[GTPE]|giga|tera|peta|exa)\s?flop(?:s?\s?/\s?s(?:ec)?\b|s?\sper\ssecond|s)?"
+        rf"(?!\w)(?!\s?(?:/|per|a)\s?(?:tok|step|byte|layer|sample|forward|param)){_EACH}",
+    ),
+    ("bandwidth", r"(?:[kMGTP]i?[Bb]|gigabytes|terabytes)(?:/s(?:ec)?\b|ps\b|\sper\ssecond)"),
+    ("period", rf"(?:ms|µs|μs|us|s|sec|secs|seconds?|milliseconds|minutes?|min){_PER}{_STEP}"),
+    ("bytes", r"(?:[kKMGTP]i?B|(?:kilo|mega|giga|tera)bytes?|gigs?)(?![\w/])"),
+    ("time", r"(?:ms|µs|μs|us|ns|s|secs?|seconds?|milliseconds?|microseconds?|mins?|minutes?|h|hrs?|hours?)(?![\w/])"),
+    ("percent", r"(?:%|percent\b|per\s?cent\b|pct\b)"),
+    ("ratio", r"(?:×|[xX](?![\w])|-?fold\b|times\b)"),
+)
+_UNIT = "|".join(f"(?P<{{side}}{name}>{text})" for name, text in _UNITS)
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)"
+_SCALE = r"(?:[kKM](?![A-Za-z])|\s(?:thousand|million|billion)\b|\s[kM](?=\s?tok))"
+_SOFT = r"(?:(?:under|about|roughly|around|only|just|over|nearly|almost|some|below|above)\s|~\s?|≈\s?)?"
+_CHANGE = (
+    r"\s?(?:→|->|-->|=>|⇒|➜)\s?|\s(?:down\sto|up\sto|to|vs\.?|versus|instead\sof|against|compared\s(?:with|to)|over)\s"
+)
+_RANGE = r"\s?[–—]\s?|-|\sto\s"
+
+
+def _units(side: str) -> str:
+    return _UNIT.replace("{side}", side)
+
+
+QUANTITY = re.compile(
+    rf"(?<![\w$€£#@\\])(?<![\w.][.,/:\-])(?P<sign>[+\-−–±]\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
+    rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?"
+    rf"(?:(?:(?P<change>{_CHANGE})|(?P<range>{_RANGE})){_SOFT}(?P<sign_b>[+\-−]\s?)?(?P<b>{_NUMBER})(?P<scale_b>{_SCALE})?"
+    rf"(?:[\s\u00a0\u202f]?-?(?:{_units('b_')}))?)?"
+    r"(?![\d]|\.\d|[A-Za-z_])",
+    re.IGNORECASE,
+)
+_SIMPLE = re.compile(
+    rf"(?<![\w$€£#@\\])(?<![\w.][.,/:\-])(?P<sign>[+\-−–±]\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
+    rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?(?![\d]|\.\d|[A-Za-z_])",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 1e3, "m": 1e6, "thousand": 1e3, "million": 1e6, "billion": 1e9, "": 1.0}
+_NAMES = tuple(name for name, _ in _UNITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One or two printed numbers of one unit; ``joined`` says how two are joined: ``change``, ``range`` or nothing."""
+
+    start: int
+    end: int
+    values: tuple[float, ...]
+    halves: tuple[float, ...]
+    dimension: Dimension
+    unit: str
+    joined: str
+    signed: bool
+    scaled: bool
+
+
+def quantities(text: str) -> Iterator[Quantity]:
+    """Every number of a text with its unit, in order. Numbers of one unit that are joined come as one."""
+    position = 0
+    while match := QUANTITY.search(text, position):
+        found = _joined(match, text) or _one(match, text)
+        position = max(found.end, match.start() + 1)
+        yield found
+
+
+def _unit(match: re.Match[str], side: str) -> tuple[str, str]:
+    for name in _NAMES:
+        unit = match[f"{side}_{name}"]
+        if unit is not None:
+            return name, unit.strip()
+    return "none", ""
+
+
+def _joined(match: re.Match[str], text: str) -> Quantity | None:
+    """Both numbers as one, where they share a unit; the second's unit holds for both."""
+    if match["b"] is None:
+        return None
+    name_a, unit_a = _unit(match, "a")
+    name_b, unit_b = _unit(match, "b")
+    if "none" == name_b or name_a not in ("none", name_b):
+        return None
+    change = match["change"]
+    if name_a == "none" and name_b == "time" and change and "over" in change:
+        return None
+    scale_b = match["scale_b"] or ""
+    scale_a = match["scale_a"] or (scale_b if name_a == "none" else "")
+    before = text[max(0, match.start() - 6) : match.start()].lower()
+    ranged = match["range"] is not None or (change is not None and change.strip() == "to" and "from" not in before)
+    if match["range"] is not None and match["sign"] and name_a != "none":
+        return None
+    a, half_a = _value(match["a"], scale_a, match["sign"])
+    b, half_b = _value(match["b"], scale_b, match["sign_b"])
+    factor = _relative(unit_a, unit_b) if unit_a else 1.0
+    return Quantity(
+        match.start(),
+        match.end(),
+        (a * factor, b),
+        (half_a * factor, half_b),
+        name_b,
+        unit_b,
+        "range" if ranged else "change",
+        bool(match["sign"]),
+        bool(scale_b.strip()),
+    )
+
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0} | {
+    **{"second": 1.0, "seconds": 1.0, "millisecond": 1e-3, "milliseconds": 1e-3, "microseconds": 1e-6},
+    **{"min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0},
+    **{"hour": 3600.0, "hours": 3600.0},
+}
+_BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15, "gig": 1e9, "gigs": 1e9} | {
+    **{"kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40, "pib": 2.0**50},
+    **{"kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12},
+}
+_FLOPS = {"g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}
+_WORD = re.compile(r"[a-zµμ]+")
+
+
+def si(unit: str) -> float | None:
+    """Factor of a unit to seconds, bytes or FLOP/s; None where it has none."""
+    lower = unit.lower()
+    word = _WORD.match(lower)
+    name = word[0] if word else lower
+    if name in _SECONDS or name in _BYTES:
+        return _SECONDS.get(name) or _BYTES[name]
+    if "flop" in lower:
+        return _FLOPS[lower[0]]
+    return None
+
+
+def _relative(unit: str, to: str) -> float:
+    """Factor from one unit to another of the same dimension: minutes to seconds is 60."""
+    left, right = si(unit), si(to)
+    return left / right if left and right else 1.0
+
+
+def _value(number: str, scale: str, sign: str | None) -> tuple[float, float]:
+    """A printed number and half its last digit."""
+    bare = re.sub(r"[,\u00a0\u202f]", "", number)
+    factor = _SCALES[scale.strip().lower()]
+    mantissa, _, exponent = bare.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    value = float(bare) * factor
+    half = 0.5 * 10 ** (int(exponent or 0) - decimals) * factor
+    return (-value if sign and sign.strip() in ("-", "−", "–") else value), half
+
+
+def _one(match: re.Match[str], text: str) -> Quantity:
+    alone = _SIMPLE.match(text, match.start()) or match
+    name, unit = _unit(alone, "a")
+    value, half = _value(alone["a"], alone["scale_a"] or "", alone["sign"])
+    end = alone.end() if alone is not match else match.end("a")
+    return Quantity(
+        alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(alone["scale_a"])
+    )

@@ -1,0 +1,70 @@
+"""What a page states: a number about speed, memory or fit, with its place and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["reading", "change", "ratio", "fit"]
+Direction = Literal["up", "down", "equal", "none"]
+
+# Metrics of the registry, and those that people state and no receipt reads.
+UNREAD = frozenset({"latency_seconds", "bandwidth", "utilisation", "samples_per_second", "steps_per_second"})
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A receipt or claim that a page names beside a number.
+
+    ``receipts`` holds one id (a reading) or two (baseline, candidate); ``claim`` is empty unless a claim is named.
+    """
+
+    target: str
+    receipts: tuple[str, ...] = ()
+    claim: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One performance statement.
+
+    ``reading`` is a value in ``unit``; ``change`` two values (before, after), or one that was added or saved;
+    ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
+    value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
+    value, in the same unit. ``line`` and ``column`` count from 1, columns in characters.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    kind: Kind
+    metric: str
+    values: tuple[float, ...]
+    unit: str
+    direction: Direction
+    halves: tuple[float, ...] = field(default=(), repr=False)
+    link: Link | None = None
+    ignored: str = ""
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A statement found in a piece of text, before its place in the file is known. Offsets count in characters."""
+
+    start: int
+    end: int
+    kind: Kind
+    metric: str
+    values: tuple[float, ...]
+    unit: str
+    direction: Direction
+    halves: tuple[float, ...] = ()
