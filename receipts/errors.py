@@ -107,5 +107,21 @@ class RuleError(ReceiptsError):
     """A rule, lane or study that people edit cannot be loaded, or a rule raised while it ran."""
 
 
+def near(word: str, known: Iterable[str]) -> str:
+    """The known names that a mistyped one is close to, as the end of a sentence; empty where none is.
+
+    A name is also close by its last part: ``micro_btch`` means ``batch.micro_batch``.
+    """
+    import difflib  # a refusal alone needs it
+
+    names: dict[str, str] = {}
+    for name in known:
+        names.setdefault(name.rpartition(".")[2].lower(), name)
+        names[name.lower()] = name
+    close = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
+    found = list(dict.fromkeys(names[item] for item in close))
+    return f"; did you mean {' or '.join(found)}?" if found else ""
+
+
 class ResourceError(ReceiptsError):
     """A folder that ships with the program is not where the installation should have put it."""

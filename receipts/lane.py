@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from receipts.errors import NotFound, RuleError
+from receipts.errors import NotFound, RuleError, near
 
 Convention = Literal["expert_in_data", "expert_in_world", "none"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
@@ -243,7 +243,7 @@ class Lanes:
         """The lane of that name. Raises NotFound with the nearest names."""
         path = self._files().get(name)
         if path is None:
-            raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}; see: receipts lanes")
+            raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}{near(name, self.names())}")
         return _load_cached(path, path.stat().st_mtime_ns)
 
     def of(self, name: str) -> Lane:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from receipts.axes import Difference
-from receipts.errors import NotFound, RuleError
+from receipts.errors import NotFound, RuleError, near
 
 _KEYS = frozenset({"title", "axes", "equal", "unchanged"})
 
@@ -70,7 +70,9 @@ class Studies:
     def get(self, name: str) -> Study:
         """The study of that name. Raises NotFound."""
         if name not in self.by_name:
-            raise NotFound(f"there is no study {name!r}; known: {', '.join(sorted(self.by_name))}")
+            raise NotFound(
+                f"there is no study {name!r}; known: {', '.join(sorted(self.by_name))}{near(name, self.by_name)}"
+            )
         return self.by_name[name]
 
 

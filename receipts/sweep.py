@@ -13,7 +13,7 @@ from typing import Any
 
 from receipts.axes import difference, effective
 from receipts.compare import Request, compare
-from receipts.errors import NotFound, UsageError
+from receipts.errors import NotFound, UsageError, near
 from receipts.receipt import Parsed
 from receipts.rulebook import Rulebook
 from receipts.verdict import Comparison, Level, Question
@@ -56,7 +56,8 @@ def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
         return name
     found = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
     if not found:
-        raise NotFound(f"no receipt of the sweep states an axis {name!r}; see: receipts axes --role axis")
+        hint = near(name, sorted(known))
+        raise NotFound(f"no receipt of the sweep states an axis {name!r}; see: receipts axes --role axis{hint}")
     if len(found) > 1:
         raise UsageError(f"{name} may be {' or '.join(found)}; name it whole")
     return found[0]

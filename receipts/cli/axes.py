@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from receipts.cli import output
-from receipts.errors import NotFound
+from receipts.errors import NotFound, near
 
 EPILOG = """\b
 Examples:
@@ -36,7 +36,9 @@ def command(prefix: str | None, role: str | None, as_json: bool) -> int:
         and (prefix is None or leaf.path == prefix or leaf.path.startswith(f"{prefix}.") or leaf.axis == prefix)
     ]
     if not found:
-        raise NotFound(f"no leaf starts with {prefix!r}; see: receipts axes")
+        of_role = f" of role {role}" if role else ""
+        hint = near(prefix or "", [leaf.path for leaf in leaves()])
+        raise NotFound(f"no leaf{of_role} starts with {prefix!r}; see: receipts axes{hint}")
     if as_json:
         output.as_json([asdict(leaf) for leaf in found])
         return 0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.errors import NotFound
+from receipts.errors import NotFound, near
 from receipts.verdict import Taint
 
 Better = Literal["higher", "lower", "neither"]
@@ -160,7 +160,7 @@ def get(name: str) -> Metric:
     """The metric of that name. Raises NotFound with the known names."""
     metric = METRICS.get(name)
     if metric is None:
-        raise NotFound(f"there is no metric {name!r}; known: {', '.join(METRICS)}")
+        raise NotFound(f"there is no metric {name!r}; known: {', '.join(METRICS)}{near(name, METRICS)}")
     return metric
 
 

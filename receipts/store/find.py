@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, cast
 from sqlalchemy import ColumnElement, Connection, or_, select
 
 from receipts.axes.effective import effective, flag_text
-from receipts.errors import NotFound, UsageError
+from receipts.errors import NotFound, UsageError, near
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
@@ -135,7 +135,8 @@ def _path(name: str) -> str:
         return ending[0]
     if ending:
         raise NotFound(f"{name} is the end of {', '.join(ending)}; write one of them")
-    raise NotFound(f"there is no column or leaf {name!r}; see: receipts axes")
+    hint = near(name, [*COLUMNS, *(leaf.path for leaf in leaves())])
+    raise NotFound(f"there is no column or leaf {name!r}; see: receipts axes{hint}")
 
 
 def _clause(column: str, item: Condition) -> ColumnElement[bool] | None:
