@@ -28,7 +28,7 @@ def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: b
 
     Every error of every document is told at once.
     """
-    from receipts.errors import InputError
+    from receipts.errors import InputError, NotFound
     from receipts.judge import judge_receipt
     from receipts.rule import Facts
 
@@ -37,9 +37,9 @@ def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: b
     for word in receipts:
         try:
             parsed_list = [item for group in fetch(session, [word]) for item in group]
-        except InputError as error:
+        except (InputError, NotFound) as error:
             refused += 1
-            output.note(str(error))
+            output.note(f"receipts: {error}")
             continue
         for parsed in parsed_list:
             lane = session.rulebook.lanes.of(parsed.receipt.run.lane)

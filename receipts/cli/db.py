@@ -20,7 +20,7 @@ def command() -> None:
     """Upgrade or check the store's schema."""
 
 
-@command.command("upgrade")
+@command.command("upgrade", epilog="\b\nExamples:\n  receipts db upgrade\n  receipts --store lab.sqlite db upgrade")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def upgrade(session: Session, as_json: bool) -> int:
@@ -38,7 +38,7 @@ def upgrade(session: Session, as_json: bool) -> int:
     return 0
 
 
-@command.command("check")
+@command.command("check", epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @pass_session
 def check(session: Session, as_json: bool) -> int:

@@ -27,7 +27,7 @@ Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the stor
 SHOWN = 12
 
 
-@click.group("import")
+@click.group("import", epilog="\b\nExamples:\n  receipts import notebook runs.json --mapping mapping.toml")
 def command() -> None:
     """Turn tables that people keep into receipts. Importing invents nothing."""
 

@@ -33,6 +33,8 @@ STYLES = {
     "head": "bold",
     "dim": "dim",
 }
+SLOW = 50  # documents from which on progress is worth a line
+PADDED = 44  # the widest column that a piped table pads
 _ANSI = {"green": "32", "red": "31", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 
 
@@ -63,8 +65,39 @@ def line(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """One line on standard error: progress, hints, what is not the answer."""
-    sys.stderr.write(text + "\n")
+    """A line, or several, on standard error: hints, errors, what is not the answer. It may quote a receipt."""
+    sys.stderr.write("\n".join(clean(part) for part in text.split("\n")) + "\n")
+
+
+class Progress:
+    """How far long work is, as one line of standard error that is written over; nothing where that is no terminal.
+
+    Silent too where the answer itself appears line by line on the same terminal.
+    """
+
+    def __init__(self, total: int, *, answers: bool) -> None:
+        self._total = total
+        self._shown = 0.0
+        self._on = total >= SLOW and sys.stderr.isatty() and not (answers and sys.stdout.isatty())
+
+    def __repr__(self) -> str:
+        return f"Progress({self._total})"
+
+    def at(self, done: int) -> None:
+        """Say that so many are done; at most ten times a second."""
+        import time
+
+        now = time.monotonic()
+        if self._on and now - self._shown >= 0.1:
+            self._shown = now
+            sys.stderr.write(f"\r{done:,} of {self._total:,}\x1b[K")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away, before anything else is written there."""
+        if self._on and self._shown:
+            sys.stderr.write("\r\x1b[K")
+            self._shown = 0.0
 
 
 def heading(text: str) -> None:
@@ -79,7 +112,9 @@ def wrapped(text: str, indent: int = 2, hanging: int | None = None) -> None:
 
     lead = " " * indent
     rest = " " * (indent if hanging is None else hanging)
-    for part in textwrap.wrap(text, width(), initial_indent=lead, subsequent_indent=rest, break_long_words=False):
+    for part in textwrap.wrap(
+        clean(text), width(), initial_indent=lead, subsequent_indent=rest, break_long_words=False
+    ):
         line(part)
 
 
@@ -96,7 +131,8 @@ def table(columns: Row, rows: Sequence[Row], *, right: Sequence[int] = (), empty
 
 
 def _plain(columns: Row, rows: Sequence[Row], right: Sequence[int]) -> None:
-    sizes = [max(len(row[index]) for row in (columns, *rows)) for index in range(len(columns))]
+    # One long word must not push the columns of every other row aside: it overflows alone.
+    sizes = [min(PADDED, max(len(row[index]) for row in (columns, *rows))) for index in range(len(columns))]
     for row in (columns, *rows):
         parts = [
             cell.rjust(size) if index in right else cell.ljust(size)
@@ -121,7 +157,15 @@ def _rich(columns: Row, rows: Sequence[Row], right: Sequence[int]) -> None:
 
 def as_json(document: Any) -> None:
     """A document as JSON on standard output, keys in the order that they were made in."""
-    sys.stdout.write(json.dumps(document, default=_plain_value, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(document, default=_plain_value, ensure_ascii=False, indent=2)
+    # Inside a string every sign may be written escaped, and those that a terminal obeys are.
+    signs = {sign for sign in set(text) if not sign.isprintable() and sign != "\n"}
+    if signs:
+        escaped = {sign: json.dumps(sign)[1:-1] for sign in signs}
+        text = text.translate(
+            {ord(sign): said if said != sign else f"\\u{ord(sign):04x}" for sign, said in escaped.items()}
+        )
+    sys.stdout.write(text + "\n")
 
 
 def _plain_value(value: Any) -> Any:

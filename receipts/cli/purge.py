@@ -6,6 +6,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
 
 EPILOG = """\b
 Examples:
@@ -16,14 +17,26 @@ Examples:
 @click.argument("receipt", metavar="ID")
 @click.option("--reason", required=True, help="Why; kept with the id.")
 @click.option("--yes", is_flag=True, help="Do not ask. There is no way back.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was erased as JSON.")
 @pass_session
-def command(session: Session, receipt: str, reason: str, yes: bool) -> int:
+def command(session: Session, receipt: str, reason: str, yes: bool, as_json: bool) -> int:
     """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay."""
     with session.open_store() as store:
         found = store.resolve(receipt)
-        if not yes:
-            click.confirm(f"Erase {found[:12]} and every verdict on it? There is no way back.", abort=True)
+        if not yes and not _agreed(found):
+            output.note("nothing was erased")
+            return 1
         store.purge(found, reason)
-    output.line(f"purged {found[:12]}: {output.clean(reason)}")
+    if as_json:
+        output.as_json({"id": found, "purged": True, "reason": reason})
+    else:
+        output.line(f"purged {found[:12]}: {output.clean(reason)}")
     output.note("copies and backups made before still hold it")
     return 0
+
+
+def _agreed(receipt: str) -> bool:
+    try:
+        return click.confirm(f"Erase {receipt[:12]} and every verdict on it? There is no way back.", err=True)
+    except click.Abort:
+        raise UsageError("nobody answered and nothing was erased; add --yes where nobody can") from None

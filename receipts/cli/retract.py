@@ -17,11 +17,15 @@ To replace a receipt by a better one, submit the better one with run.supersedes.
 @click.command("retract", epilog=EPILOG)
 @click.argument("receipt", metavar="ID")
 @click.option("--reason", required=True, help="Why it no longer stands; shown wherever it is quoted.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was withdrawn as JSON.")
 @pass_session
-def command(session: Session, receipt: str, reason: str) -> int:
+def command(session: Session, receipt: str, reason: str, as_json: bool) -> int:
     """Withdraw a receipt. It stays in the store, with the reason, and no comparison accepts it any more."""
     with session.open_store() as store:
         found = store.resolve(receipt)
         store.retract(found, reason)
-    output.line(f"retracted {found[:12]}: {output.clean(reason)}")
+    if as_json:
+        output.as_json({"id": found, "retracted": True, "reason": reason})
+    else:
+        output.line(f"retracted {found[:12]}: {output.clean(reason)}")
     return 0

@@ -64,6 +64,13 @@ def is_file(word: str) -> bool:
     return word == "-" or os.path.exists(word) or word.endswith(".json") or "/" in word
 
 
+def several(word: str) -> tuple[str, ...]:
+    """``3f9c,81aa`` is two receipts; the name of a file may hold a comma, and is one."""
+    if is_file(word) or word.startswith("label="):
+        return (word,)
+    return tuple(part.strip() for part in word.split(",") if part.strip()) or (word,)
+
+
 def from_stdin() -> Document:
     """The document on standard input, read to one byte beyond the limit."""
     from receipts.receipt import Document

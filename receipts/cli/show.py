@@ -46,7 +46,10 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
 
 def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: bool, as_json: bool) -> None:
     if raw:
-        sys.stdout.buffer.write(parsed.raw)
+        if sys.stdout.isatty():
+            output.line("\n".join(output.clean(part) for part in parsed.raw.decode().splitlines()))
+        else:
+            sys.stdout.buffer.write(parsed.raw)
         return
     from receipts.answers import answers
     from receipts.cli.check import print_verdict
@@ -83,7 +86,7 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
 
 def _when(parsed: Parsed) -> str:
     run = parsed.receipt.run
-    return run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}"
+    return output.clean(run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}")
 
 
 def _value(value: Any) -> str:

@@ -40,13 +40,17 @@ def command(session: Session, files: tuple[str, ...], require: str | None, as_js
     documents = [from_stdin() if word == "-" else word for word in files]
     wanted: Status | None = "valid" if require else None
     outcomes = []
+    progress = output.Progress(len(documents), answers=not (quiet or as_json))
     with session.open_store(create=True) as store:
         for item in submit(documents, store, session.rulebook):
             outcomes.append(item)
+            progress.at(len(outcomes))
             if item.error is not None:
+                progress.clear()
                 output.note(f"receipts: {item.error}")
             elif not quiet and not as_json:
                 print_outcome(item)
+    progress.clear()
     if as_json:
         output.as_json([_as_data(item) for item in outcomes])
     return exit_code(outcomes, wanted)
