@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 
 from receipts.receipt import Parsed
 from receipts.receipt.maps import COMPLETE, Flag, Wheel
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,27 @@ class Recipe:
     def script(self) -> str:
         """The recipe as a shell script that a person reads before running it."""
         lines = ["#!/bin/sh", "set -eu"]
-        lines += [f"# machine: {self.machine}"] if self.machine else []
-        lines += [f"# not stated: {item}" for item in self.missing]
-        lines += list(self.checkout)
+        lines += [_comment(f"machine: {self.machine}")] if self.machine else []
+        lines += [_comment(f"not stated: {item}") for item in self.missing]
+        steps = list(self.checkout)
         if self.wheels:
-            lines.append("pip install \\\n  " + " \\\n  ".join(shlex.quote(item) for item in self.wheels))
-        lines += [f"export {item}" for item in self.environment]
-        lines += [f"# option: {item}" for item in self.options]
-        lines += [self.command] if self.command else []
-        return "\n".join(lines)
+            steps.append("pip install \\\n  " + " \\\n  ".join(shlex.quote(item) for item in self.wheels))
+        steps += [f"export {item}" for item in self.environment]
+        steps += [_comment(f"option: {item}") for item in self.options]
+        steps += [self.command] if self.command else []
+        return "\n".join([*lines, *map(_readable, steps)])
+
+
+def _readable(step: str) -> str:
+    """A step as it is; one with control characters, which a terminal would hide from who reads it, is not run."""
+    if all(sign.isprintable() or sign in "\n\t" for sign in step):
+        return step
+    return _comment(f"control characters, left to you: {step}")
+
+
+def _comment(text: str) -> str:
+    """A line that a shell passes over, whatever a receipt put into it."""
+    return "# " + "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def recipe(parsed: Parsed) -> Recipe:
@@ -88,7 +103,7 @@ def _flags(flags: object) -> tuple[list[str], list[str]]:
             continue
         value = entry.value if isinstance(entry, Flag) else entry
         head, _, rest = name.partition(".")
-        if name.startswith("-"):
+        if name.startswith("-") or not _VARIABLE.match(head):
             options.append(f"{name}={value}" if value is not True else name)
         elif rest:
             sub = rest if rest.startswith("-") else f"--{rest}"
