@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from receipts.axes import Difference
-from receipts.errors import NotFound, RuleError
+from receipts.errors import NotFound, RuleError, near
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
 from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
@@ -134,7 +134,8 @@ class ClaimCase:
     ``claim`` is a `receipts.claims.Claim`, which stands above this module. ``missing`` are the words that name no
     receipt, each as side and reason. ``envelope`` is where the claimed shape lies in the lane's envelope, ``at_target``
     whether it was shown where it is to hold (None where neither claim nor lane names a target), ``earlier`` the status
-    that it had when it was last judged, and ``now`` the one that it has by every rule but that of age.
+    that it had when it was last judged, ``lost`` the receipts (id, successor, reason) that it stood on then and that no
+    longer stand, and ``now`` the status that it has by every rule but that of age.
     """
 
     claim: Any
@@ -149,6 +150,7 @@ class ClaimCase:
     target: str | None = None
     at_target: bool | None = None
     earlier: str | None = None
+    lost: tuple[tuple[str, str, str], ...] = ()
     now: str | None = None
 
     @property
@@ -251,7 +253,8 @@ class RuleSet:
         for item in self.rules:
             if code.upper() == item.code or code.lower() == item.name:
                 return item
-        raise NotFound(f"there is no rule {code!r}; see: receipts rules")
+        names = [name for item in self.rules for name in (item.code, item.name)]
+        raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, names)}")
 
 
 def load_file(path: Path) -> Rule:

@@ -195,7 +195,7 @@ class Assessment:
     """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
 
     ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
-    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or on what basis an MFU stands.
+    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU stands on.
     """
 
     state: Literal["holds", "fails", "open"]
@@ -248,6 +248,14 @@ class ClaimVerdict:
         if self.assessment.state != "holds":
             said.append(self.assessment.why)
         return tuple(dict.fromkeys(said))
+
+    @property
+    def waits_for_target(self) -> bool:
+        """Whether it holds where it was shown, and nothing but a retest at its target is missing."""
+        heavy = {item.code for item in self.findings if item.level is not Level.SHOWN}
+        # A target that the lane has not reached yet lies beyond its envelope as well.
+        waits = "K104" in heavy and heavy <= {"K104", "K108"}
+        return waits and self.assessment.state == "holds" and self.otherwise == "unproven"
 
     def last_line(self) -> str:
         """Claim and status."""

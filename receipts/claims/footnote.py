@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from receipts.metrics import METRICS
 from receipts.verdict import ClaimVerdict, Comparison, Level, MetricResult
@@ -11,8 +12,19 @@ FEW = 6
 SHORT = 12
 
 
-def footnote(verdict: ClaimVerdict) -> str:
-    """Every difference, every waiver, sample sizes, the interval, and the rule set that judged: one sentence each."""
+class Decided(Protocol):
+    """A decision on a receipt, as a store keeps it."""
+
+    @property
+    def receipt(self) -> str: ...
+    @property
+    def decision(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+
+def footnote(verdict: ClaimVerdict, decisions: Sequence[Decided] = ()) -> str:
+    """Every difference and waiver, sample sizes, the interval, decisions, and the rule set: one sentence a line."""
     lines = [f"{verdict.status.capitalize()}: {verdict.text.rstrip('.')}."]
     lines += _pair(verdict, verdict.comparison) if verdict.comparison is not None else _alone(verdict)
     if verdict.target is not None:
@@ -20,6 +32,10 @@ def footnote(verdict: ClaimVerdict) -> str:
         lines.append(f"{where} at its target, {verdict.target}.")
     weighty = [item for item in verdict.findings if item.level is not Level.SHOWN]
     lines += [f"{item.code} {item.name}: {item.found}." for item in weighty]
+    last = {item.receipt: item for item in decisions}
+    lines += [
+        f"Decided on {item.receipt[:SHORT]}: {item.decision}, {item.reason.rstrip('.')}." for item in last.values()
+    ]
     rules = f"rule set {verdict.rules[:SHORT]}, judge {verdict.judge}"
     lines.append(f"Judged by {rules}, lane {', '.join(verdict.lanes) or 'unlisted'}.")
     return "\n".join(lines)

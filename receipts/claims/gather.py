@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.claims.claim import PAIRED, Claim
 from receipts.claims.judge import Evidence
+from receipts.claims.load import ClaimFile, from_json
 from receipts.errors import NotFound
 from receipts.lane import Lane
 from receipts.noise import noise_floor, with_floor
@@ -33,7 +34,7 @@ def gather(
     missing: Missing = []
     sides = {side: _side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")}
     baseline, candidate = sides["baseline"], sides["candidate"]
-    earlier = None
+    earlier, lost = _last(claim, store) if store is not None else (None, ())
     facts: Facts | None = None
     if store is not None and (baseline or candidate):
         lane = rulebook.lanes.of((candidate or baseline)[0].receipt.run.lane)
@@ -47,7 +48,23 @@ def gather(
             facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
     elif baseline or candidate:
         facts = _facts_of_files([*baseline, *candidate])
-    return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier)
+    return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier, lost)
+
+
+def stored(store: Store, *, standing: bool = True) -> ClaimFile:
+    """The claims of a store, as a file of them: those that stand, unless told otherwise."""
+    kept = store.claims(standing=standing)
+    return ClaimFile(store.url, None, tuple(from_json(item.body, f"claim {item.id}") for item in kept))
+
+
+def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str, str], ...]]:
+    """The status that it was last given, and which receipts of that day no longer stand."""
+    last = store.last_claim_verdict(claim.id)
+    if last is None:
+        return None, ()
+    said = {item.receipt: item for item in store.supersessions()}
+    gone = (said[receipt] for _, receipt in last.receipts if receipt in said)
+    return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
 
 
 def _side(side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing) -> list[Parsed]:

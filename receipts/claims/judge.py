@@ -30,7 +30,8 @@ AGE = "K106"
 class Evidence:
     """The receipts that a claim names. ``missing`` are words that name none, each as ``side`` and reason.
 
-    ``earlier`` is the status that it had when a store last recorded a verdict on it.
+    ``earlier`` is the status that it had when a store last recorded a verdict on it, and ``lost`` the receipts that it
+    stood on then and that no longer stand: id, successor (empty where it was retracted), reason.
     """
 
     baseline: tuple[Parsed, ...] = ()
@@ -38,6 +39,7 @@ class Evidence:
     facts: Facts | None = None
     missing: tuple[tuple[str, str], ...] = ()
     earlier: str | None = None
+    lost: tuple[tuple[str, str, str], ...] = ()
 
 
 def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
@@ -60,9 +62,9 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
         target=target,
         at_target=met,
         earlier=evidence.earlier,
+        lost=evidence.lost,
     )
-    first = judge_claim(case, rulebook.rules)
-    otherwise = status([item for item in first if item.code != AGE], case)
+    otherwise = _otherwise(claim, evidence, case, rulebook)
     findings = judge_claim(replace(case, now=otherwise), rulebook.rules)
     return ClaimVerdict(
         claim=claim.id,
@@ -84,6 +86,15 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
         rules=rulebook.rules.digest,
         judge=VERSION,
     )
+
+
+def _otherwise(claim: Claim, evidence: Evidence, case: ClaimCase, rulebook: Rulebook) -> ClaimStatus:
+    """The status by every rule but that of age, as if all receipts stood."""
+    if evidence.facts is not None and evidence.facts.superseded:
+        standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
+        return judge(claim, standing, rulebook).otherwise
+    found = judge_claim(case, rulebook.rules)
+    return status([item for item in found if item.code != AGE], case)
 
 
 def status(findings: Sequence[Finding], case: ClaimCase) -> ClaimStatus:

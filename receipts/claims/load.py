@@ -20,10 +20,10 @@ MAX_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ClaimFile:
-    """A file of claims. `folder` is where the files that it names lie."""
+    """A file of claims. `folder` is where the files that it names lie; None where it names none, as in a store."""
 
     source: str
-    folder: Path
+    folder: Path | None
     claims: tuple[Claim, ...]
 
 

@@ -60,7 +60,7 @@ def check(
     as_json: bool,
 ) -> int:
     """Check the claims of files, or with --all those of the store."""
-    if bool(files) == every:
+    if bool(files) is every:
         raise UsageError("name claims.toml files, or --all for the claims of the store")
     verdicts = []
     with _claims(session, files, every=every, record=record) as (groups, store):
@@ -69,8 +69,7 @@ def check(
                 if not only or claim.id in only:
                     verdicts.append(_judge(session, claim, group, store, replicates=not no_replicates))
         if record and store is not None:
-            for verdict in verdicts:
-                store.record_claim(verdict)
+            store.record_claims(verdicts)
     missing = sorted(set(only) - {item.claim for item in verdicts})
     if missing:
         raise UsageError(f"--only {missing[0]}: there is no such claim here")
@@ -90,7 +89,7 @@ def _claims(
 ) -> Iterator[tuple[list[ClaimFile], Store | None]]:
     """The claims that were asked for, and the store where it is needed: some word of a claim is no file."""
     from receipts.claims import read
-    from receipts.claims.gather import is_file
+    from receipts.claims.gather import is_file, stored
 
     groups = [read(file) for file in files]
     words = [word for group in groups for claim in group.claims for word in (*claim.baseline, *claim.candidate)]
@@ -99,17 +98,8 @@ def _claims(
         return
     with session.open_store() as store:
         if every:
-            groups = [stored_claims(store)]
+            groups = [stored(store)]
         yield groups, store
-
-
-def stored_claims(store: Store) -> ClaimFile:
-    """The store's claims that stand, as a group. Words that name files are read from where the call is made."""
-    from pathlib import Path
-
-    from receipts.claims import ClaimFile
-
-    return ClaimFile(store.url, Path(), tuple(item.claim for item in store.claims()))
 
 
 def _judge(
@@ -131,3 +121,182 @@ def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
         from receipts.cli.claim_text import print_verdicts
 
         print_verdicts(verdicts)
+
+
+ADD_EPILOG = """\b
+Examples:
+  receipts claim add claims.toml
+  receipts claim add claims.toml --json
+
+Each claim is judged as it is added, and the receipts that it stands on are kept with the verdict.
+Exit codes: 0 added, 2 wrong call or input; what the claims came out as is printed and does not change the code."""
+
+
+@command.command("add", epilog=ADD_EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@pass_session
+def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
+    """Add the claims of files to the store, with a first verdict on each. A claim is never edited afterwards."""
+    from receipts.claims import read
+    from receipts.claims.stored import new_claims
+
+    groups = [read(file) for file in files]
+    new = [item for group in groups for item in new_claims(group)]
+    with session.open_store() as store:
+        added = set(store.add_claims(new))
+        verdicts = [
+            _judge(session, claim, group, store) for group in groups for claim in group.claims if claim.id in added
+        ]
+        store.record_claims(verdicts)
+    known = len(new) - len(added)
+    if known and not as_json:
+        output.note(f"{known} of them {'were' if known > 1 else 'was'} in the store already")
+    _print(verdicts, as_json)
+    return 0
+
+
+LIST_EPILOG = """\b
+Examples:
+  receipts claim list
+  receipts claim list --status stale
+  receipts claim list --everything --json"""
+
+
+@command.command("list", epilog=LIST_EPILOG)
+@click.option("--status", type=click.Choice(["supported", "refuted", "unproven", "stale"]), help="Only those.")
+@click.option("--everything", is_flag=True, help="Also claims that were superseded or withdrawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_session
+def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
+    """List the store's claims with their present verdicts."""
+    from receipts.claims.gather import stored
+    from receipts.verdict import to_json
+
+    with session.open_store() as store:
+        gone = {item.id: item.superseded for item in store.claims(standing=False)}
+        group = stored(store, standing=not everything)
+        judged = [(claim, _judge(session, claim, group, store)) for claim in group.claims]
+    rows = [(claim, verdict) for claim, verdict in judged if status in (None, verdict.status)]
+    if as_json:
+        output.as_json([
+            {**to_json(verdict), "superseded": gone[verdict.claim]} for _, verdict in rows
+        ])  # fmt: skip
+        return 0
+    cells = [
+        (claim.id, claim.kind, "superseded" if gone[claim.id] else verdict.status, claim.text)
+        for claim, verdict in rows
+    ]
+    output.table(("claim", "kind", "status", "says"), cells, empty="no claims; add some: receipts claim add FILE")
+    return 0
+
+
+SHOW_EPILOG = """\b
+Examples:
+  receipts claim show mtp-off
+  receipts claim show mtp-off --json"""
+
+
+@command.command("show", epilog=SHOW_EPILOG)
+@click.argument("claim_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_session
+def show(session: Session, claim_id: str, as_json: bool) -> int:
+    """Show one claim: its verdict now, how it was judged before, and what was decided on its receipts."""
+    from receipts.claims.stored import history
+
+    with session.open_store() as store:
+        found = history(store, claim_id, session.rulebook)
+    if as_json:
+        output.as_json(found.document())
+    else:
+        from receipts.cli.claim_text import print_history
+
+        print_history(found)
+    return found.verdict.exit_code
+
+
+SUPERSEDE_EPILOG = """\b
+Examples:
+  receipts claim supersede mtp-off --by mtp-off-2 --reason "measured again with five launches"
+  receipts claim supersede mtp-off --reason "the run was another's"   (withdrawn)"""
+
+
+@command.command("supersede", epilog=SUPERSEDE_EPILOG)
+@click.argument("claim_id", metavar="ID")
+@click.option("--by", "successor", metavar="ID", help="The claim that replaces it; left out, it is withdrawn.")
+@click.option("--reason", required=True, help="Why it no longer stands.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was said as JSON.")
+@pass_session
+def supersede(session: Session, claim_id: str, successor: str | None, reason: str, as_json: bool) -> int:
+    """Say that a claim no longer stands. It stays in the store, with the reason."""
+    with session.open_store() as store:
+        store.supersede_claim(claim_id, successor, reason)
+    if as_json:
+        output.as_json({"claim": claim_id, "successor": successor, "reason": reason})
+    else:
+        how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
+        output.line(f"{output.clean(claim_id)} is {how}: {output.clean(reason)}")
+    return 0
+
+
+PENDING_EPILOG = """\b
+Examples:
+  receipts claim pending
+  receipts claim pending claims.toml --json
+
+A win that was shown at a small shape waits here until both sides have run at the target."""
+
+
+@command.command("pending", epilog=PENDING_EPILOG)
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_session
+def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
+    """List the wins that wait for their retest at the target shape: those of the store, or of files."""
+    waiting = []
+    with _claims(session, files, every=not files) as (groups, store):
+        for group in groups:
+            for claim in group.claims:
+                verdict = _judge(session, claim, group, store)
+                if verdict.waits_for_target:
+                    waiting.append(verdict)
+    if as_json:
+        output.as_json([{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting])
+        return 0
+    cells = [(item.claim, item.target or "", item.text) for item in waiting]
+    output.table(("claim", "to be shown at", "says"), cells, empty="no win waits for its retest")
+    return 0
+
+
+FOOTNOTE_EPILOG = """\b
+Examples:
+  receipts claim footnote mtp-off
+  receipts claim footnote mtp-off --file claims.toml"""
+
+
+@command.command("footnote", epilog=FOOTNOTE_EPILOG)
+@click.argument("claim_id", metavar="ID")
+@click.option("--file", "file", metavar="FILE", help="A claims.toml that holds it, rather than the store.")
+@click.option("--json", "as_json", is_flag=True, help="Print the footnote and its verdict as JSON.")
+@pass_session
+def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -> int:
+    """Write the footnote of a claim: differences, waivers, sample sizes, interval, rule set."""
+    from receipts.claims.footnote import footnote as written
+    from receipts.errors import NotFound
+
+    with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
+        found = next(((item, group) for group in groups for item in group.claims if item.id == claim_id), None)
+        if found is None:
+            raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
+        verdict = _judge(session, found[0], found[1], store)
+        decided = store.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
+    text = written(verdict, decided)
+    if as_json:
+        from receipts.verdict import to_json
+
+        output.as_json({"footnote": text, "verdict": to_json(verdict)})
+    else:
+        for part in text.splitlines():
+            output.line(output.clean(part))
+    return verdict.exit_code

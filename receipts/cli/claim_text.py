@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.cli import output
+from receipts.cli.decide import print_decisions
 from receipts.cli.findings import print_findings
 
 if TYPE_CHECKING:
+    from receipts.claims.stored import History
     from receipts.verdict import ClaimVerdict
 
 MOST_REASONS = 6
@@ -42,3 +44,21 @@ def print_verdicts(verdicts: Sequence[ClaimVerdict]) -> None:
     }
     said = ", ".join(f"{count} {output.paint(name, name)}" for name, count in counts.items() if count)
     output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {said or 'none'}")
+
+
+def print_history(found: History) -> None:
+    """A stored claim: verdict now, then its past, then decisions on its receipts."""
+    print_verdict(found.verdict)
+    stored = found.stored
+    output.line()
+    output.wrapped(f"added {stored.at:%Y-%m-%d %H:%M} UTC from {output.clean(stored.origin)}")
+    if stored.superseded is not None:
+        successor, reason = stored.superseded
+        how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
+        output.wrapped(f"{how}: {output.clean(reason)}", 2, 4)
+    if found.claim.quoted_in:
+        output.wrapped(f"quoted in {output.clean(', '.join(found.claim.quoted_in))}", 2, 4)
+    rows = [(f"{item.at:%Y-%m-%d %H:%M}", item.status, item.rules[:12]) for item in found.before]
+    output.heading("Judged")
+    output.table(("when, UTC", "status", "rule set"), rows, empty="never recorded; receipts claim check --all --record")
+    print_decisions(found.decisions)

@@ -20,17 +20,23 @@ from receipts.rule import NONE, ClaimCase, I, Offence, rule
 def stale(case: ClaimCase) -> Iterator[Offence]:
     """Receipts that no longer stand, a status that was lost, and a ceiling that was passed."""
     known = dict(case.facts.superseded) if case.facts else {}
-    for side, group in (("baseline", case.baseline), ("candidate", case.candidate)):
-        for launch in group:
-            entry = known.get(launch.parsed.id)
-            if entry is not None:
-                successor, reason = entry
-                what = f"superseded by {successor[:12]}" if successor else "retracted"
-                do = f"see whether it holds on {successor[:12]}" if successor else "withdraw it, or measure again"
-                yield Offence(side, f"{launch.parsed.name} was {what}: {reason}", "receipts that stand", do)
+    named = {launch.parsed.id: launch.parsed.name for launch in case.launches}
+    gone = {receipt: known[receipt] for receipt in named if receipt in known}
+    # A label may name the successor by now: what it stood on when it was last judged counts as well.
+    gone.update({receipt: (successor, reason) for receipt, successor, reason in case.lost})
+    sides = {launch.parsed.id: "baseline" for launch in case.baseline}
+    for receipt, (successor, reason) in gone.items():
+        what = f"superseded by {successor[:12]}" if successor else "retracted"
+        do = f"see whether it holds on {successor[:12]}" if successor else "withdraw it, or measure again"
+        yield Offence(
+            at=sides.get(receipt, "candidate"),
+            found=f"{named.get(receipt, receipt[:12])} was {what}: {reason}",
+            expected="receipts that stand",
+            do=f"{do}, and correct what quotes it",
+        )
     if case.earlier == "supported" and case.now not in (None, "supported"):
         yield Offence(
-            at="",
+            at="text",
             found=f"it was supported when it was last judged and is {case.now} now",
             expected="the status that it was published with",
             do="correct what quotes it, and supersede it",

@@ -1,0 +1,113 @@
+"""Claims that a store keeps: how they get there, their history, and what a receipt that falls takes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from receipts.claims.claim import Claim
+from receipts.claims.gather import gather, is_file
+from receipts.claims.judge import judge
+from receipts.claims.load import ClaimFile, from_json, to_json
+from receipts.errors import InputError, Problem
+from receipts.rulebook import Rulebook
+from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
+from receipts.verdict import ClaimVerdict
+from receipts.verdict import to_json as verdict_json
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+
+def new_claims(group: ClaimFile) -> list[NewClaim]:
+    """The claims of a file as a store takes them. Raises InputError where one names a file, which may move."""
+    problems = [
+        Problem(f"claim[{index}].{side}", f"{word} is a file", "submit it, and name it by id, label or @pin")
+        for index, claim in enumerate(group.claims)
+        for side in ("baseline", "candidate")
+        for word in getattr(claim, side)
+        if is_file(word)
+    ]
+    if problems:
+        raise InputError(group.source, problems)
+    return [
+        NewClaim(item.id, item.kind, to_json(item), group.source, item.supersedes, item.reason) for item in group.claims
+    ]
+
+
+@dataclass(frozen=True)
+class History:
+    """One stored claim with its verdict now, those before, and what was decided on its receipts."""
+
+    stored: StoredClaim
+    claim: Claim
+    verdict: ClaimVerdict
+    before: tuple[StoredClaimVerdict, ...]
+    decisions: tuple[Decision, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        superseded = self.stored.superseded
+        return {
+            "claim": self.claim.model_dump(mode="json", exclude_none=True),
+            "added": self.stored.at,
+            "origin": self.stored.origin,
+            "superseded": {"by": superseded[0], "reason": superseded[1]} if superseded else None,
+            "verdict": verdict_json(self.verdict),
+            "before": [{"at": item.at, "status": item.status, "rules": item.rules} for item in self.before],
+            "decisions": [asdict(item) for item in self.decisions],
+        }
+
+
+def history(store: Store, claim_id: str, rulebook: Rulebook) -> History:
+    """A claim's history. Raises NotFound."""
+    kept = store.claim(claim_id)
+    claim = from_json(kept.body, f"claim {kept.id}")
+    verdict = judge(claim, gather(claim, rulebook, store), rulebook)
+    decided = store.decisions([*verdict.baseline, *verdict.candidate])
+    return History(kept, claim, verdict, tuple(store.claim_verdicts(claim_id)), tuple(decided))
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What quotes a receipt. `superseded` is its successor (empty if it was retracted) and the reason, if it fell."""
+
+    receipt: str
+    superseded: tuple[str, str] | None
+    claims: tuple[tuple[StoredClaim, Claim], ...]
+    quotes: tuple[Quote, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """Documents that quote the receipt itself, or a claim that stands on it."""
+        said = [place for _, claim in self.claims for place in claim.quoted_in]
+        return tuple(dict.fromkeys([*said, *(item.document for item in self.quotes)]))
+
+    @property
+    def stale(self) -> bool:
+        """Whether something quotes a receipt that no longer stands."""
+        return self.superseded is not None and bool(self.claims or self.quotes)
+
+
+def impact(store: Store, receipt_id: str) -> Impact:
+    """The claims and documents that go stale, or would, with a receipt."""
+    said = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
+    return Impact(
+        receipt=receipt_id,
+        superseded=said.get(receipt_id),
+        claims=tuple(_standing_on(store, receipt_id)),
+        quotes=tuple(store.quotes(receipt_id)),
+        decisions=tuple(store.decisions([receipt_id])),
+    )
+
+
+def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, Claim]]:
+    """Claims that stood on it when they were last judged, and those that name it outright."""
+    judged = set(store.claims_on(receipt_id))
+    for kept in store.claims():
+        claim = from_json(kept.body, f"claim {kept.id}")
+        words = (*claim.baseline, *claim.candidate)
+        if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):
+            yield kept, claim

@@ -1,0 +1,64 @@
+"""``receipts decide``: what was decided on a receipt, and why; shown wherever the receipt is quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipts.store import Decision
+
+EPILOG = """\b
+Examples:
+  receipts decide 3f9c drop --reason "faster, and the loss parts after 200 steps"
+  receipts decide @golden ship --reason "validated on both hosts"
+  receipts decide 3f9c          (what was decided on it)
+
+Nothing is overwritten: a later decision stands beside an earlier one, and the last one counts."""
+
+
+@click.command("decide", epilog=EPILOG)
+@click.argument("receipt", metavar="ID")
+@click.argument("decision", required=False, type=click.Choice(["ship", "hold", "drop"]))
+@click.option("--reason", help="Why; shown wherever the receipt is quoted.")
+@click.option("--json", "as_json", is_flag=True, help="Print the receipt's decisions as JSON.")
+@pass_session
+def command(session: Session, receipt: str, decision: str | None, reason: str | None, as_json: bool) -> int:
+    """Write down a decision on a receipt, or show those that were made."""
+    if (decision is None) is not (reason is None):
+        raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')
+    with session.open_store() as store:
+        found = store.resolve(receipt)
+        if decision is not None and reason is not None:
+            store.decide(found, decision, reason)
+        made = store.decisions([found])
+    if as_json:
+        output.as_json([asdict(item) for item in made])
+    elif decision is not None:
+        output.line(f"{found[:12]}: {sentence(made[-1])}")
+    else:
+        print_decisions(made, empty=f"nothing was decided on {found[:12]}")
+    return 0
+
+
+def sentence(item: Decision) -> str:
+    """One decision in a line."""
+    return f"{item.decision} ({item.at:%Y-%m-%d}): {output.clean(item.reason)}"
+
+
+def print_decisions(decisions: Sequence[Decision], *, empty: str = "") -> None:
+    """Decisions under a heading of their own, oldest first; nothing where there are none and nothing is to be said."""
+    if not decisions and not empty:
+        return
+    output.heading("Decided")
+    if not decisions:
+        output.line(f"  {empty}")
+    for item in decisions:
+        output.wrapped(f"{item.receipt[:12]} {sentence(item)}", 2, 4)

@@ -1,0 +1,71 @@
+"""``receipts impact``: the claims and documents that go stale with a receipt."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.decide import print_decisions
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from receipts.claims.stored import Impact
+
+EPILOG = """\b
+Examples:
+  receipts impact 3f9c
+  receipts impact @golden --json
+
+Exit codes: 0 it stands, or nothing quotes it; 3 it no longer stands, and what is listed is stale."""
+
+
+@click.command("impact", epilog=EPILOG)
+@click.argument("receipt", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_session
+def command(session: Session, receipt: str, as_json: bool) -> int:
+    """List what quotes a receipt: claims that stand on it, and documents. All of it goes stale with the receipt."""
+    from receipts.claims.stored import impact
+
+    with session.open_store() as store:
+        found = impact(store, store.resolve(receipt))
+    if as_json:
+        output.as_json(_document(found))
+    else:
+        _print(found)
+    return 3 if found.stale else 0
+
+
+def _document(found: Impact) -> dict[str, object]:
+    superseded = found.superseded
+    return {
+        "receipt": found.receipt,
+        "superseded": {"by": superseded[0] or None, "reason": superseded[1]} if superseded else None,
+        "stale": found.stale,
+        "claims": [
+            {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in found.claims
+        ],
+        "documents": list(found.documents),
+        "quotes": [asdict(item) for item in found.quotes],
+        "decisions": [asdict(item) for item in found.decisions],
+    }
+
+
+def _print(found: Impact) -> None:
+    if found.superseded is None:
+        output.line(f"{found.receipt[:12]} stands; with it would go stale:")
+    else:
+        successor, reason = found.superseded
+        how = f"superseded by {successor[:12]}" if successor else "retracted"
+        output.line(f"{found.receipt[:12]} was {how}: {output.clean(reason)}")
+    output.heading("Claims")
+    cells = [(claim.id, claim.kind, claim.text) for _, claim in found.claims]
+    output.table(("claim", "kind", "says"), cells, empty="no claim stands on it")
+    output.heading("Documents")
+    says = {item.document: item.says or "" for item in found.quotes}
+    rows = [(place, says.get(place, "")) for place in found.documents]
+    output.table(("document", "says"), rows, empty="no document is known to quote it")
+    print_decisions(found.decisions)
