@@ -6,17 +6,18 @@ Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `F
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
-from receipts.axes import Difference, difference
+from receipts.axes import Difference, Member, Unknown, difference
 from receipts.errors import UsageError
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
+from receipts.replicates import copied
 from receipts.rule import Case, Facts, Pair
 from receipts.rulebook import Rulebook
 from receipts.study import Study
@@ -59,10 +60,9 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     asked = request or Request()
     metric = metrics.get(asked.metric)
     lane = _lane(rulebook.lanes, a[0], b[0])
-    _one_configuration(a, "A", lane)
-    _one_configuration(b, "B", lane)
+    gaps = (*_one_configuration(a, "a", lane), *_one_configuration(b, "b", lane))
     _distinct(a, b)
-    diff = difference(a[0], b[0], tuple(lane.not_applicable))
+    diff = _with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff)
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
@@ -132,23 +132,43 @@ def _side(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> Case:
     return Case(Launch(parsed, lane), lane, facts)
 
 
-def _one_configuration(group: Sequence[Parsed], side: str, lane: Lane) -> None:
+def _one_configuration(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
+    """Axes that launches of one side leave open, so that they may be launches of another configuration."""
     for other in group[1:]:
-        moved = difference(group[0], other, tuple(lane.not_applicable)).axes
-        if moved:
+        apart = difference(group[0], other, tuple(lane.not_applicable))
+        if apart.changed:
             raise UsageError(
-                f"side {side} mixes configurations: {group[0].name} and {other.name} differ in "
-                f"{', '.join(moved)}; a side holds launches of one configuration"
+                f"side {side.upper()} mixes configurations: {group[0].name} and {other.name} differ in "
+                f"{', '.join(apart.axes)}; a side holds launches of one configuration"
             )
+        for gap in apart.unknown:
+            yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
+
+
+def _with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
+    """What a side's own launches leave open is as unknown as what the two sides do."""
+    known = {*diff.axes, *(gap.axis for gap in diff.unknown)}
+    more = {gap.axis: gap for gap in gaps if gap.axis not in known}
+    return replace(diff, unknown=(*diff.unknown, *more.values())) if more else diff
+
+
+STEPS_ARE_NO_LAUNCHES = (
+    "steps of one launch share its luck and are no repeats of it, however many they are: an effect needs launches"
+)
 
 
 def _distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
     launches = [item.receipt.run.launch for item in (*a, *b)]
     twice = {name for name in launches if launches.count(name) > 1}
     if twice:
-        raise UsageError(
-            f"launch {sorted(twice)[0]} is named more than once; the unit of replication is the launch, not its steps"
-        )
+        raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")
+    for side in (a, b):
+        same = copied(side)
+        if same is not None:
+            raise UsageError(
+                f"{same[0].name} and {same[1].name} have the same step times to the last digit, so they are one launch "
+                f"recorded twice; {STEPS_ARE_NO_LAUNCHES}"
+            )
 
 
 def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference) -> None:

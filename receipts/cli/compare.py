@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, named, parsed_file, pass_session, waivers
+from receipts.cli.requirement import Requirement, required
+from receipts.cli.session import Session, fetch, is_file, named, parsed_file, pass_session, several, waivers
 
 if TYPE_CHECKING:
+    from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.rule import Facts
     from receipts.verdict import Comparison
@@ -23,6 +25,7 @@ Examples:
   receipts compare 'label=base*' 'label=cand*'
   receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
   receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
+  receipts compare @golden 'label=nightly*' --require not-slower
 
 The last line answers: is it one experiment? did it run where it says? what is the effect?
 Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
@@ -37,6 +40,11 @@ Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 @click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
 @click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
 @click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
+@click.option(
+    "--require",
+    type=click.Choice(["faster", "not-slower", "equivalent"]),
+    help="A gate: exit 0 only where B is that, 1 where it is not, 3 where it is not proven.",
+)
 @click.option("--record", is_flag=True, help="Keep the verdict in the store.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
@@ -53,17 +61,19 @@ def command(
     also_a: tuple[str, ...],
     also_b: tuple[str, ...],
     no_replicates: bool,
+    require: Requirement | None,
     record: bool,
     form: str,
     as_json: bool,
 ) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins. Two files need no store.
+    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
+    Two files need no store.
     """
     from receipts.compare import Request, compare
 
-    sides = ((a, *also_a), (b, *also_b))
+    sides = ((*several(a), *also_a), (*several(b), *also_b))
     needs_store = record or not all(is_file(word) for side in sides for word in side)
     if needs_store:
         left, right, facts = _from_store(session, sides, replicates=not no_replicates)
@@ -76,7 +86,11 @@ def command(
         with session.open_store() as store:
             store.record(verdict)
     print_comparison(verdict, "json" if as_json else form)
-    return verdict.exit_code
+    if require is None:
+        return verdict.exit_code
+    gate = required(verdict, require)
+    output.note(f"--require {require}: {gate.why}")
+    return gate.exit_code
 
 
 def _from_store(
@@ -93,17 +107,21 @@ def _from_store(
         if replicates:
             groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
         facts = store.facts([*groups[0], *groups[1]])
-        if _wants_floor(groups):
+        if _wants_floor(groups, lane):
             from receipts.noise import noise_floor, with_floor
 
             facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
         return groups[0], groups[1], facts
 
 
-def _wants_floor(groups: list[list[Parsed]]) -> bool:
-    """Whether the store's own repeats must say how wide the spread is: too few launches, and each kept its steps."""
+def _wants_floor(groups: list[list[Parsed]], lane: Lane) -> bool:
+    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+
+    A receipt without its steps has no effect that either could decide.
+    """
     few = min(len(group) for group in groups) < FEWEST_LAUNCHES
-    return few and all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
+    steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
+    return steps and (few or lane.delta is None)
 
 
 def _facts_of_files(receipts: list[Parsed]) -> Facts:

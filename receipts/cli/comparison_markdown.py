@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipts import metrics
-from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, told, value
+from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, reason, told, value
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
 from receipts.verdict import Comparison
 
@@ -35,6 +35,9 @@ def markdown(verdict: Comparison) -> str:
         parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
         title = metrics.get(result.metric).title
         lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result, verdict)} |")
+    why = reason(verdict)
+    if why:
+        lines += ["", cell(why)]
     groups = grouped(told(verdict))
     if groups.judged or groups.waiting:
         lines.append("")

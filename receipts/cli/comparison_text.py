@@ -133,12 +133,18 @@ def _effects(verdict: Comparison) -> None:
             effect_word(item, verdict),
         ))  # fmt: skip
     output.table(("metric", "A", "B", "change", "95 % interval", "effect"), rows, right=(1, 2, 3))
-    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
-    if headline is not None and headline.effect.why:
-        output.wrapped(headline.effect.why)
+    why = reason(verdict)
+    if why:
+        output.wrapped(why)
     pays = payback(verdict)
     if pays:
         output.wrapped(pays)
+
+
+def reason(verdict: Comparison) -> str:
+    """How the effect was judged: launches, design, where the spread comes from, and the order that they ran in."""
+    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    return headline.effect.why if headline is not None else ""
 
 
 def reading(item: MetricResult, side: Reading) -> str:

@@ -157,8 +157,7 @@ def _judge(case: _Case, a: Sequence[float], b: Sequence[float], pairs: Pairs | N
     else:
         design, estimate = "welch", welch(a, b)
         why = f"{len(a)} and {len(b)} launches, Welch on the logs"
-    if case.order == "sequential":
-        why += "; one side ran after the other, so a drift of the machine would look the same: interleave them"
+    why += case.one_after_the_other
     if estimate.error > 0.0:
         return case.verdict(design, estimate, "launches", why)
     # Launches equal to the last digit tell of a coarse clock or of copies, not of a machine without noise.
@@ -173,6 +172,8 @@ def _judge(case: _Case, a: Sequence[float], b: Sequence[float], pairs: Pairs | N
 def _single(case: _Case, a: Sequence[float], b: Sequence[float]) -> Effect:
     """Fewer than three launches on a side: only the noise floor can tell their spread."""
     counted = "one launch a side" if len(a) == len(b) == 1 else f"{len(a)} and {len(b)} launches"
+    if len(a) > 1 and len(b) > 1:
+        counted += case.one_after_the_other
     if case.floor is not None:
         estimate = against_floor(a, b, case.floor)
         return case.verdict("single", estimate, case.floor.source, f"{counted}; {_of(case.floor)}")
@@ -207,6 +208,13 @@ class _Case:
     @property
     def margin(self) -> float:
         return math.log1p(self.delta)
+
+    @property
+    def one_after_the_other(self) -> str:
+        """What to say of an order that would make an effect out of a drift."""
+        if self.order != "sequential":
+            return ""
+        return "; one side ran after the other, so a drift of the machine would look the same: interleave them"
 
     def indicates(self, log_ratio: float) -> bool:
         """Beyond eight times the largest spread shown, and beyond δ."""

@@ -1,0 +1,178 @@
+"""Comparing groups: what may stand on one side, what the verdict says of it, and the gate on it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rule_cases
+from receipts.cli.group import run
+from receipts.cli.requirement import Requirement, required
+from receipts.compare import Request, compare
+from receipts.errors import UsageError
+from receipts.receipt import Document, Parsed
+from receipts.rule import Facts
+from receipts.stats.effect import Effect
+from receipts.store import open_store
+from receipts.submit import submit
+from receipts.verdict import Comparison
+
+
+def group(side: str, count: int, *, interleaved: bool = False, seconds: float = 0.8, **leaves: Any) -> list[Parsed]:
+    """Launches of one configuration of a side; `leaves` are set by their paths, `__` for the dot."""
+    changed = {name.replace("__", "."): value for name, value in leaves.items()}
+    tree = rule_cases.build({"set": {"run.label": f"{side}-run", **changed}, "steps": {"seconds": seconds}})
+    tree["run"]["launch"] = f"{side}-first"
+    return rule_cases.group(tree, side, count, interleaved)
+
+
+def without(parsed: Parsed, section: str, leaf: str) -> Parsed:
+    tree = json.loads(parsed.raw)
+    del tree[section][leaf]
+    return rule_cases.parsed(tree)
+
+
+def judged(a: list[Parsed], b: list[Parsed]) -> Comparison:
+    return compare(a, b, rule_cases.rulebook(), Request(facts=Facts()))
+
+
+def headline(verdict: Comparison) -> Effect:
+    return next(item.effect for item in verdict.results if item.metric == verdict.metric)
+
+
+def stored(path: Path, receipts: list[Parsed]) -> None:
+    with open_store(str(path)) as store:
+        documents = [Document(item.raw, item.source) for item in receipts]
+        assert all(item.stored for item in submit(documents, store, rule_cases.rulebook()))
+
+
+def call(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> tuple[int, str, str]:
+    code = run(["--store", str(path), "compare", *words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_a_launch_named_twice_is_refused_and_told_why() -> None:
+    a, b = group("a", 2), group("b", 2, numerics__seed=7)
+    with pytest.raises(UsageError, match="steps of one launch share its luck"):
+        judged([*a, a[0]], b)
+
+
+def test_the_same_steps_under_another_launch_are_a_copy() -> None:
+    a, b = group("a", 2), group("b", 2, numerics__seed=7)
+    tree = json.loads(a[0].raw)
+    tree["run"]["launch"] = "another-name"
+    with pytest.raises(UsageError, match="one launch recorded twice"):
+        judged([*a, rule_cases.parsed(tree)], b)
+
+
+def test_a_side_that_mixes_configurations_is_refused() -> None:
+    with pytest.raises(UsageError, match="mixes configurations"):
+        judged([*group("a", 2), *group("x", 1, numerics__seed=8)], group("b", 2, numerics__seed=7))
+
+
+def test_an_axis_that_one_launch_of_a_side_leaves_open_is_unknown() -> None:
+    a, b = group("a", 3), group("b", 3, numerics__seed=7)
+    whole = judged(a, b)
+    torn = judged([*a[:2], without(a[2], "numerics", "parameter_dtype")], b)
+    gap = next(item for item in torn.difference.unknown if item.axis == "numerics.parameter_dtype")
+    assert gap.missing == "a"
+    assert not whole.difference.unknown
+    assert whole.comparable == "yes"
+    assert torn.comparable == "unknown"
+
+
+def test_one_side_after_the_other_is_said_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "store.sqlite"
+    stored(path, [*group("a", 3), *group("b", 3, numerics__seed=7)])
+    for form in ("text", "markdown", "json"):
+        _, printed, _ = call(capsys, path, "label=a-*", "label=b-*", "--format", form)
+        assert "one side ran after the other" in " ".join(printed.split()), form
+    document = json.loads(printed)
+    assert document["results"][0]["effect"]["order"] == "sequential"
+
+
+def test_launches_that_took_turns_are_not_said_to_follow_each_other() -> None:
+    effect = headline(judged(group("a", 3, interleaved=True), group("b", 3, interleaved=True, numerics__seed=7)))
+    assert (effect.order, effect.design) == ("interleaved", "turns")
+    assert "one side ran after the other" not in effect.why
+
+
+def test_patterns_name_groups_and_the_store_adds_replicates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "store.sqlite"
+    a, b = group("a", 3), group("b", 4, numerics__seed=7)
+    stored(path, [*a, *b])
+
+    def sides(*words: str) -> tuple[int, int]:
+        document = json.loads(call(capsys, path, *words, "--json")[1])
+        return len(document["a"]), len(document["b"])
+
+    assert sides("label=a-*", "label=b-*") == (3, 4)
+    assert sides(a[0].id, b[0].id) == (3, 4)
+    assert sides(a[0].id, b[0].id, "--no-replicates") == (1, 1)
+    assert sides(a[0].id, b[0].id, "--also-a", a[1].id, "--no-replicates") == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "requirement", "code"),
+    [
+        ("faster", "faster", 0),
+        ("faster", "not-slower", 0),
+        ("faster", "equivalent", 1),
+        ("slower", "faster", 1),
+        ("slower", "not-slower", 1),
+        ("slower", "equivalent", 1),
+        ("equivalent", "faster", 1),
+        ("equivalent", "not-slower", 0),
+        ("equivalent", "equivalent", 0),
+        ("ambiguous", "faster", 3),
+        ("ambiguous", "equivalent", 3),
+        ("indicated", "faster", 3),
+        ("unproven", "not-slower", 3),
+    ],
+)
+def test_a_gate_holds_fails_or_is_open(kind: str, requirement: Requirement, code: int) -> None:
+    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), comparable="yes", path="witnessed")
+    assert required(replace(made, effect=kind, status="inconclusive"), requirement).exit_code == code
+
+
+def test_a_gate_never_passes_what_was_rejected_or_left_open() -> None:
+    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), effect="faster")
+    assert required(replace(made, status="rejected", comparable="no"), "faster").exit_code == 1
+    assert required(replace(made, status="inconclusive", comparable="unknown"), "faster").exit_code == 3
+    assert required(replace(made, comparable="yes", path="unwitnessed"), "not-slower").exit_code == 3
+
+
+def test_not_slower_is_proven_by_the_slow_end_of_the_interval() -> None:
+    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), comparable="yes", path="witnessed")
+    assert made.metric == "tokens_per_second"
+
+    def with_low(low90: float) -> Comparison:
+        results = tuple(
+            replace(item, effect=replace(item.effect, kind="ambiguous", low90=low90, high90=1.04, delta=0.01))
+            for item in made.results
+        )
+        return replace(made, results=results, effect="ambiguous", status="inconclusive")
+
+    assert required(with_low(0.995), "not-slower").answer == "holds"
+    assert required(with_low(0.98), "not-slower").answer == "open"
+    assert required(with_low(0.995), "faster").answer == "open"
+
+
+def test_the_gate_sets_the_exit_code_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "store.sqlite"
+    seeds = {"interleaved": True}
+    stored(path, [*group("a", 4, **seeds), *group("b", 4, **seeds, seconds=0.7, numerics__seed=7)])
+    sides = ("label=a-*", "label=b-*", "--format", "line")
+    code, printed, said = call(capsys, path, *sides)
+    assert code == 0
+    assert "effect faster" in printed
+    expected = {"faster": 0, "not-slower": 0, "equivalent": 1}
+    for requirement, wanted in expected.items():
+        gated, again, said = call(capsys, path, *sides, "--require", requirement)
+        assert (gated, again) == (wanted, printed)
+        assert f"--require {requirement}: " in said
