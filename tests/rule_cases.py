@@ -19,13 +19,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from receipts.claims import Evidence, from_json, judge
 from receipts.compare import Request, compare
 from receipts.judge import judge_case, judge_statement
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Case, Facts, Rule, RuleSet, Shape, StatementCase
 from receipts.rulebook import Rulebook, builtin
-from receipts.verdict import Finding, Level
+from receipts.verdict import ClaimVerdict, Finding, Level
 
 FOLDER = Path(__file__).resolve().parent / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}
@@ -33,7 +34,7 @@ OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
 KINDS = ("rejected", "accepted", "unjudged")
 _KEYS = {
     *("says", "base", "lane", "set", "drop", "steps", "at", "level", "side", "facts", "a", "b", "metric", "study"),
-    *("waive", "launches_a", "launches_b", "interleaved", "statement"),
+    *("waive", "launches_a", "launches_b", "interleaved", "claim", "missing", "earlier", "lost", "statement"),
 }
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
@@ -215,12 +216,53 @@ def only(rule: Rule) -> RuleSet:
 def findings(case: RuleCase, rule: Rule) -> tuple[Finding, ...]:
     """What the rule of a case finds on it: on one receipt by that rule alone, on a pair by a whole comparison."""
     if rule.subject == "statement":
-        table = {key: tuple(value) if isinstance(value, list) else value for key, value in case.table["statement"].items()}
+        table = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in case.table["statement"].items()
+        }
         return judge_statement(StatementCase(**table), only(rule))
+    if rule.subject == "claim":
+        return tuple(item for item in judge_claim(case.table).findings if item.code == rule.code)
     if rule.subject == "receipt":
         return judge_tree(build(case.table), only(rule), facts_of(case.table.get("facts")))
     found = _compare(case.table)
     return tuple(item for item in found if item.code == rule.code and item.subject in ("a", "b", "pair"))
+
+
+# What a claim of a case says unless the case says otherwise. `a` and `b` are the case's two sides.
+CLAIM = {
+    "id": "case",
+    "text": "B is faster than A",
+    "kind": "speedup",
+    "baseline": ["a"],
+    "candidate": ["b"],
+    "effect": "at least 1.10",
+}
+
+
+def judge_claim(table: Mapping[str, Any]) -> ClaimVerdict:
+    """The verdict on the claim of a case: ``claim`` over the clean claim, its sides built as those of a pair are."""
+    said = {**CLAIM, **table.get("claim", {})}
+    if said["kind"] in ("ceiling", "does-not-fit") and "effect" not in table["claim"]:
+        del said["effect"]
+    claim = from_json(json.dumps(said), "case")
+    name, lane = table.get("base", "cpu"), table.get("lane")
+    sides: dict[str, list[Parsed]] = {}
+    for letter, words in (("a", claim.baseline), ("b", claim.candidate)):
+        tree = build(table.get(letter, {}), name, lane)
+        launches = table.get(f"launches_{letter}", 1)
+        sides[letter] = group(tree, letter, launches, bool(table.get("interleaved"))) if words else []
+    ids = {letter: made[0].id for letter, made in sides.items() if made}
+    lost = tuple((ids.get(item[0], item[0]), item[1], item[2]) for item in table.get("lost", []))
+    missing = tuple((side, why) for side, why in table.get("missing", []))
+    evidence = Evidence(
+        baseline=tuple(sides["a"]),
+        candidate=tuple(sides["b"]),
+        facts=facts_of(table.get("facts"), ids),
+        missing=missing,
+        earlier=table.get("earlier"),
+        lost=lost,
+    )
+    return judge(claim, evidence, rulebook())
 
 
 def _compare(table: Mapping[str, Any]) -> tuple[Finding, ...]:
