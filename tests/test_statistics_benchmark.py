@@ -1,0 +1,50 @@
+"""The simulation that validates the statistics: the same every time, and able to tell a method that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SMALL = {"pool": 60, "sessions": 60, "raw": 4, "steps": (200,)}
+
+
+@pytest.fixture
+def benchmark(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    pytest.importorskip("numpy")
+    pytest.importorskip("scipy")
+    monkeypatch.syspath_prepend(str(checkout))
+    import benchmarks.statistics
+
+    yield benchmarks.statistics
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        del sys.modules[name]
+
+
+def test_the_simulation_is_the_same_every_time(benchmark: ModuleType) -> None:
+    size = benchmark.Size(**SMALL)
+    rows = benchmark.simulate(size)
+    assert rows == benchmark.simulate(size)
+    assert {row.order for row in rows} == {"AB", "ABBA", "one"}
+    assert all(0.0 <= row.excludes <= 1.0 for row in rows)
+
+
+def test_a_drift_is_told_from_its_order_and_taken_out_by_turns(benchmark: ModuleType) -> None:
+    rows = {(row.scenario, row.order, row.launches): row for row in benchmark.simulate(benchmark.Size(**SMALL))}
+    behind, turns = (rows["host drift, four times", order, 5] for order in ("AB", "ABBA"))
+    assert behind.excludes > 0.8
+    assert behind.said == 1.0
+    assert turns.excludes < 0.2
+    assert turns.said == 0.0
+    raw = rows["launch spread 0.3 %", "ABBA", 5]
+    assert raw.mann_whitney is not None
+    assert raw.mann_whitney >= 0.5, "raw steps call launches different that are not"
+
+
+def test_bars_speak_of_the_worst_cell(benchmark: ModuleType) -> None:
+    rows = benchmark.simulate(benchmark.Size(**SMALL))
+    worst = max(abs(row.excludes - 0.05) for row in rows if row.order == "ABBA")
+    assert benchmark.bars(rows)[0].worst == worst
