@@ -39,7 +39,7 @@ def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: b
             parsed_list = [item for group in fetch(session, [word]) for item in group]
         except (InputError, NotFound) as error:
             refused += 1
-            output.note(f"receipts: {error}")
+            output.refuse(error)
             continue
         for parsed in parsed_list:
             lane = session.rulebook.lanes.of(parsed.receipt.run.lane)

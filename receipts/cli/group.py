@@ -145,7 +145,7 @@ def run(words: Sequence[str]) -> int:
         sys.stderr.write("stopped\n")
         return 130
     except ReceiptsError as error:
-        output.note(f"receipts: {error}")
+        output.refuse(error)
         return error.exit_code
     except BrokenPipeError:
         # The reader went away, as `head` does: nobody is left to tell.

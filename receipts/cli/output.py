@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from receipts.errors import InputError, ReceiptsError
+
 Row = Sequence[str]
 STYLES = {
     "accepted": "green",
@@ -98,6 +100,12 @@ class Progress:
         if self._on and self._shown:
             sys.stderr.write("\r\x1b[K")
             self._shown = 0.0
+
+
+def refuse(error: ReceiptsError) -> None:
+    """An error on standard error. One of a document stands by the document's name, as compilers have it."""
+    lead = "" if isinstance(error, InputError) else "receipts: "
+    note(f"{lead}{error}")
 
 
 def heading(text: str) -> None:

@@ -47,7 +47,7 @@ def command(session: Session, files: tuple[str, ...], require: str | None, as_js
             progress.at(len(outcomes))
             if item.error is not None:
                 progress.clear()
-                output.note(f"receipts: {item.error}")
+                output.refuse(item.error)
             elif not quiet and not as_json:
                 print_outcome(item)
     progress.clear()
