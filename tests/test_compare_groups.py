@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.cli.comparison_text import ratio
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, required
 from receipts.compare import Request, compare
@@ -176,3 +177,11 @@ def test_the_gate_sets_the_exit_code_and_says_why(tmp_path: Path, capsys: pytest
         gated, again, said = call(capsys, path, *sides, "--require", requirement)
         assert (gated, again) == (wanted, printed)
         assert f"--require {requirement}: " in said
+
+
+def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> None:
+    verdict = judged(group("a", 3), group("b", 4, seconds=0.79, numerics__seed=7))
+    for item in verdict.results:
+        if item.effect.low is not None and item.effect.high is not None and item.effect.ratio is not None:
+            assert ratio(item) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
+    assert ratio(replace(verdict.results[0], effect=replace(headline(verdict), ratio=None), stated_ratio=None)) == "~"

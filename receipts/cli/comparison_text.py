@@ -156,10 +156,9 @@ def reading(item: MetricResult, side: Reading) -> str:
 
 
 def ratio(item: MetricResult) -> str:
-    """The change in percent, as stated or measured; `~` where there is no number."""
-    if item.stated_ratio is None:
-        return "~"
-    return f"{(item.stated_ratio - 1) * 100:+.2f} %"
+    """The change in percent, `~` where there is no number: what the interval is around, else as stated."""
+    change = item.effect.ratio if item.effect.ratio is not None else item.stated_ratio
+    return "~" if change is None else f"{(change - 1) * 100:+.2f} %"
 
 
 def interval(item: MetricResult) -> str:

@@ -88,7 +88,7 @@ def _verdict(check: SelfCheck) -> str:
     if check.share is None:
         return f"share told apart ~: {check.why}"
     state = "ALARM" if check.alarm else "no alarm"
-    return f"all together: {check.share:.1%} told apart, 5 % expected, as often faster as slower; {check.why}; {state}"
+    return f"all together: {check.why}: {check.share:.1%}, where 5 % are expected, as often faster as slower; {state}"
 
 
 def _row(item: Noise) -> tuple[str, ...]:
@@ -122,13 +122,17 @@ def _sigma(item: Noise) -> str:
     return "~" if item.declared is None else f"{item.declared:.3%} declared, not measured"
 
 
+def _chips(count: int | None) -> str:
+    return "1 chip" if count == 1 else f"{_count(count)} chips"
+
+
 def _count(value: int | None) -> str:
     return "not stated" if value is None else str(value)
 
 
 def _name(item: Noise) -> str:
     shape = item.shape
-    parts = (shape.lane, shape.accelerator, f"{_count(shape.chips)} chips", f"sequence {_count(shape.sequence_length)}")
+    parts = (shape.lane, shape.accelerator, _chips(shape.chips), f"sequence {_count(shape.sequence_length)}")
     return " · ".join(part for part in parts if part)
 
 
