@@ -4,8 +4,8 @@
 
 DIR holds ``runs.json`` and ``claims.json``. The runs are imported by the mapping; the pair of every claim with two
 runs is compared on its metric by `receipts.compare.compare`, all with the same options. Printed are the table
-*person × product*, the shares that the bars speak of, and every disagreement with both reasons. Exit 0 when every bar
-holds, 1 when one does not.
+*person × product*, the shares that the bars speak of, and every disagreement with both reasons; then the same claims as
+claims, with their verdicts (``lab_claims.py``). Exit 0 when every bar holds, 1 when one does not.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from receipts.compare import Request, compare
-from receipts.errors import UsageError
-from receipts.importers import Imported, import_file
-from receipts.metrics import Launch
-from receipts.metrics import get as get_metric
-from receipts.receipt import Parsed
-from receipts.rule import Facts
-from receipts.rulebook import Rulebook
-from receipts.verdict import Comparison, Finding, Level, Question
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+# The other halves lie beside this file, however it runs. Last, and never first: statistics.py lies here as well.
+sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != HERE), str(HERE)]
 
-ROOT = Path(__file__).resolve().parent.parent
-# Its other half lies beside it, whether this runs as a file, as a module or inside a test.
-sys.path.insert(0, str(ROOT / "benchmarks"))
 from lab_arithmetic import Check, checks  # noqa: E402
+from lab_claims import Published, claim_figures, print_claims, publish  # noqa: E402
+
+from receipts.compare import Request, compare  # noqa: E402
+from receipts.errors import UsageError  # noqa: E402
+from receipts.importers import Imported, import_file  # noqa: E402
+from receipts.metrics import Launch  # noqa: E402
+from receipts.metrics import get as get_metric  # noqa: E402
+from receipts.receipt import Parsed  # noqa: E402
+from receipts.rule import Facts  # noqa: E402
+from receipts.rulebook import Rulebook  # noqa: E402
+from receipts.verdict import Comparison, Finding, Level, Question  # noqa: E402
 
 STUDY = "fixed-accumulation"
 METRICS = {
@@ -123,6 +126,7 @@ SHARES = (
 )
 BARS = {"false_accepts": 0.02, "false_rejects": 0.08, "undecided": 0.35}
 FLOORS = {"decided_agree": 0.95, "arithmetic_agree": 0.98}
+CLAIMS_FLOOR = 0.90
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,7 @@ class Judged:
     metric: str
     verdict: Comparison
     arithmetic: tuple[Check, ...]
+    published: Published
 
     @property
     def accepted(self) -> bool:
@@ -221,7 +226,8 @@ def _judged(claim: Mapping[str, Any], a: Parsed, b: Parsed, rulebook: Rulebook) 
     sides = [Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane)) for parsed in (a, b)]
     metric = _metric(claim["metric"], sides)
     verdict = compare([b], [a], rulebook, Request(metric=metric, study=STUDY, facts=Facts()))
-    return Judged(claim, metric, verdict, tuple(checks(claim, sides[0], sides[1], metric)))
+    published = publish(claim, metric, a, b, STUDY, rulebook)
+    return Judged(claim, metric, verdict, tuple(checks(claim, sides[0], sides[1], metric)), published)
 
 
 def _metric(name: str, sides: Sequence[Launch]) -> str:
@@ -239,7 +245,7 @@ def _metric(name: str, sides: Sequence[Launch]) -> str:
     return "experiment" if len(lacking) == len(sides) else metric
 
 
-def summary(judged: Sequence[Judged]) -> dict[str, Any]:
+def summary(judged: Sequence[Judged], without_pair: int = 0) -> dict[str, Any]:
     """The figures that the bars speak of; shares are fractions of the claims that they are over."""
     rejected = [item for item in judged if not item.accepted and not item.not_in_record]
     accepted = [item for item in judged if item.accepted]
@@ -277,6 +283,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any]:
         "axes_disagreements": [_axes_entry(item) for item in judged if not item.axes_agree],
         "not_in_record": [_entry(item) for item in judged if item.not_in_record],
         "disagreements": [_entry(item) for item in judged if not item.agrees and not item.not_in_record],
+        "claims": claim_figures([item.published for item in judged], without_pair),
     }
 
 
@@ -321,6 +328,11 @@ def broken_bars(found: Mapping[str, Any]) -> list[str]:
     """Every bar that does not hold, in a sentence."""
     over = [f"{name} is {found[name]:.1%}, above {bar:.0%}" for name, bar in BARS.items() if found[name] > bar]
     under = [f"{name} is {found[name]:.1%}, below {bar:.0%}" for name, bar in FLOORS.items() if found[name] < bar]
+    claims = found["claims"]
+    if claims["agree"] < CLAIMS_FLOOR:
+        under.append(f"claims agree in {claims['agree']:.1%}, below {CLAIMS_FLOOR:.0%}")
+    if claims["falsely_supported"]:
+        over.append(f"{claims['falsely_supported']} claims supported by stated numbers")
     unnamed = [f"{found['undecided_unnamed']} undecided without a named fact"] if found["undecided_unnamed"] else []
     return over + under + unnamed
 
@@ -348,6 +360,7 @@ def print_summary(found: Mapping[str, Any], imported: Imported) -> None:
         print(f"\n{refusal.where} is no receipt: {'; '.join(map(str, refusal.problems))}")
     if found["not_imported"]:
         print(f"\nclaims on such rows: {', '.join(found['not_imported'])}")
+    print_claims(found["claims"], CLAIMS_FLOOR)
     for check in found["arithmetic_disagreements"]:
         print(f"\n{check['claim']} {check['figure']}: the record says {check['recorded']}, found {check['found']}")
 
@@ -368,7 +381,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     asked = parser.parse_args(words)
     judged, imported, lacking = judge(asked.cases, asked.mapping)
-    found = {**summary(judged), "not_imported": lacking}
+    held = len(json.loads((asked.cases / "claims.json").read_text()))
+    found = {**summary(judged, held - len(judged)), "not_imported": lacking}
     if asked.json:
         json.dump(found, sys.stdout, indent=1, ensure_ascii=False)
         print()

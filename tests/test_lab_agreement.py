@@ -55,6 +55,15 @@ def test_where_the_records_decide_the_product_decides_alike(found: dict[str, Any
     assert found["decided_agree"] >= 0.95
 
 
+def test_as_claims_they_get_the_persons_verdict_and_none_is_supported_by_stated_numbers(found: dict[str, Any]) -> None:
+    claims = found["claims"]
+    assert claims["n"] == found["n"]
+    assert claims["agree"] >= 0.90
+    assert claims["reasons_agree"] >= 0.90
+    assert claims["falsely_supported"] == 0
+    assert all(item["product_reasons"] for item in claims["disagreements"])
+
+
 def _claim(accept: bool, mechanical: str, axes: list[str]) -> dict[str, Any]:
     return {
         "id": "x1",
@@ -121,6 +130,18 @@ def test_a_figure_that_does_not_follow_is_an_arithmetic_disagreement(
     judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
     figures = benchmark.summary(judged)
     assert [item["figure"] for item in figures["arithmetic_disagreements"]] == ["change_a_vs_b_pct"]
+
+
+def test_a_change_that_the_two_numbers_do_not_give_is_overstated(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    for stated, expected in (("+42 %", "refuted"), ("+100 %", "unproven"), ("1000 vs 500 (+100%)", "unproven")):
+        claim = {**_claim(True, "one_axis", ["mbs"]), "stated_change": stated}
+        folder = _folder(tmp_path, claim, _run("one", 1000, mbs=2), _run("two", 500, mbs=1))
+        judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+        figures = benchmark.summary(judged)["claims"]
+        assert [item["stated"] for item in figures["overstated"]] == ([stated] if expected == "refuted" else [])
+        assert figures["agree"] == (1.0 if expected == "unproven" else 0.0)
 
 
 def test_a_claim_on_a_run_that_is_not_there_is_refused(benchmark: ModuleType, checkout: Path, tmp_path: Path) -> None:

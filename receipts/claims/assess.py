@@ -7,6 +7,7 @@ last printed digits, lies outside what is claimed.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from receipts.claims.claim import Claim
     from receipts.rule import Facts
 
+_RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
 FEWEST_LAUNCHES = 3
 CONFIDENCE = 0.95
 _GROUP_RULE = "C110"  # speaks of the very interval that is held against the claim
@@ -96,9 +98,15 @@ def _as_stated(bound: Bound, metric: Metric, result: MetricResult) -> Assessment
 
 
 def _rounded(reading: Reading) -> tuple[float, float]:
-    from receipts.stats.rounding import half_of
+    """How far a stated number reaches: half its last printed digit, or the range that its text states."""
+    from receipts.stats.rounding import half_of, read_printed
 
     assert reading.value is not None
+    ends = _RANGE.fullmatch(reading.text.strip()) if reading.text else None
+    if ends is not None:
+        low, high = (read_printed(f"{end}{ends['unit']}") for end in (ends["low"], ends["high"]))
+        if low is not None and high is not None and low.value <= reading.value <= high.value:
+            return low.value - low.half, high.value + high.half
     half = half_of(reading.value, reading.text)
     return reading.value - half, reading.value + half
 
