@@ -135,9 +135,9 @@ def test_a_figure_that_does_not_follow_is_an_arithmetic_disagreement(
 def test_a_change_that_the_two_numbers_do_not_give_is_overstated(
     benchmark: ModuleType, checkout: Path, tmp_path: Path
 ) -> None:
-    for stated, expected in (("+42 %", "refuted"), ("+100 %", "unproven"), ("1000 vs 500 (+100%)", "unproven")):
+    for stated, expected in (("+42 %", "refuted"), ("+100 %", "unproven"), ("1002 vs 501 (+100%)", "unproven")):
         claim = {**_claim(True, "one_axis", ["mbs"]), "stated_change": stated}
-        folder = _folder(tmp_path, claim, _run("one", 1000, mbs=2), _run("two", 500, mbs=1))
+        folder = _folder(tmp_path, claim, _run("one", 1002, mbs=2), _run("two", 501, mbs=1))
         judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
         figures = benchmark.summary(judged)["claims"]
         assert [item["stated"] for item in figures["overstated"]] == ([stated] if expected == "refuted" else [])
