@@ -62,9 +62,21 @@ def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
     """One receipt's verdict; the last line carries the status."""
     name = output.clean(verdict.label or verdict.receipt[:12])
     if not quiet:
-        output.line(output.paint(f"{name}  {verdict.receipt[:12]}  {verdict.lane}", "head"))
+        _head(name, f"{verdict.receipt[:12]}  {verdict.lane}")
         print_findings(verdict.findings)
-    spoilt = f" · tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""
+    spoilt = f"tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""
+    if spoilt and len(f"{verdict.status} · path {verdict.path} · {spoilt}") > output.width():
+        output.line(spoilt)
+        spoilt = ""
+    spoilt = f" · {spoilt}" if spoilt else ""
     status = output.paint(verdict.status, verdict.status)
     lead = f"{name}: " if quiet else ""
     output.line(f"{lead}{status} · path {output.paint(verdict.path, verdict.path)}{spoilt}")
+
+
+def _head(name: str, rest: str) -> None:
+    """Name and identity in one line, or in two where they would not fit."""
+    if len(name) + 2 + len(rest) > output.width():
+        output.wrapped(name, 0)
+        name = ""
+    output.line(output.paint(f"{name}  {rest}".strip(), "head"))

@@ -134,10 +134,17 @@ def run(words: Sequence[str]) -> int:
     """Call the group, and turn what it raises into a message on standard error and an exit code."""
     from receipts.cli import output
 
+    stream = sys.stdout
     try:
         result = group.main(args=global_first(words), prog_name="receipts", standalone_mode=False)
         # Here, where a reader that went away is still understood, and not while the interpreter ends.
         sys.stdout.flush()
+    except SystemExit:
+        # click ends the program itself: after completing a word, and where the reader went away, as `head` does. Then
+        # it has put a stream of its own in place, and nobody is left to tell.
+        if sys.stdout is stream:
+            raise
+        return 0
     except click.ClickException as error:
         error.show()
         return 2

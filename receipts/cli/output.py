@@ -160,7 +160,8 @@ def _rich(columns: Row, rows: Sequence[Row], right: Sequence[int]) -> None:
         made.add_column(name, justify="right" if index in right else "left", overflow="fold")
     for row in rows:
         made.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    Console(no_color=not coloured(), highlight=False, width=width()).print(made)
+    # Without a colour system nothing is styled at all; `no_color` would leave bold.
+    Console(color_system="auto" if coloured() else None, highlight=False, width=width()).print(made)
 
 
 def as_json(document: Any) -> None:

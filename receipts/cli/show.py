@@ -64,16 +64,24 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
         output.as_json({"id": parsed.id, **document})
         return
     run = parsed.receipt.run
-    output.line(output.paint(output.clean(run.label or run.launch), "head"))
+    name = output.clean(run.label or run.launch)
+    if len(name) > output.width():
+        output.wrapped(name, 0)
+    else:
+        output.line(output.paint(name, "head"))
     output.line(f"  id {parsed.id}")
-    output.line(f"  {run.kind} · {run.outcome} · {run.provenance} · started {_when(parsed)} · lane {lane.name}")
+    output.wrapped(f"{run.kind} · {run.outcome} · {run.provenance} · started {_when(parsed)} · lane {lane.name}", 2)
     standing = facts.superseded.get(parsed.id)
     if standing is not None:
         output.wrapped(f"no longer stands: {f'see {standing[0][:12]}, ' if standing[0] else ''}{standing[1]}")
     output.line()
     size = max(len(question) for question, _ in five.rows())
     for question, answer in five.rows():
-        output.wrapped(f"{question.ljust(size)}  {output.clean(answer)}", 2, size + 4)
+        if size + 4 > output.width() // 2:
+            output.wrapped(question, 2, 2)
+            output.wrapped(answer, 4, 4)
+        else:
+            output.wrapped(f"{question.ljust(size)}  {answer}", 2, size + 4)
     _measured(parsed, lane)
     _failed(parsed)
     _memory(parsed)
