@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import postgres_server
+from command_line import shell
+
+__all__ = ["shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,0 +1,68 @@
+"""``receipts check``."""
+
+from __future__ import annotations
+
+from command_line import HOSTILE, Shell
+
+
+def test_a_clean_receipt_is_valid_and_ends_with_its_status(shell: Shell) -> None:
+    said = shell("check", shell.write("clean"))
+    assert said.code == 0
+    assert said.lines[-1] == "valid · path witnessed"
+
+
+def test_an_offence_is_told_with_what_to_do(shell: Shell) -> None:
+    said = shell("check", shell.write("torn", batch__global_batch=17))
+    assert said.code == 1
+    assert "R106 batch_unaccounted" in said.out
+    assert "→ " in said.out
+    assert said.lines[-1].startswith("invalid")
+
+
+def test_nothing_is_stored(shell: Shell) -> None:
+    shell("check", shell.write("clean"))
+    assert not (shell.folder / "store.sqlite").exists()
+
+
+def test_json_carries_every_finding_of_the_text(shell: Shell) -> None:
+    path = shell.write("torn", batch__global_batch=17)
+    (verdict,) = shell("check", path, "--json").json
+    assert verdict["status"] == "invalid"
+    text = shell("check", path).out
+    assert all(item["code"] in text for item in verdict["findings"])
+
+
+def test_quiet_is_one_line_a_receipt(shell: Shell) -> None:
+    said = shell("check", "-q", shell.write("one"), shell.write("two", batch__global_batch=17))
+    assert [line.split(":")[0] for line in said.lines] == ["one", "two"]
+    assert said.code == 1
+
+
+def test_a_bad_file_does_not_hide_the_others(shell: Shell) -> None:
+    (shell.folder / "bad.json").write_text("{", encoding="utf-8")
+    said = shell("check", "bad.json", "none.json", shell.write("clean"))
+    assert said.code == 2
+    assert "bad.json" in said.err
+    assert "none.json" in said.err
+    assert said.lines[-1].startswith("valid")
+
+
+def test_an_id_and_a_label_are_as_good_as_a_file(shell: Shell) -> None:
+    receipt = shell.store("stored")
+    for word in (receipt, receipt[:10], "stored", "label=sto*"):
+        assert shell("check", word).lines[-1].startswith("valid"), word
+
+
+def test_an_unknown_id_is_refused_with_a_sentence(shell: Shell) -> None:
+    shell.store("stored")
+    said = shell("check", "nobody")
+    assert said.code == 2
+    assert "no receipt is called 'nobody'" in said.err
+    assert said.out == ""
+
+
+def test_a_hostile_label_never_reaches_the_terminal_raw(shell: Shell) -> None:
+    path = shell.write("evil", run__label=HOSTILE, batch__global_batch=17)
+    for words in (("check", path), ("check", path, "-q"), ("check", path, "--json")):
+        said = shell(*words)
+        assert not set(HOSTILE) & set(said.out) - set("evil[31m2J"), words

@@ -1,0 +1,212 @@
+"""``receipts compare``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rule_cases
+from command_line import HOSTILE, Shell
+from receipts.store import open_store
+
+LEAKS = {"\x1b", "\u202e", "\x07", "\x9b"}
+
+
+@pytest.fixture
+def pair(shell: Shell) -> Shell:
+    """Two files, one axis apart."""
+    shell.write("base")
+    shell.write("cand", numerics__learning_rate=0.001)
+    return shell
+
+
+def test_two_files_need_no_store(pair: Shell) -> None:
+    said = pair("compare", "base.json", "cand.json")
+    assert said.code == 3
+    assert "comparable yes" in said.lines[-1]
+    assert not (pair.folder / "store.sqlite").exists()
+
+
+def test_every_form_ends_with_the_same_verdict(pair: Shell) -> None:
+    verdict = pair("compare", "base.json", "cand.json").lines[-1]
+    line = pair("compare", "base.json", "cand.json", "--format", "line")
+    assert line.lines == [f"base → cand: {verdict}"]
+    assert verdict in pair("compare", "base.json", "cand.json", "--format", "markdown").lines[-1]
+    data = pair("compare", "base.json", "cand.json", "--json").json
+    assert verdict.startswith(f"{data['status']}: comparable {data['comparable']} · path {data['path']}")
+    assert data == pair("compare", "base.json", "cand.json", "--format", "json").json
+
+
+def test_both_values_of_what_changed_are_shown(pair: Shell) -> None:
+    (line,) = [line for line in pair("compare", "base.json", "cand.json").lines if "counts" in line]
+    assert line.split() == ["numerics.learning_rate", "0.0003", "0.001", "counts"]
+
+
+def test_what_only_one_side_states_is_unknown(shell: Shell) -> None:
+    tree = json.loads((shell.folder / shell.write("base")).read_text(encoding="utf-8"))
+    tree["run"]["launch"], tree["run"]["context"] = "other", None
+    del tree["numerics"]["optimizer"]
+    (shell.folder / "cand.json").write_text(json.dumps(tree), encoding="utf-8")
+    said = shell("compare", "base.json", "cand.json")
+    assert "stated on A only: numerics.optimizer" in " ".join(said.out.split())
+    assert said.code == 3
+
+
+def test_ids_prefixes_labels_patterns_and_files_mix(pair: Shell) -> None:
+    base = pair.store("base")
+    for word in (base, base[:12], "base", "label=ba*", "base.json"):
+        assert pair("compare", word, "cand.json", "--json").json["a"] == [base], word
+
+
+def test_an_ambiguous_prefix_names_the_candidates(shell: Shell) -> None:
+    heads: dict[str, str] = {}
+    number = 0
+    while True:
+        name = f"n{number}"
+        shell.write(name)
+        head = shell.made[name][:4]
+        if head in heads:
+            break
+        heads[head], number = name, number + 1
+        if number > 64 * 1024:
+            pytest.fail("no two digests begin alike")
+        (shell.folder / f"{name}.json").rename(shell.folder / f"kept-{name}.json")
+    shell("submit", f"kept-{heads[head]}.json", f"{name}.json")
+    said = shell("show", head)
+    assert said.code == 2
+    assert shell.made[name][:16] in said.err
+    assert shell.made[heads[head]][:16] in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("--metric", "tokens_per_secnd"), "did you mean tokens_per_second"),
+        (("--study", "weak-scalng"), "did you mean weak-scaling"),
+    ],
+)
+def test_a_mistyped_metric_or_study_is_answered_with_those_near_it(
+    pair: Shell, words: tuple[str, str], near: str
+) -> None:
+    said = pair("compare", "base.json", "cand.json", *words)
+    assert said.code == 2
+    assert near in said.err
+    assert said.out == ""
+
+
+def test_a_waiver_with_a_reason_takes_an_axis_out_and_is_shown(shell: Shell) -> None:
+    paths = [shell.write("base"), shell.write("cand", numerics__learning_rate=0.001, numerics__seed=77)]
+    counted = shell("compare", *paths)
+    assert "C101" in counted.out
+    said = shell("compare", *paths, "--waive", "numerics.seed=seeds do not move step times")
+    assert "C101" not in said.out
+    assert "waived: seeds do not move step times" in said.out
+    assert shell("compare", *paths, "-w", "numerics.seed=why", "--json").json["waivers"]
+
+
+@pytest.mark.parametrize(
+    ("waiver", "says"),
+    [
+        ("numerics.seed", 'write --waive numerics.seed="the reason'),
+        ("numerics.seed= ", "the reason"),
+        ("numerics.learning_rate=because", "does not let numerics.learning_rate be waived"),
+        ("run.host=because", "neither changed nor is unknown"),
+    ],
+)
+def test_a_waiver_that_cannot_be_is_refused_with_a_sentence(pair: Shell, waiver: str, says: str) -> None:
+    said = pair("compare", "base.json", "cand.json", "--waive", waiver)
+    assert said.code == 2
+    assert says in said.err
+
+
+def test_sides_are_groups_of_launches(shell: Shell) -> None:
+    for number in range(3):
+        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))
+        shell.store(
+            f"cand-{number}", numerics__learning_rate=0.001, measurement__step_durations_seconds=_steps(9 - number)
+        )
+    first = shell(
+        "compare", "base-0", "cand-0", "--also-a", "base-1", "--also-b", "cand-1", "--no-replicates", "--json"
+    )
+    assert (len(first.json["a"]), len(first.json["b"])) == (2, 2)
+    comma = shell("compare", "base-0,base-1", "cand-0", "--no-replicates", "--json")
+    assert comma.json["a"] == first.json["a"]
+    found = shell("compare", "label=base-*", "label=cand-*", "--no-replicates", "--json")
+    assert (len(found.json["a"]), len(found.json["b"])) == (3, 3)
+
+
+def test_replicates_are_found_in_the_store_unless_refused(shell: Shell) -> None:
+    for number in range(3):
+        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))
+    shell.store("cand", numerics__learning_rate=0.001)
+    assert len(shell("compare", "base-0", "cand", "--json").json["a"]) == 3
+    assert len(shell("compare", "base-0", "cand", "--no-replicates", "--json").json["a"]) == 1
+
+
+def test_a_side_of_two_configurations_is_refused(pair: Shell) -> None:
+    said = pair("compare", "base.json", "cand.json", "--also-a", pair.write("odd", numerics__seed=5))
+    assert said.code == 2
+    assert "numerics.seed" in said.err
+
+
+def test_record_keeps_the_verdict(pair: Shell) -> None:
+    ids = [pair.store("base"), pair.store("cand", numerics__learning_rate=0.001)]
+    assert pair("compare", *ids, "--record").code == 3
+    with open_store(str(pair.folder / "store.sqlite")) as store:
+        kept = store.verdicts(ids[0])
+    assert [item.status for item in kept][-1] == "inconclusive"
+
+
+def test_recording_what_is_not_stored_is_refused(pair: Shell) -> None:
+    pair.store("base")
+    said = pair("compare", "base.json", "cand.json", "--record")
+    assert said.code == 2
+    assert f"submit {pair.made['cand'][:12]} first" in said.err
+
+
+def test_a_retracted_side_is_superseded(pair: Shell) -> None:
+    pair.store("base")
+    pair.store("cand", numerics__learning_rate=0.001)
+    pair("retract", "base", "--reason", "the log is of another job")
+    said = pair("compare", pair.made["base"], "cand")
+    assert said.code == 1
+    assert "C108 superseded" in said.out
+    assert "the log is of another job" in said.out
+
+
+def test_markdown_lets_nothing_of_a_label_become_markup(shell: Shell) -> None:
+    paths = [shell.write("base", run__label="<img src=x>|`*"), shell.write("cand", numerics__learning_rate=0.001)]
+    said = shell("compare", *paths, "--format", "markdown")
+    assert r"\<img src=x\>\|\`\*" in said.out
+
+
+@pytest.mark.parametrize("form", ["text", "line", "markdown", "json"])
+def test_hostile_text_never_reaches_the_terminal_raw(shell: Shell, form: str) -> None:
+    flags = {"complete": True, "X" + HOSTILE: "1"}
+    paths = [
+        shell.write("base", run__label=HOSTILE),
+        shell.write("cand", run__label=HOSTILE, flags=flags, hardware__accelerator=HOSTILE),
+    ]
+    said = shell("compare", *paths, "--format", form)
+    assert said.code in (1, 3)
+    assert not LEAKS & set(said.out)
+
+
+def test_hostile_text_in_an_error_is_escaped_as_well(pair: Shell) -> None:
+    said = pair(
+        "compare", "base.json", pair.write("evil", run__label=HOSTILE, numerics__seed=3), "--also-b", "cand.json"
+    )
+    assert said.code == 2
+    assert not LEAKS & set(said.err)
+    assert "evil\\x1b" in said.err
+
+
+def test_one_comparison_with_itself_is_refused(pair: Shell) -> None:
+    said = pair("compare", "base.json", "base.json")
+    assert said.code == 2
+    assert "more than once" in said.err
+
+
+def _steps(seed: int) -> list[float]:
+    return rule_cases.durations({"seed": 100 + seed})

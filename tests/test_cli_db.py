@@ -1,0 +1,47 @@
+"""``receipts db``."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from command_line import Shell
+
+
+def test_a_whole_store_is_whole_in_both_forms(shell: Shell) -> None:
+    shell.store("one")
+    assert shell("db", "check").lines[-1] == "whole"
+    data = shell("db", "check", "--json").json
+    assert (data["receipts"], list(data["problems"])) == (1, [])
+
+
+def test_upgrading_a_store_that_is_up_to_date_changes_nothing(shell: Shell) -> None:
+    shell.store("one")
+    before = (shell.folder / "store.sqlite").read_bytes()
+    said = shell("db", "upgrade")
+    assert said.code == 0
+    assert "already" in said.out
+    data = shell("db", "upgrade", "--json").json
+    assert data["found"] == data["wanted"]
+    assert (shell.folder / "store.sqlite").read_bytes() == before
+
+
+def test_an_older_store_is_refused_with_a_command_that_works(shell: Shell) -> None:
+    shell.store("one")
+    with sqlite3.connect(shell.folder / "store.sqlite") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0000'")
+    said = shell("list")
+    assert said.code == 4
+    assert "receipts db upgrade --store" in said.err
+
+
+def test_the_store_may_be_named_after_the_command(shell: Shell) -> None:
+    shell.store("one")
+    place = str(shell.folder / "store.sqlite")
+    assert shell("db", "check", "--store", place, "--json").json["receipts"] == 1
+    assert shell("list", f"--store={place}", "--json").json[0]["label"] == "one"
+
+
+def test_no_store_is_an_error_that_says_what_to_do(shell: Shell) -> None:
+    said = shell("db", "check")
+    assert said.code == 4
+    assert "store.sqlite" in said.err

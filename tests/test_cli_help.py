@@ -1,0 +1,69 @@
+"""``--help`` of every command, and what happens to a mistyped one."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from command_line import Shell
+from receipts import __version__
+from receipts.cli.group import COMMANDS
+from receipts.cli.group import group as commands
+
+
+def _all() -> list[tuple[str, ...]]:
+    group = click.Group()
+    found: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        found.append((name,))
+        command = commands.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            found.remove((name,))
+            found += [(name, inner) for inner in command.commands]
+    return found
+
+
+@pytest.mark.parametrize("words", _all(), ids=" ".join)
+def test_every_command_helps_with_examples_that_name_it(shell: Shell, words: tuple[str, ...]) -> None:
+    said = shell(*words, "--help")
+    assert said.code == 0
+    assert "Examples:" in said.out
+    examples = said.out.partition("Examples:")[2]
+    assert f" {' '.join(words)}" in examples
+    assert all(len(line) <= 100 for line in said.lines)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in ("db", "import", "report", "completion", "init")]
+)
+def test_every_command_speaks_json(shell: Shell, name: str) -> None:
+    said = shell(name, "--help")
+    assert "--json" in said.out or "COMMAND" in said.out
+
+
+def test_help_of_the_program_names_every_command_with_one_line(shell: Shell) -> None:
+    said = shell("--help")
+    assert all(f"  {name} " in said.out for name in COMMANDS)
+    assert "Exit codes" in said.out
+
+
+def test_version_is_one_line(shell: Shell) -> None:
+    assert shell("--version").out == shell("-V").out == f"receipts {__version__}\n"
+
+
+def test_a_mistyped_command_is_answered_with_the_one_near_it(shell: Shell) -> None:
+    said = shell("comapre", "a", "b")
+    assert said.code == 2
+    assert "Did you mean compare?" in said.err
+
+
+def test_a_missing_argument_is_a_wrong_call(shell: Shell) -> None:
+    said = shell("compare", "a.json")
+    assert said.code == 2
+    assert "B" in said.err
+
+
+def test_a_configuration_that_is_not_there_is_refused(shell: Shell) -> None:
+    said = shell("--config", "none.toml", "lanes")
+    assert said.code == 2
+    assert "none.toml" in said.err

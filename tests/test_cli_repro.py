@@ -1,0 +1,60 @@
+"""``receipts repro``."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from command_line import Shell
+
+
+def _checked(script: str) -> None:
+    done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_script_is_valid_sh_and_ends_with_the_command(shell: Shell) -> None:
+    said = shell("repro", shell.write("one"))
+    assert said.code == 0
+    _checked(said.out)
+    assert said.lines[-1] == "python train.py --depth 8 --steps 300"
+
+
+def test_json_carries_the_parts_of_the_script(shell: Shell) -> None:
+    said, data = shell("repro", shell.write("one")), shell("repro", "one.json", "--json").json
+    assert data["command"] in said.out
+    assert all(item in said.out for item in (*data["checkout"], *data["wheels"], *data["environment"]))
+
+
+def test_what_is_not_stated_is_said_and_nothing_is_guessed(shell: Shell) -> None:
+    said = shell("repro", shell.write("bare", run__command=None, wheels=None))
+    assert "# not stated: the command line (run.command)" in said.lines
+    assert not any("pip install" in line for line in said.lines)
+    _checked(said.out)
+
+
+@pytest.mark.parametrize("name", ["A; touch owned", "A=1\ntouch owned", "$(touch owned)", "--x\ntouch owned"])
+def test_what_a_receipt_states_cannot_run_as_something_else(shell: Shell, name: str) -> None:
+    hostile = {"complete": True, name: "1\ntouch owned"}
+    path = shell.write(
+        "evil", run__command=None, flags=hostile, hardware__accelerator="x\ntouch owned", wheels=None, code=None
+    )
+    said = shell("repro", path)
+    _checked(said.out)
+    subprocess.run(["sh"], input=said.out, text=True, check=True, cwd=shell.folder)
+    assert not (shell.folder / "owned").exists()
+
+
+def test_a_command_that_hides_something_from_its_reader_is_not_run(shell: Shell) -> None:
+    said = shell("repro", shell.write("evil", run__command="true \x1b[8m; rm -rf x"))
+    assert said.lines[-1].startswith("# control characters")
+    assert "\x1b" not in said.out
+
+
+def test_a_name_of_several_receipts_is_refused(shell: Shell) -> None:
+    shell.store("one")
+    shell.store("two")
+    said = shell("repro", "label=*")
+    assert said.code == 2
+    assert "names 2 receipts" in said.err
