@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.claims import ClaimFile
-    from receipts.lint.check import Result
+    from receipts.lint.check import Result, State
 
 EPILOG = """\b
 Examples:
@@ -94,7 +94,7 @@ def _print(session: Session, results: list[Result], form: str) -> None:
         titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
         output.as_json(forms.sarif(results, titles, __version__))
     elif form == "github":
-        for text in forms.annotations(results):
+        for text in forms.github(results):
             output.line(text)
     else:
         _text(results, counts)
@@ -103,7 +103,7 @@ def _print(session: Session, results: list[Result], form: str) -> None:
 STYLE = {"refuted": "E", "stale": "E", "unproven": "I", "unreceipted": "W", "remark": "W"}
 
 
-def _text(results: list[Result], counts: dict[str, int]) -> None:
+def _text(results: list[Result], counts: Mapping[State, int]) -> None:
     from receipts.lint import forms
 
     for result in results:

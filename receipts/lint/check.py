@@ -152,7 +152,9 @@ class Checker:
         unmoved = dict(metric.unmoved_by)
         for finding in verdict.findings:
             if finding.level == "E" and finding.code not in unmoved and finding.spoils(metric.taint):
-                return _Answer("refuted", f"{found}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code)
+                return _Answer(
+                    "refuted", f"{found}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
+                )
         if parsed.receipt.run.provenance != "measured":
             return _Answer("unproven", f"{found}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
         if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
@@ -164,7 +166,9 @@ class Checker:
         wanted = "ok" if item.direction == "up" else "oom"
         if outcome != wanted:
             return _Answer("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "K103")
-        path = next((path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), "")
+        path = next(
+            (path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), ""
+        )
         stated = parsed.stated.get(path)
         if item.values and path and stated is not None and stated != item.values[0]:
             return _Answer("refuted", f"{name} ran with {path.rpartition('.')[2]} {stated}", "link that shape", "K103")
@@ -188,14 +192,20 @@ class Checker:
         result = next((one for one in verdict.results if one.metric == metric.name), None)
         if result is None or result.a.value is None or result.b.value is None:
             return _Answer("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
-        agrees, found = _agrees(item, metric, result, self._launch(a).read(metric).value, self._launch(b).read(metric).value)
+        agrees, found = _agrees(
+            item, metric, result, self._launch(a).read(metric).value, self._launch(b).read(metric).value
+        )
         if not agrees:
             return _Answer("refuted", found, "write what the comparison gives", "K103")
         if verdict.status == "rejected":
             why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
-            return _Answer("refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "K102")
+            return _Answer(
+                "refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "K102"
+            )
         if verdict.status != "accepted":
-            return _Answer("unproven", f"{found}, and the comparison is open: {verdict.last_line()}", "see: receipts compare")
+            return _Answer(
+                "unproven", f"{found}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
+            )
         return _Answer("holds", found)
 
     def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
@@ -223,7 +233,9 @@ class Checker:
                 state: State = "holds" if verdict.status == "supported" else verdict.status
                 first = next((one for one in verdict.findings if one.level != "W"), None)
                 found = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
-                answer = _Answer(state, found, first.do if first else "", first.code if first and state != "holds" else "")
+                answer = _Answer(
+                    state, found, first.do if first else "", first.code if first and state != "holds" else ""
+                )
             self._judged[name] = answer
         return self._judged[name]
 
@@ -238,7 +250,11 @@ def _agrees(
         return _change(item, metric, a if a is not None else result.a.value, b if b is not None else result.b.value)
     ratio = result.b.value / result.a.value if result.a.value else float("inf")
     effect = result.effect
-    given = Interval(effect.low, effect.high) if effect.low is not None and effect.high is not None else Interval.exact(ratio)
+    given = (
+        Interval(effect.low, effect.high)
+        if effect.low is not None and effect.high is not None
+        else Interval.exact(ratio)
+    )
     said = ratios(item, lower_is_better=metric.better == "lower")
     span = f", 95 % interval {given.low:.4g} to {given.high:.4g}" if given.low != given.high else ""
     return any(one.meets(given) for one in said), f"the receipts give {metric.title} × {ratio:.4g}{span}"

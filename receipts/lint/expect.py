@@ -23,7 +23,7 @@ def readings(statement: Statement) -> tuple[Interval, ...]:
 
 def factor_of(statement: Statement) -> float:
     """Factor from the statement's unit to its metric's."""
-    if statement.unit == "%":
+    if statement.unit in ("%", "points"):
         return 0.01
     if statement.metric == "tflops_per_second_per_chip":
         return (si(statement.unit) or 1e12) / 1e12

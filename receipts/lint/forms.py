@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -39,7 +39,7 @@ def message(result: Result) -> str:
     return f"{words}{result.found}" + (f". To do: {result.do}" if result.do else "")
 
 
-def as_json(results: Sequence[Result], counts: dict[str, int]) -> dict[str, Any]:
+def as_json(results: Sequence[Result], counts: Mapping[State, int]) -> dict[str, Any]:
     """A document with every statement, also those that hold, and the counts by state."""
     return {"schema_version": "1.0", "counts": counts, "results": [_row(result) for result in results]}
 
@@ -103,7 +103,7 @@ def _uri(file: str) -> str:
     return quote(PurePath(file).as_posix())
 
 
-def annotations(results: Iterable[Result]) -> Iterator[str]:
+def github(results: Iterable[Result]) -> Iterator[str]:
     """GitHub's workflow commands, one line a result."""
     for result in results:
         if told(result):

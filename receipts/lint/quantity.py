@@ -16,7 +16,8 @@ _UNITS = (
     (
         "rate",
         rf"(?:(?:tokens?|toks?|tk){_EACH}{_PER}{_SECOND}{_EACH}|tps\b|"
-        rf"(?:samples?|sequences?|seqs?|images?|imgs?|examples?|iterations?|iters?|its?|steps?){_PER}{_SECOND}{_EACH})",
+        rf"(?:samples?|sequences?|seqs?|images?|imgs?|examples?|iterations?|iters?|its?|"
+        rf"steps?){_PER}{_SECOND}{_EACH})",
     ),
     (
         "flops",
@@ -26,8 +27,13 @@ _UNITS = (
     ("bandwidth", r"(?:[kMGTP]i?[Bb]|gigabytes|terabytes)(?:/s(?:ec)?\b|ps\b|\sper\ssecond)"),
     ("period", rf"(?:ms|µs|μs|us|s|sec|secs|seconds?|milliseconds|minutes?|min){_PER}{_STEP}"),
     ("bytes", r"(?:[kKMGTP]i?B|(?:kilo|mega|giga|tera)bytes?|gigs?)(?![\w/])"),
-    ("time", r"(?:ms|µs|μs|us|ns|s|secs?|seconds?|milliseconds?|microseconds?|mins?|minutes?|h|hrs?|hours?)(?![\w/])"),
-    ("percent", r"(?:%|percent\b|per\s?cent\b|pct\b)"),
+    (
+        "time",
+        r"(?:ms|µs|μs|us|ns|s|secs?|seconds?|milliseconds?|microseconds?|mins?|minutes?|h|hrs?|"
+        r"hours?)(?![\w/])",
+    ),
+    ("percent", r"(?:%|percent\b|per\s?cent\b|pct\b)(?!\s?(?:age\s)?points?\b)"),
+    ("points", r"(?:%\s?points?|percentage\spoints?|points?|pp)\b"),
     ("ratio", r"(?:×|[xX](?![\w])|-?fold\b|times\b)"),
 )
 _UNIT = "|".join(f"(?P<{{side}}{name}>{text})" for name, text in _UNITS)
@@ -35,7 +41,8 @@ _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d+(
 _SCALE = r"(?:[kKM](?![A-Za-z])|\s(?:thousand|million|billion)\b|\s[kM](?=\s?tok))"
 _SOFT = r"(?:(?:under|about|roughly|around|only|just|over|nearly|almost|some|below|above)\s|~\s?|≈\s?)?"
 _CHANGE = (
-    r"\s?(?:→|->|-->|=>|⇒|➜)\s?|\s(?:down\sto|up\sto|to|vs\.?|versus|instead\sof|against|compared\s(?:with|to)|over)\s"
+    r"\s?(?:→|->|-->|=>|⇒|➜)\s?|\s(?:down\sto|up\sto|to|vs\.?|versus|instead\sof|against|"
+    r"compared\s(?:with|to)|over)\s"
 )
 _RANGE = r"\s?[–—]\s?|-|\sto\s"
 
@@ -47,7 +54,8 @@ def _units(side: str) -> str:
 QUANTITY = re.compile(
     rf"(?<![\w$€£#@\\])(?<![\w.][.,/:\-])(?P<sign>[+\-−–±]\s?)?(?P<a>{_NUMBER})(?P<plus>\+)?(?P<scale_a>{_SCALE})?"
     rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?"
-    rf"(?:(?:(?P<change>{_CHANGE})|(?P<range>{_RANGE})){_SOFT}(?P<sign_b>[+\-−]\s?)?(?P<b>{_NUMBER})(?P<scale_b>{_SCALE})?"
+    rf"(?:(?:(?P<change>{_CHANGE})|"
+    rf"(?P<range>{_RANGE})){_SOFT}(?P<sign_b>[+\-−]\s?)?(?P<b>{_NUMBER})(?P<scale_b>{_SCALE})?"
     rf"(?:[\s\u00a0\u202f]?-?(?:{_units('b_')}))?)?"
     r"(?![\d]|\.\d|[A-Za-z_])",
     re.IGNORECASE,
@@ -99,7 +107,7 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
         return None
     name_a, unit_a = _unit(match, "a")
     name_b, unit_b = _unit(match, "b")
-    if "none" == name_b or name_a not in ("none", name_b):
+    if name_b == "none" or name_a not in ("none", name_b):
         return None
     change = match["change"]
     if name_a == "none" and name_b == "time" and change and "over" in change:
@@ -127,13 +135,31 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
 
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0} | {
-    **{"second": 1.0, "seconds": 1.0, "millisecond": 1e-3, "milliseconds": 1e-3, "microseconds": 1e-6},
-    **{"min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0},
-    **{"hour": 3600.0, "hours": 3600.0},
+    "second": 1.0,
+    "seconds": 1.0,
+    "millisecond": 1e-3,
+    "milliseconds": 1e-3,
+    "microseconds": 1e-6,
+    "min": 60.0,
+    "mins": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
 }
 _BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15, "gig": 1e9, "gigs": 1e9} | {
-    **{"kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "tib": 2.0**40, "pib": 2.0**50},
-    **{"kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12},
+    "kib": 2.0**10,
+    "mib": 2.0**20,
+    "gib": 2.0**30,
+    "tib": 2.0**40,
+    "pib": 2.0**50,
+    "kilobytes": 1e3,
+    "megabytes": 1e6,
+    "gigabytes": 1e9,
+    "terabytes": 1e12,
 }
 _FLOPS = {"g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}
 _WORD = re.compile(r"[a-zµμ]+")
@@ -173,6 +199,4 @@ def _one(match: re.Match[str], text: str) -> Quantity:
     name, unit = _unit(alone, "a")
     value, half = _value(alone["a"], alone["scale_a"] or "", alone["sign"])
     end = alone.end() if alone is not match else match.end("a")
-    return Quantity(
-        alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(alone["scale_a"])
-    )
+    return Quantity(alone.start(), end, (value,), (half,), name, unit, "", bool(alone["sign"]), bool(alone["scale_a"]))

@@ -1,0 +1,178 @@
+"""Reading a page: what is prose and what is not, where statements stand, links, ignore comments, size."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from receipts.lint.page import Remark, page
+from receipts.lint.statement import Statement
+
+
+def found(text: str) -> list[Statement]:
+    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, Statement)]
+
+
+def remarks(text: str) -> list[Remark]:
+    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, Remark)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "metric", "values", "unit", "direction"),
+    [
+        ("It is 1.3× faster.", "ratio", "tokens_per_second", (1.3,), "×", "up"),
+        ("It is twice as fast.", "ratio", "tokens_per_second", (2.0,), "×", "up"),
+        ("We see 29.2 % MFU.", "reading", "mfu", (29.2,), "%", "none"),
+        ("The lane has an MFU of 41%.", "reading", "mfu", (41.0,), "%", "none"),
+        ("It runs at 289 TFLOP/s.", "reading", "tflops_per_second_per_chip", (289.0,), "TFLOP/s", "none"),
+        ("It runs at 98k tok/s.", "reading", "tokens_per_second", (98_000.0,), "tok/s", "none"),
+        ("112,152 tokens/s in total", "reading", "tokens_per_second", (112_152.0,), "tokens/s", "none"),
+        ("13.4k tok/s/GPU on average", "reading", "tokens_per_second_per_chip", (13_400.0,), "tok/s/GPU", "none"),
+        ("Throughput changed by −34 %.", "ratio", "tokens_per_second", (-34.0,), "%", "down"),
+        ("This gives +13.3 % throughput.", "ratio", "tokens_per_second", (13.3,), "%", "up"),
+        ("It fits in 115 GiB.", "fit", "peak_bytes", (115.0,), "GiB", "up"),
+        ("The lane OOMs at MBS=10.", "fit", "outcome", (10.0,), "MBS", "down"),
+        ("A step takes 2.6 s/step.", "reading", "step_seconds", (2.6,), "s/step", "none"),
+        ("Step time fell from 3018 ms to 2664 ms.", "change", "step_seconds", (3018.0, 2664.0), "ms", "down"),
+        ("Peak memory is 52 GB.", "reading", "peak_bytes", (52.0,), "GB", "none"),
+        ("It saves 20 minutes of compile time.", "change", "compile_seconds", (20.0,), "minutes", "down"),
+        ("Throughput is 165–178k tok/s.", "reading", "tokens_per_second", (165_000.0, 178_000.0), "tok/s", "none"),
+    ],
+)
+def test_a_statement_is_read(
+    text: str, kind: str, metric: str, values: tuple[float, ...], unit: str, direction: str
+) -> None:
+    (item,) = found(text)
+    assert (item.kind, item.metric, item.values, item.unit) == (kind, metric, values, unit)
+    assert item.direction == direction
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The card has 141 GB of HBM and 4.8 TB/s of bandwidth.",
+        "Its dense peak is 989 TFLOP/s in BF16.",
+        "The model has 6.2B parameters in 40 layers.",
+        "Built on 2026-01-04 with version 2.9.1.",
+        "Accuracy rose by 3 %.",
+        "Dropout is 10 % and warm-up 2 % of the steps.",
+        "Our goal is 100k tok/s.",
+        "It should reach 50 % MFU.",
+        "Is it 30 % faster?",
+        "Run it with `--rate 98k tok/s` again.",
+        "See https://example.org/98k-tok/s/2x-faster for more.",
+        "```\nstep 3: 98k tok/s\n```",
+        "    step 3: 98k tok/s",
+        "<!-- it reached 98k tok/s -->",
+        "<pre>\n98k tok/s\n</pre>",
+        "---\nspeed: 98k tok/s\n---",
+        "We use 8x H100 and a 16×16 mesh.",
+        "## 2.1 Throughput",
+        "![98k tok/s](plot.png)",
+    ],
+)
+def test_other_numbers_are_left_alone(text: str) -> None:
+    assert [item.text for item in found(text)] == []
+
+
+def test_lines_and_columns_are_those_of_the_file() -> None:
+    text = "# Title\n\n> - One line, and\n>   then **98k tok/s** at last.\n\n| a | tok/s |\n| --- | --- |\n| x | `y` 7 |\n| x | 12,345 |\n"
+    places = {(item.line, item.column): item.text for item in found(text)}
+    assert places[(4, text.splitlines()[3].index("98k") + 1)] == "98k tok/s"
+    assert places[(9, 7)] == "12,345"
+    for item in found(text):
+        line = text.splitlines()[item.line - 1]
+        assert line[item.column - 1 : item.end_column - 1].strip("*") == item.text
+
+
+def test_a_link_backs_the_number_in_its_text() -> None:
+    (one,) = found("It gives [+13.3 % tok/s](receipt:81aa..3f9c) here.")
+    assert one.link is not None
+    assert one.link.receipts == ("81aa", "3f9c")
+    (two,) = found("It runs at [289 TFLOP/s](receipt:3f9c).")
+    assert two.link is not None
+    assert two.link.receipts == ("3f9c",)
+    (three,) = found("It is [twice as fast](claim:fused-heads).")
+    assert three.link is not None
+    assert three.link.claim == "fused-heads"
+
+
+def test_a_link_after_a_number_backs_it_and_one_in_a_row_backs_the_row() -> None:
+    first, second = found("We saw 88k tok/s and then 98k tok/s ([receipt](receipt:3f9c)).")
+    assert (first.link, second.link is not None) == (None, True)
+    row = found("| run | tok/s | MFU | |\n|---|---|---|---|\n| a | 98,112 | 33.1 % | [r](receipt:3f9c) |\n")
+    assert [item.link is not None for item in row] == [True, True]
+
+
+def test_a_link_defined_below_is_followed() -> None:
+    (item,) = found("It runs at [98k tok/s][r1].\n\n[r1]: receipt:3f9c\n")
+    assert item.link is not None
+    assert item.link.receipts == ("3f9c",)
+
+
+def test_a_linked_number_is_a_statement_whatever_stands_around_it() -> None:
+    (item,) = found("Dropping it was worth [13 %](receipt:81aa..3f9c).")
+    assert (item.metric, item.values) == ("tokens_per_second", (13.0,))
+
+
+def test_a_link_that_backs_nothing_and_one_that_cannot_be_read_are_told() -> None:
+    (remark,) = remarks("See [the run](receipt:3f9c).")
+    assert "backs no number" in remark.text
+    (item,) = found("[98k tok/s](receipt:a..b..c)")
+    assert item.link is not None
+    assert "BASELINE..CANDIDATE" in item.link.problem
+
+
+def test_an_ignore_comment_needs_a_reason() -> None:
+    (item,) = found("<!-- receipts: ignore quoted from the vendor -->\nIt is 4x faster.\n")
+    assert item.ignored == "quoted from the vendor"
+    (bare,) = found("It is 4x faster. <!-- receipts: ignore -->")
+    assert bare.ignored == ""
+    assert remarks("It is 4x faster. <!-- receipts: ignore -->")[0].text == "an ignore comment without a reason"
+
+
+def test_an_ignore_comment_reaches_its_line_its_block_or_its_table_and_no_further() -> None:
+    block = "<!-- receipts: ignore vendor -->\nIt is 4x faster\nand 98k tok/s.\n\nIt is 3x faster.\n"
+    assert [item.ignored for item in found(block)] == ["vendor", "vendor", ""]
+    line = "It is 4x faster, <!-- receipts: ignore vendor -->\nand we saw 98k tok/s.\n"
+    assert [item.ignored for item in found(line)] == ["vendor", ""]
+    table = "<!-- receipts: ignore vendor -->\n\n| tok/s |\n|---|\n| 98,112 |\n| 91,004 |\n\nNow 98k tok/s.\n"
+    assert [item.ignored for item in found(table)] == ["vendor", "vendor", ""]
+
+
+def test_memory_does_not_grow_with_the_file() -> None:
+    def lines(number: int) -> Iterator[str]:
+        for index in range(number):
+            yield f"Run {index} of the lane held 98k tok/s for a while and then went on.\n"
+            yield "\n" if index % 3 else "It had nothing to say.\n"
+
+    def peak(number: int) -> int:
+        tracemalloc.start()
+        assert sum(1 for _ in page(lambda: lines(number), "a.md")) == number
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    peak(5000)  # caches fill first
+    assert peak(10_000) < 1.3 * peak(5000) + 200_000
+
+
+def test_one_endless_line_and_one_endless_paragraph_are_bounded() -> None:
+    endless = "word 98k tok/s " * 20_000
+    assert len(found(endless)) >= 19_000
+    assert len(found("It held 98k tok/s there\n" * 3000)) == 3000
+
+
+def test_a_megabyte_is_read_in_well_under_its_share_of_five_seconds() -> None:
+    text = "".join(
+        f"Paragraph {index} speaks of layers, experts and 8 chips at length, and says nothing that was ever measured; "
+        f"its seed was {index}.\nOnly at the end does run {index} reach 98k tok/s.\n\n"
+        for index in range(6000)
+    )
+    assert len(text) > 1_000_000
+    start = time.process_time()
+    assert len(found(text)) == 6000
+    assert time.process_time() - start < 2.5  # four times the share of ten megabytes in five seconds, on a slow machine
