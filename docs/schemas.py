@@ -84,6 +84,12 @@ def verdict_schema() -> Schema:
     counted = {"type": "array", "items": {"type": "string"}, "description": "Names of the changed axes that count."}
     definitions["Comparison"]["properties"]["counted"] = counted
     definitions["Comparison"]["required"].append("counted")
+    # Only where the store holds some on its receipts, and so never required.
+    definitions["Comparison"]["properties"]["decisions"] = {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "What was decided on its receipts: receipt, decision, reason, at.",
+    }
     reasons = {"type": "array", "items": {"type": "string"}, "description": "Why it is not supported."}
     definitions["ClaimVerdict"]["properties"]["reasons"] = reasons
     definitions["ClaimVerdict"]["required"].append("reasons")

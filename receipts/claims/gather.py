@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from receipts.claims.claim import PAIRED, Claim
+from receipts.claims.assess import FEWEST_LAUNCHES
+from receipts.claims.claim import Claim
 from receipts.claims.judge import Evidence
 from receipts.claims.load import ClaimFile, from_json
 from receipts.errors import NotFound
@@ -44,11 +45,21 @@ def gather(
                 _repeated(store, candidate, baseline, lane),
             )
         facts = store.facts([*baseline, *candidate])
-        if claim.kind in PAIRED or claim.kind == "mfu":
+        if _wants_floor(baseline, candidate, lane):
             facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
     elif baseline or candidate:
         facts = _facts_of_files([*baseline, *candidate])
     return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier, lost)
+
+
+def _wants_floor(baseline: Sequence[Parsed], candidate: Sequence[Parsed], lane: Lane) -> bool:
+    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+
+    A receipt without its steps has no effect that either could decide.
+    """
+    few = any(0 < len(side) < FEWEST_LAUNCHES for side in (baseline, candidate))
+    steps = all("measurement.step_durations_seconds" in item.stated for item in (*baseline, *candidate))
+    return steps and (few or lane.delta is None)
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:

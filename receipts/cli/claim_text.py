@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.cli import output
-from receipts.cli.decide import print_decisions
+from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.rule import Facts
+    from receipts.store import Decision
     from receipts.verdict import Comparison
 
 FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
@@ -76,8 +79,9 @@ def command(
     sides = ((*several(a), *also_a), (*several(b), *also_b))
     needs_store = record or not all(is_file(word) for side in sides for word in side)
     if needs_store:
-        left, right, facts = _from_store(session, sides, replicates=not no_replicates)
+        left, right, facts, decided = _from_store(session, sides, replicates=not no_replicates)
     else:
+        decided = []
         left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
         facts = _facts_of_files([*left, *right])
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
@@ -85,7 +89,7 @@ def command(
     if record:
         with session.open_store() as store:
             store.record(verdict)
-    print_comparison(verdict, "json" if as_json else form)
+    print_comparison(verdict, "json" if as_json else form, decided)
     if require is None:
         return verdict.exit_code
     gate = required(verdict, require)
@@ -95,7 +99,7 @@ def command(
 
 def _from_store(
     session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], *, replicates: bool
-) -> tuple[list[Parsed], list[Parsed], Facts]:
+) -> tuple[list[Parsed], list[Parsed], Facts, list[Decision]]:
     from receipts.replicates import with_replicates
 
     with session.open_store() as store:
@@ -111,7 +115,8 @@ def _from_store(
             from receipts.noise import noise_floor, with_floor
 
             facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
-        return groups[0], groups[1], facts
+        decided = store.decisions([item.id for group in groups for item in group])
+        return groups[0], groups[1], facts, decided
 
 
 def _wants_floor(groups: list[list[Parsed]], lane: Lane) -> bool:
@@ -137,19 +142,20 @@ def _facts_of_files(receipts: list[Parsed]) -> Facts:
     return Facts(superseded=superseded)
 
 
-def print_comparison(verdict: Comparison, form: str) -> None:
-    """Print a comparison in one of the four forms."""
+def print_comparison(verdict: Comparison, form: str, decisions: Sequence[Decision] = ()) -> None:
+    """Print a comparison in one of the four forms, with what was decided on its receipts."""
     from receipts.verdict import to_json
 
     if form == "json":
-        output.as_json(to_json(verdict))
+        told = {"decisions": [asdict(item) for item in decisions]} if decisions else {}
+        output.as_json({**to_json(verdict), **told})
     elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
     elif form == "markdown":
         from receipts.cli.comparison_markdown import markdown
 
-        output.line(markdown(verdict))
+        output.line(markdown(verdict, decisions))
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict)
+        print_text(verdict, decisions)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from receipts import metrics
 from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, reason, told, value
+from receipts.cli.decisions import sentence
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
 from receipts.verdict import Comparison
+
+if TYPE_CHECKING:
+    from receipts.store import Decision
 
 
 def cell(text: str) -> str:
@@ -16,7 +23,7 @@ def cell(text: str) -> str:
     return plain
 
 
-def markdown(verdict: Comparison) -> str:
+def markdown(verdict: Comparison, decisions: Sequence[Decision] = ()) -> str:
     """The comparison as a self-contained Markdown section; the last line is the verdict."""
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
@@ -49,6 +56,8 @@ def markdown(verdict: Comparison) -> str:
         lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")
     if payback(verdict):
         lines += ["", payback(verdict)]
+    if decisions:
+        lines += ["", *(f"- decided on `{item.receipt[:12]}`: {cell(sentence(item))}" for item in decisions)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]
     return "\n".join(lines)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
 from receipts.axes import Member
 from receipts.cli import output
+from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
 from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
+
+if TYPE_CHECKING:
+    from receipts.store import Decision
 
 SHOWN_HELD = 12
 
 
-def print_text(verdict: Comparison) -> None:
+def print_text(verdict: Comparison, decisions: Sequence[Decision] = ()) -> None:
     """Print the whole comparison."""
     sides = (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b))
     for letter, label, ids in sides:
@@ -29,6 +33,7 @@ def print_text(verdict: Comparison) -> None:
         output.heading("Findings")
         print_findings(findings, sides=True)
     _effects(verdict)
+    print_decisions(decisions)
     output.line()
     output.line(coloured_last_line(verdict))
 

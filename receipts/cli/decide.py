@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
+from receipts.cli.decisions import print_decisions, sentence
 from receipts.cli.session import Session, pass_session
 from receipts.errors import UsageError
-
-if TYPE_CHECKING:
-    from receipts.store import Decision
 
 EPILOG = """\b
 Examples:
@@ -46,19 +42,3 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
     else:
         print_decisions(made, empty=f"nothing was decided on {found[:12]}")
     return 0
-
-
-def sentence(item: Decision) -> str:
-    """One decision in a line."""
-    return f"{item.decision} ({item.at:%Y-%m-%d}): {output.clean(item.reason)}"
-
-
-def print_decisions(decisions: Sequence[Decision], *, empty: str = "") -> None:
-    """Decisions under a heading of their own, oldest first; nothing where there are none and nothing is to be said."""
-    if not decisions and not empty:
-        return
-    output.heading("Decided")
-    if not decisions:
-        output.line(f"  {empty}")
-    for item in decisions:
-        output.wrapped(f"{item.receipt[:12]} {sentence(item)}", 2, 4)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.decide import print_decisions
+from receipts.cli.decisions import print_decisions
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:

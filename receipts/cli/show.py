@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.rule import Facts
+    from receipts.store import Decision
 
 EPILOG = """\b
 Examples:
@@ -40,11 +43,19 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
     with session.open_store() as store:
         matches = named(store, receipt)
         for found in matches:
-            _show(session, found, store.facts([found]), all_facts, raw, as_json)
+            _show(session, found, store.facts([found]), all_facts, raw, as_json, store.decisions([found.id]))
     return 0
 
 
-def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: bool, as_json: bool) -> None:
+def _show(
+    session: Session,
+    parsed: Parsed,
+    facts: Facts,
+    all_facts: bool,
+    raw: bool,
+    as_json: bool,
+    decisions: Sequence[Decision] = (),
+) -> None:
     if raw:
         if sys.stdout.isatty():
             output.line("\n".join(output.clean(part) for part in parsed.raw.decode().splitlines()))
@@ -53,6 +64,7 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
         return
     from receipts.answers import answers
     from receipts.cli.check import print_verdict
+    from receipts.cli.decisions import print_decisions
     from receipts.judge import judge_receipt
     from receipts.verdict import to_json
 
@@ -61,7 +73,7 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
     five = answers(parsed, lane, verdict, facts)
     if as_json:
         document = {"answers": dict(five.rows()), "verdict": to_json(verdict), "stated": dict(parsed.stated)}
-        output.as_json({"id": parsed.id, **document})
+        output.as_json({"id": parsed.id, **document, "decisions": [asdict(item) for item in decisions]})
         return
     run = parsed.receipt.run
     name = output.clean(run.label or run.launch)
@@ -88,6 +100,7 @@ def _show(session: Session, parsed: Parsed, facts: Facts, all_facts: bool, raw: 
     if all_facts:
         output.heading("Stated")
         output.table(("leaf", "value"), [(path, _value(value)) for path, value in parsed.stated.items()])
+    print_decisions(decisions)
     output.heading("Verdict")
     print_verdict(verdict)
 
