@@ -25,119 +25,165 @@ def upgrade() -> None:
 def tables() -> None:
     op.create_table(
         "pins",
-        sa.Column("seq", NUMBER, nullable=False, autoincrement=True, comment='Number in the order in which pins were set; the last one of a name counts'),
-        sa.Column("name", WORDS, nullable=False, comment='Name without the @'),
-        sa.Column("receipt", WORDS, nullable=True, comment='Id of the receipt; null where the pin was taken away'),
-        sa.Column("note", WORDS, nullable=True, comment='Why it was set'),
-        sa.Column("at", MOMENT, nullable=False, comment='When it was set'),
+        sa.Column(
+            "seq",
+            NUMBER,
+            nullable=False,
+            autoincrement=True,
+            comment="Number in the order in which pins were set; the last one of a name counts",
+        ),
+        sa.Column("name", WORDS, nullable=False, comment="Name without the @"),
+        sa.Column("receipt", WORDS, nullable=True, comment="Id of the receipt; null where the pin was taken away"),
+        sa.Column("note", WORDS, nullable=True, comment="Why it was set"),
+        sa.Column("at", MOMENT, nullable=False, comment="When it was set"),
         sa.PrimaryKeyConstraint("seq", name=op.f("pins_pkey")),
-        comment='Named references with their history',
+        comment="Named references with their history",
     )
     op.create_table(
         "purges",
-        sa.Column("receipt", WORDS, nullable=False, comment='Id of the receipt that was erased'),
-        sa.Column("reason", WORDS, nullable=False, comment='Why'),
-        sa.Column("at", MOMENT, nullable=False, comment='When it was erased'),
+        sa.Column("receipt", WORDS, nullable=False, comment="Id of the receipt that was erased"),
+        sa.Column("reason", WORDS, nullable=False, comment="Why"),
+        sa.Column("at", MOMENT, nullable=False, comment="When it was erased"),
         sa.PrimaryKeyConstraint("receipt", name=op.f("purges_pkey")),
-        comment='Tombstones: a row here, and it alone, lets a receipt be deleted',
+        comment="Tombstones: a row here, and it alone, lets a receipt be deleted",
     )
     op.create_table(
         "receipts",
-        sa.Column("seq", NUMBER, nullable=False, autoincrement=True, comment='Number in the order in which the store took receipts in'),
-        sa.Column("id", WORDS, nullable=False, comment='SHA-256 of the document as it came, in hex'),
-        sa.Column("launch", WORDS, nullable=False, comment='run.launch, the unit of replication'),
-        sa.Column("generation", sa.SmallInteger(), nullable=False, comment="0 for a launch's first receipt here, 1 for the one after it; two writers cannot both take one"),
-        sa.Column("lane", WORDS, nullable=False, comment='run.lane, its first 200 characters'),
-        sa.Column("kind", WORDS, nullable=False, comment='run.kind: training, microbench, profile, serving'),
-        sa.Column("outcome", WORDS, nullable=False, comment='run.outcome: ok, oom, crash, hang, nan, preempted'),
-        sa.Column("provenance", WORDS, nullable=False, comment='run.provenance: measured, quoted, projected, illustrative'),
-        sa.Column("status", WORDS, nullable=False, comment='Status when it was submitted: valid, unwitnessed, invalid'),
-        sa.Column("path_answer", WORDS, nullable=False, comment='Path when it was submitted: witnessed, unwitnessed, left'),
-        sa.Column("schema_version", WORDS, nullable=False, comment='Version of the document'),
-        sa.Column("started", MOMENT, nullable=False, comment='run.started'),
-        sa.Column("finished", MOMENT, nullable=True, comment='run.finished'),
-        sa.Column("submitted_at", MOMENT, nullable=False, comment='When the store took it in'),
-        sa.Column("label", WORDS, nullable=True, comment='run.label'),
-        sa.Column("context", WORDS, nullable=True, comment='run.context, the base configuration'),
-        sa.Column("host", WORDS, nullable=True, comment='run.host'),
-        sa.Column("supersedes", WORDS, nullable=True, comment='run.supersedes.target, the launch or id that it replaces'),
-        sa.Column("supersedes_reason", WORDS, nullable=True, comment='run.supersedes.reason'),
-        sa.Column("accelerator", WORDS, nullable=True, comment='hardware.accelerator, by its name in the registry, else its first 200 characters'),
-        sa.Column("chips", sa.BigInteger(), nullable=True, comment='hardware.chips'),
-        sa.Column("sequence_length", sa.BigInteger(), nullable=True, comment='batch.sequence_length, tokens'),
-        sa.Column("micro_batch", sa.BigInteger(), nullable=True, comment='batch.micro_batch, sequences'),
-        sa.Column("global_batch", sa.BigInteger(), nullable=True, comment='batch.global_batch, sequences'),
-        sa.Column("depth", sa.BigInteger(), nullable=True, comment='model.depth, blocks'),
-        sa.Column("model", WORDS, nullable=True, comment='model.name'),
-        sa.Column("family", WORDS, nullable=True, comment='model.family'),
-        sa.Column("tokens_per_second", sa.Double(), nullable=True, comment='Tokens a second over all chips'),
-        sa.Column("tokens_per_second_per_chip", sa.Double(), nullable=True, comment='Tokens a second a chip'),
-        sa.Column("step_seconds", sa.Double(), nullable=True, comment='Median steady step, or the time stated; seconds'),
-        sa.Column("tflops_per_second_per_chip", sa.Double(), nullable=True, comment='TFLOP/s a chip'),
-        sa.Column("mfu", sa.Double(), nullable=True, comment='Model FLOPs utilisation, a fraction'),
-        sa.Column("rate_source", WORDS, nullable=True, comment='Where tokens_per_second came from: steps, stated, derived'),
-        sa.Column("peak_bytes", sa.Double(), nullable=True, comment='Highest live peak of a chip, bytes'),
-        sa.Column("peak_reserved_bytes", sa.Double(), nullable=True, comment='Highest pool of a chip, bytes'),
-        sa.Column("compile_seconds", sa.Double(), nullable=True, comment='Compile time, seconds'),
-        sa.Column("failure_phase", WORDS, nullable=True, comment='failure.phase'),
-        sa.Column("failure_class", WORDS, nullable=True, comment='failure.class'),
+        sa.Column(
+            "seq",
+            NUMBER,
+            nullable=False,
+            autoincrement=True,
+            comment="Number in the order in which the store took receipts in",
+        ),
+        sa.Column("id", WORDS, nullable=False, comment="SHA-256 of the document as it came, in hex"),
+        sa.Column("launch", WORDS, nullable=False, comment="run.launch, the unit of replication"),
+        sa.Column(
+            "generation",
+            sa.SmallInteger(),
+            nullable=False,
+            comment="0 for a launch's first receipt here, 1 for the one after it; two writers cannot both take one",
+        ),
+        sa.Column("lane", WORDS, nullable=False, comment="run.lane, its first 200 characters"),
+        sa.Column("kind", WORDS, nullable=False, comment="run.kind: training, microbench, profile, serving"),
+        sa.Column("outcome", WORDS, nullable=False, comment="run.outcome: ok, oom, crash, hang, nan, preempted"),
+        sa.Column(
+            "provenance", WORDS, nullable=False, comment="run.provenance: measured, quoted, projected, illustrative"
+        ),
+        sa.Column("status", WORDS, nullable=False, comment="Status when it was submitted: valid, unwitnessed, invalid"),
+        sa.Column(
+            "path_answer", WORDS, nullable=False, comment="Path when it was submitted: witnessed, unwitnessed, left"
+        ),
+        sa.Column("schema_version", WORDS, nullable=False, comment="Version of the document"),
+        sa.Column("started", MOMENT, nullable=False, comment="run.started"),
+        sa.Column("finished", MOMENT, nullable=True, comment="run.finished"),
+        sa.Column("submitted_at", MOMENT, nullable=False, comment="When the store took it in"),
+        sa.Column("label", WORDS, nullable=True, comment="run.label"),
+        sa.Column("context", WORDS, nullable=True, comment="run.context, the base configuration"),
+        sa.Column("host", WORDS, nullable=True, comment="run.host"),
+        sa.Column(
+            "supersedes", WORDS, nullable=True, comment="run.supersedes.target, the launch or id that it replaces"
+        ),
+        sa.Column("supersedes_reason", WORDS, nullable=True, comment="run.supersedes.reason"),
+        sa.Column(
+            "accelerator",
+            WORDS,
+            nullable=True,
+            comment="hardware.accelerator, by its name in the registry, else its first 200 characters",
+        ),
+        sa.Column("chips", sa.BigInteger(), nullable=True, comment="hardware.chips"),
+        sa.Column("sequence_length", sa.BigInteger(), nullable=True, comment="batch.sequence_length, tokens"),
+        sa.Column("micro_batch", sa.BigInteger(), nullable=True, comment="batch.micro_batch, sequences"),
+        sa.Column("global_batch", sa.BigInteger(), nullable=True, comment="batch.global_batch, sequences"),
+        sa.Column("depth", sa.BigInteger(), nullable=True, comment="model.depth, blocks"),
+        sa.Column("model", WORDS, nullable=True, comment="model.name"),
+        sa.Column("family", WORDS, nullable=True, comment="model.family"),
+        sa.Column("tokens_per_second", sa.Double(), nullable=True, comment="Tokens a second over all chips"),
+        sa.Column("tokens_per_second_per_chip", sa.Double(), nullable=True, comment="Tokens a second a chip"),
+        sa.Column(
+            "step_seconds", sa.Double(), nullable=True, comment="Median steady step, or the time stated; seconds"
+        ),
+        sa.Column("tflops_per_second_per_chip", sa.Double(), nullable=True, comment="TFLOP/s a chip"),
+        sa.Column("mfu", sa.Double(), nullable=True, comment="Model FLOPs utilisation, a fraction"),
+        sa.Column(
+            "rate_source", WORDS, nullable=True, comment="Where tokens_per_second came from: steps, stated, derived"
+        ),
+        sa.Column("peak_bytes", sa.Double(), nullable=True, comment="Highest live peak of a chip, bytes"),
+        sa.Column("peak_reserved_bytes", sa.Double(), nullable=True, comment="Highest pool of a chip, bytes"),
+        sa.Column("compile_seconds", sa.Double(), nullable=True, comment="Compile time, seconds"),
+        sa.Column("failure_phase", WORDS, nullable=True, comment="failure.phase"),
+        sa.Column("failure_class", WORDS, nullable=True, comment="failure.class"),
         sa.UniqueConstraint("id", name=op.f("receipts_id_key")),
         sa.UniqueConstraint("launch", "generation", name=op.f("receipts_launch_generation_key")),
         sa.PrimaryKeyConstraint("seq", name=op.f("receipts_pkey")),
-        comment='One row a receipt: what lists, reports and rules look it up by',
+        comment="One row a receipt: what lists, reports and rules look it up by",
     )
     op.create_table(
         "stores",
-        sa.Column("id", WORDS, nullable=False, comment='UUID of this store'),
-        sa.Column("created_at", MOMENT, nullable=False, comment='When it was made'),
-        sa.Column("made_by", WORDS, nullable=False, comment='Version of the program that made it'),
+        sa.Column("id", WORDS, nullable=False, comment="UUID of this store"),
+        sa.Column("created_at", MOMENT, nullable=False, comment="When it was made"),
+        sa.Column("made_by", WORDS, nullable=False, comment="Version of the program that made it"),
         sa.PrimaryKeyConstraint("id", name=op.f("stores_pkey")),
         comment="The store's own identity, one row",
     )
     op.create_table(
         "supersessions",
-        sa.Column("seq", NUMBER, nullable=False, autoincrement=True, comment='Number in the order in which they were said'),
-        sa.Column("receipt", WORDS, nullable=False, comment='Id of the receipt that no longer stands'),
-        sa.Column("successor", WORDS, nullable=True, comment='Id of the receipt that replaces it; null where it was retracted'),
-        sa.Column("reason", WORDS, nullable=False, comment='Why'),
-        sa.Column("at", MOMENT, nullable=False, comment='When it was said'),
+        sa.Column(
+            "seq", NUMBER, nullable=False, autoincrement=True, comment="Number in the order in which they were said"
+        ),
+        sa.Column("receipt", WORDS, nullable=False, comment="Id of the receipt that no longer stands"),
+        sa.Column(
+            "successor", WORDS, nullable=True, comment="Id of the receipt that replaces it; null where it was retracted"
+        ),
+        sa.Column("reason", WORDS, nullable=False, comment="Why"),
+        sa.Column("at", MOMENT, nullable=False, comment="When it was said"),
         sa.PrimaryKeyConstraint("seq", name=op.f("supersessions_pkey")),
-        comment='Receipts that no longer stand',
+        comment="Receipts that no longer stand",
     )
     op.create_table(
         "verdicts",
-        sa.Column("seq", NUMBER, nullable=False, autoincrement=True, comment='Number in the order in which verdicts were given'),
-        sa.Column("kind", WORDS, nullable=False, comment='What was judged: receipt, comparison'),
-        sa.Column("status", WORDS, nullable=False, comment='valid, unwitnessed, invalid; accepted, rejected, inconclusive'),
-        sa.Column("metric", WORDS, nullable=True, comment='The metric asked for, in a comparison'),
-        sa.Column("rules", WORDS, nullable=False, comment='Digest of the rule set'),
-        sa.Column("judge", WORDS, nullable=False, comment='Version of the judge'),
-        sa.Column("judged_at", MOMENT, nullable=False, comment='When it was judged'),
-        sa.Column("codec", WORDS, nullable=False, comment='How body is packed: zlib'),
-        sa.Column("body", sa.LargeBinary(), nullable=False, comment='The verdict as JSON, packed'),
+        sa.Column(
+            "seq",
+            NUMBER,
+            nullable=False,
+            autoincrement=True,
+            comment="Number in the order in which verdicts were given",
+        ),
+        sa.Column("kind", WORDS, nullable=False, comment="What was judged: receipt, comparison"),
+        sa.Column(
+            "status", WORDS, nullable=False, comment="valid, unwitnessed, invalid; accepted, rejected, inconclusive"
+        ),
+        sa.Column("metric", WORDS, nullable=True, comment="The metric asked for, in a comparison"),
+        sa.Column("rules", WORDS, nullable=False, comment="Digest of the rule set"),
+        sa.Column("judge", WORDS, nullable=False, comment="Version of the judge"),
+        sa.Column("judged_at", MOMENT, nullable=False, comment="When it was judged"),
+        sa.Column("codec", WORDS, nullable=False, comment="How body is packed: zlib"),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="The verdict as JSON, packed"),
         sa.PrimaryKeyConstraint("seq", name=op.f("verdicts_pkey")),
-        comment='What the rules said, and under which rule set; a later verdict stands beside an earlier one',
+        comment="What the rules said, and under which rule set; a later verdict stands beside an earlier one",
     )
     op.create_table(
         "documents",
-        sa.Column("receipt", NUMBER, nullable=False, autoincrement=False, comment='The receipt, by its number'),
-        sa.Column("codec", WORDS, nullable=False, comment='How body is packed: zlib'),
-        sa.Column("size", sa.Integer(), nullable=False, comment='Bytes of the document as it came'),
-        sa.Column("body", sa.LargeBinary(), nullable=False, comment='The document as it came, packed'),
+        sa.Column("receipt", NUMBER, nullable=False, autoincrement=False, comment="The receipt, by its number"),
+        sa.Column("codec", WORDS, nullable=False, comment="How body is packed: zlib"),
+        sa.Column("size", sa.Integer(), nullable=False, comment="Bytes of the document as it came"),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="The document as it came, packed"),
         sa.PrimaryKeyConstraint("receipt", name=op.f("documents_pkey")),
         sa.ForeignKeyConstraint(["receipt"], ["receipts.seq"], name=op.f("documents_receipt_fkey")),
-        comment='The bytes of each receipt, never changed',
+        comment="The bytes of each receipt, never changed",
     )
     op.create_table(
         "subjects",
-        sa.Column("verdict", NUMBER, nullable=False, autoincrement=False, comment='The verdict'),
-        sa.Column("position", sa.SmallInteger(), nullable=False, autoincrement=False, comment="0, 1, 2 in the verdict's order"),
-        sa.Column("side", WORDS, nullable=False, comment='receipt, or a and b in a comparison'),
-        sa.Column("receipt", NUMBER, nullable=False, comment='The receipt, by its number'),
+        sa.Column("verdict", NUMBER, nullable=False, autoincrement=False, comment="The verdict"),
+        sa.Column(
+            "position", sa.SmallInteger(), nullable=False, autoincrement=False, comment="0, 1, 2 in the verdict's order"
+        ),
+        sa.Column("side", WORDS, nullable=False, comment="receipt, or a and b in a comparison"),
+        sa.Column("receipt", NUMBER, nullable=False, comment="The receipt, by its number"),
         sa.PrimaryKeyConstraint("verdict", "position", name=op.f("subjects_pkey")),
         sa.ForeignKeyConstraint(["verdict"], ["verdicts.seq"], name=op.f("subjects_verdict_fkey"), ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["receipt"], ["receipts.seq"], name=op.f("subjects_receipt_fkey")),
-        comment='Which receipts a verdict speaks of',
+        comment="Which receipts a verdict speaks of",
         sqlite_with_rowid=False,
     )
 
@@ -145,9 +191,38 @@ def tables() -> None:
 def indexes() -> None:
     op.create_index("pins_name", "pins", ["name"])
     op.create_index("receipts_label", "receipts", ["label"])
-    op.create_index("receipts_shape", "receipts", ["lane", "kind", "outcome", "chips", "sequence_length", "micro_batch", "depth", "accelerator", "global_batch", "provenance", "status", "path_answer", "started", "tokens_per_second", "step_seconds", "mfu", "peak_bytes", "id"])
+    op.create_index(
+        "receipts_shape",
+        "receipts",
+        [
+            "lane",
+            "kind",
+            "outcome",
+            "chips",
+            "sequence_length",
+            "micro_batch",
+            "depth",
+            "accelerator",
+            "global_batch",
+            "provenance",
+            "status",
+            "path_answer",
+            "started",
+            "tokens_per_second",
+            "step_seconds",
+            "mfu",
+            "peak_bytes",
+            "id",
+        ],
+    )
     op.create_index("receipts_started", "receipts", ["started"])
-    op.create_index("receipts_supersedes", "receipts", ["supersedes"], sqlite_where=sa.text("supersedes IS NOT NULL"), postgresql_where=sa.text("supersedes IS NOT NULL"))
+    op.create_index(
+        "receipts_supersedes",
+        "receipts",
+        ["supersedes"],
+        sqlite_where=sa.text("supersedes IS NOT NULL"),
+        postgresql_where=sa.text("supersedes IS NOT NULL"),
+    )
     op.create_index("supersessions_receipt", "supersessions", ["receipt"])
     op.create_index("supersessions_successor", "supersessions", ["successor"])
     op.create_index("subjects_receipt", "subjects", ["receipt"])

@@ -10,8 +10,8 @@ the steps that were kept. 14,027 tokens/s a chip beside 90,000 on eight chips.
 kept, the rate of the median, mean, last or best step, or the mean of rates, over the window or over all steps.
 Without steps, and without a statistic that rate and step time share, half a per cent is shown rather than
 refuted: they may be two statistics over the same steps. A mean of rates is shown however far it lies from the step
-time: 3,072 and 2,730.7 tokens/s were once the two of one run. A round number without source text is left open within its
-last digit that is not zero. A microbenchmark without a stated rate is not asked for tokens.
+time: 3,072 and 2,730.7 tokens/s were once the two of one run. A round number without source text is left open within
+its last digit that is not zero. A microbenchmark without a stated rate is not asked for tokens.
 """
 
 from __future__ import annotations
