@@ -151,6 +151,11 @@ class MetricResult:
     effect: Effect
     stated_ratio: float | None
 
+    @property
+    def ratio(self) -> float | None:
+        """B over A: what the interval is around where there is one, else as stated."""
+        return self.effect.ratio if self.effect.ratio is not None else self.stated_ratio
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -162,8 +162,7 @@ def reading(item: MetricResult, side: Reading) -> str:
 
 def ratio(item: MetricResult) -> str:
     """The change in percent, `~` where there is no number: what the interval is around, else as stated."""
-    change = item.effect.ratio if item.effect.ratio is not None else item.stated_ratio
-    return "~" if change is None else f"{(change - 1) * 100:+.2f} %"
+    return "~" if item.ratio is None else f"{(item.ratio - 1) * 100:+.2f} %"
 
 
 def interval(item: MetricResult) -> str:

@@ -162,7 +162,7 @@ def _summary(pair: Pair, adjusted: Effect | None) -> Judged:
             for member in change.members
         ),
         unknown=tuple(dict.fromkeys(item.axis for item in verdict.difference.unknown)),
-        ratio=headline.stated_ratio if headline else None,
+        ratio=headline.ratio if headline else None,
         low=headline.effect.low if headline else None,
         high=headline.effect.high if headline else None,
         stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
