@@ -1,4 +1,4 @@
-"""Precision and recall of ``receipts lint`` on a folder of labelled Markdown: ``python benchmarks/lint_corpus.py FOLDER``.
+"""Precision and recall of ``receipts lint`` on labelled Markdown: ``python benchmarks/lint_corpus.py FOLDER``.
 
 ``labels.jsonl`` beside the files has one line a statement: ``file``, ``line`` and ``column`` from 1, and its ``text``;
 ``text`` may be replaced by ``length``, so that labels can be kept of pages that are not to be copied. With

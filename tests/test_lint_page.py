@@ -79,7 +79,8 @@ def test_other_numbers_are_left_alone(text: str) -> None:
 
 
 def test_lines_and_columns_are_those_of_the_file() -> None:
-    text = "# Title\n\n> - One line, and\n>   then **98k tok/s** at last.\n\n| a | tok/s |\n| --- | --- |\n| x | `y` 7 |\n| x | 12,345 |\n"
+    text = "# Title\n\n> - One line, and\n>   then **98k tok/s** at last.\n\n"
+    text += "| a | tok/s |\n| --- | --- |\n| x | `y` 7 |\n| x | 12,345 |\n"
     places = {(item.line, item.column): item.text for item in found(text)}
     assert places[(4, text.splitlines()[3].index("98k") + 1)] == "98k tok/s"
     assert places[(9, 7)] == "12,345"

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from receipts.verdict import Comparison, MetricResult
 
 State = Literal["holds", "refuted", "unproven", "stale", "unreceipted", "ignored", "remark"]
-SHAPES = (("batch", "batch.micro_batch"), ("mbs", "batch.micro_batch"), ("bs", "batch.micro_batch")) + (
+SHAPES = (
+    ("batch", "batch.micro_batch"),
+    ("mbs", "batch.micro_batch"),
+    ("bs", "batch.micro_batch"),
     ("seq", "batch.sequence_length"),
     ("context", "batch.sequence_length"),
     ("gbs", "batch.global_batch"),

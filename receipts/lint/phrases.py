@@ -94,9 +94,7 @@ def words(sentence: Sentence) -> Iterator[Draft]:
         value = _COUNT[stem.lower().split()[0]] if stem else 10.0
         if match["part"] and not re.search(_PERFORMANCE + "|faster|slower|less|more", match[0], re.IGNORECASE):
             continue
-        cue = None
-        for cue in cues.METRIC_CUE.finditer(match[0]):
-            break
+        cue = next(cues.METRIC_CUE.finditer(match[0]), None)
         metric = (
             cue.lastgroup
             if cue is not None and cue.lastgroup

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from receipts.lint import cues
-from receipts.lint.prose import in_sentence, rate_metric
+from receipts.lint.prose import in_sentence
 from receipts.lint.quantity import Quantity, quantities
+from receipts.lint.rates import rate_metric
 from receipts.lint.statement import Draft
 
 _SPEC_HEAD = re.compile(

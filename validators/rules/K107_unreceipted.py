@@ -5,8 +5,8 @@ the note took it back. A number that names its receipt is checked wherever it is
 
 *Rejected.* "Fused heads give +13.3 % tok/s" with nothing that says which two launches were compared.
 
-*Accepted.* `[+13.3 % tok/s](receipt:81aa..3f9c)`, `[289 TFLOP/s](receipt:3f9c)`, `[twice as fast](claim:fused-heads)`; or
-a statement below `<!-- receipts: ignore quoted from the vendor's page -->`, with the reason why it needs none.
+*Accepted.* `[+13.3 % tok/s](receipt:81aa..3f9c)`, `[289 TFLOP/s](receipt:3f9c)`, `[twice as fast](claim:fused-heads)`;
+or a statement below `<!-- receipts: ignore quoted from the vendor's page -->`, with the reason why it needs none.
 """
 
 from __future__ import annotations

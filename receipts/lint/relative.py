@@ -1,0 +1,103 @@
+"""Percentages and factors: statements where a metric is the nearest thing that they can be about."""
+
+from __future__ import annotations
+
+import re
+
+from receipts.lint import cues
+from receipts.lint.cues import Sentence, nearest
+from receipts.lint.quantity import Quantity
+from receipts.lint.reading import CARRIED, REACH, direction_of, metric_near
+from receipts.lint.statement import Direction, Draft, Kind
+
+_NOUN_OF = re.compile(
+    r"\s*of\s+(?:the\s+|its\s+|our\s+|all\s+|a\s+|that\s+|each\s+|every\s+)?([\w-]+(?:\s[\w-]+)?)", re.IGNORECASE
+)
+_OF_GOOD = re.compile(
+    r"(?:same |old |new )?(?:(?:peak|roofline|step|time|wall|iteration|throughput|speed|memory|"
+    r"HBM|VRAM|bandwidth|runtime|training|device|GPU|"
+    r"forward|backward|kernel|compile|dense|theoretical|total|whole|end|performance|compute)\b|utili)",
+    re.IGNORECASE,
+)
+_AFTER_RATIO = re.compile(
+    rf"\s?-?(?:\d|{cues.HARDWARE_NAME}|(?:larger|bigger|deeper|wider|longer|as (?:many|long as|"
+    rf"large|wide|deep)|the (?:size|number|data|batch|parameters|params|length|depth|width|price|"
+    rf"cost of))\b)"
+)
+_COMPARED = re.compile(
+    r"\s?(?:the|as|more|less|faster|slower|quicker|higher|lower|better|fewer|longer)\b", re.IGNORECASE
+)
+
+
+def relative(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+    text, end = sentence.text, quantity.end
+    unit_percent = quantity.dimension == "percent"
+    if quantity.dimension == "ratio" and not _is_factor(text, quantity):
+        return None
+    metric_away, metric = metric_near(sentence, before, quantity)
+    # A signed percentage is a difference; shapes and degrees beside it are what was changed.
+    about = cues.OTHER_QUANTITY if quantity.signed else cues.OTHER
+    other_away, _ = nearest(sentence, quantity.start, end, about)
+    beside = (
+        found
+        and quantity.start - found[-1].end <= 14
+        and (quantity.signed or text[quantity.start - 1 : quantity.start] == "(")
+    )
+    of = _NOUN_OF.match(text, end) if quantity.dimension == "percent" else None
+    if of and not _OF_GOOD.match(of[1]):
+        return None
+    if of and metric_away > REACH:
+        metric_away, metric = 0, "step_seconds"
+    lonely = unit_percent and quantity.signed and metric_away > REACH and other_away > REACH
+    if lonely:
+        metric_away, metric = 0, "tokens_per_second"
+    if not beside:
+        if metric_away > REACH or other_away < metric_away:
+            return None
+        if (
+            metric_away >= CARRIED
+            and before.text
+            and not quantity.signed
+            and quantity.dimension == "percent"
+            and other_away < REACH
+        ):
+            return None
+    elif metric_away > REACH:
+        metric = found[-1].metric
+    unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
+    level = (
+        unit == "%"
+        and metric in ("mfu", "utilisation")
+        and not quantity.signed
+        and not re.search(
+            r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)",
+            text[max(0, quantity.start - 8) : quantity.start],
+        )
+        and not re.match(r"\s?(?:higher|lower|more|less|better|faster|slower|improvement)", text[end:])
+    )
+    near = text[max(0, quantity.start - 40) : end + 30]
+    direction = _relative_direction(text, quantity, near)
+    kind: Kind = "reading" if level else "change" if unit == "points" else "ratio"
+    if level and quantity.joined == "change":
+        kind = "change"
+    return Draft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
+
+
+def _relative_direction(text: str, quantity: Quantity, near: str) -> Direction:
+    if quantity.signed:
+        return "down" if quantity.values[0] < 0 else "up"
+    after = text[quantity.end : quantity.end + 24]
+    for piece in (after, near):
+        found = direction_of(piece)
+        if found != "none":
+            return found
+    return "none"
+
+
+def _is_factor(text: str, quantity: Quantity) -> bool:
+    """Whether `×`, `x`, `-fold` or `times` makes a factor here, and no count of cards or a size."""
+    if _AFTER_RATIO.match(text, quantity.end):
+        return False
+    if quantity.unit.lower() == "times":
+        return _COMPARED.match(text, quantity.end) is not None
+    return True
