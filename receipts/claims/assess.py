@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
 FEWEST_LAUNCHES = 3
+NAMED = 4  # open facts that a reason names
 CONFIDENCE = 0.95
 _GROUP_RULE = "C110"  # speaks of the very interval that is held against the claim
 
@@ -66,7 +67,10 @@ def _of(bound: Bound, metric: Metric) -> str:
 def _doubt(comparison: Comparison, metric: Metric) -> str:
     """Why an interval cannot support a claim; empty where it can."""
     if comparison.comparable != "yes":
-        return f"comparable {comparison.comparable}"
+        asked = (item for item in comparison.findings if item.question is Question.COMPARABLE)
+        places = list(dict.fromkeys(item.at for item in asked if item.level is not Level.SHOWN))
+        more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+        return f"comparable {comparison.comparable}: {', '.join(places[:NAMED])}{more}"
     if comparison.path != "witnessed":
         return f"path {comparison.path}"
     return "" if _effect_stands(comparison, metric) else "the effect is open: a rule forbids to name one"

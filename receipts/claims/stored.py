@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.claims.claim import Claim
 from receipts.claims.gather import gather, is_file
 from receipts.claims.judge import judge
 from receipts.claims.load import ClaimFile, from_json, to_json
-from receipts.errors import InputError, Problem
+from receipts.errors import InputError, Problem, UsageError
 from receipts.rulebook import Rulebook
 from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.verdict import ClaimVerdict
@@ -18,6 +20,10 @@ from receipts.verdict import to_json as verdict_json
 
 if TYPE_CHECKING:
     from receipts.store import Store
+
+TEXTS = (".md", ".rst", ".txt", ".html", ".json", ".toml", ".csv")
+_ID = re.compile(r"\b([0-9a-f]{8,64})\b")
+_LINK = re.compile(r"receipt:([0-9a-fA-F.]{4,130})")
 
 
 def new_claims(group: ClaimFile) -> list[NewClaim]:
@@ -78,21 +84,25 @@ class Impact:
     claims: tuple[tuple[StoredClaim, Claim], ...]
     quotes: tuple[Quote, ...]
     decisions: tuple[Decision, ...]
+    found_in: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[str, ...]:
         """Documents that quote the receipt itself, or a claim that stands on it."""
         said = [place for _, claim in self.claims for place in claim.quoted_in]
-        return tuple(dict.fromkeys([*said, *(item.document for item in self.quotes)]))
+        return tuple(dict.fromkeys([*said, *(item.document for item in self.quotes), *self.found_in]))
 
     @property
     def stale(self) -> bool:
         """Whether something quotes a receipt that no longer stands."""
-        return self.superseded is not None and bool(self.claims or self.quotes)
+        return self.superseded is not None and bool(self.claims or self.documents)
 
 
-def impact(store: Store, receipt_id: str) -> Impact:
-    """The claims and documents that go stale, or would, with a receipt."""
+def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact:
+    """The claims and documents that go stale, or would, with a receipt; its id is looked for in ``places`` as well.
+
+    Raises UsageError where a place is not there.
+    """
     said = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
     return Impact(
         receipt=receipt_id,
@@ -100,7 +110,24 @@ def impact(store: Store, receipt_id: str) -> Impact:
         claims=tuple(_standing_on(store, receipt_id)),
         quotes=tuple(store.quotes(receipt_id)),
         decisions=tuple(store.decisions([receipt_id])),
+        found_in=tuple(path for place in places for path in _naming(place, receipt_id)),
     )
+
+
+def _naming(place: Path, receipt_id: str) -> Iterator[str]:
+    """Text files at a place that name a receipt: by a link's ``receipt:``, or by eight digits of its id and more."""
+    if not place.exists():
+        raise UsageError(f"--in {place}: there is no such file or folder")
+    files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.suffix in TEXTS)
+    for path in files:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue  # not a document
+        words = _ID.findall(text)
+        links = [word for link in _LINK.findall(text) for word in link.split("..")]
+        if any(receipt_id.startswith(word.lower()) for word in (*words, *links) if len(word) >= 4):
+            yield str(path)
 
 
 def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, Claim]]:

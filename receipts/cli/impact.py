@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,20 +19,23 @@ EPILOG = """\b
 Examples:
   receipts impact 3f9c
   receipts impact @golden --json
+  receipts impact 3f9c --in docs --in README.md
 
+Documents are those that claims name under quoted_in, reports written from this store, and what --in finds.
 Exit codes: 0 it stands, or nothing quotes it; 3 it no longer stands, and what is listed is stale."""
 
 
 @click.command("impact", epilog=EPILOG)
 @click.argument("receipt", metavar="ID")
+@click.option("--in", "places", multiple=True, metavar="PATH", help="Look for its id in this file or folder as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
-def command(session: Session, receipt: str, as_json: bool) -> int:
+def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bool) -> int:
     """List what quotes a receipt: claims that stand on it, and documents. All of it goes stale with the receipt."""
     from receipts.claims.stored import impact
 
     with session.open_store() as store:
-        found = impact(store, store.resolve(receipt))
+        found = impact(store, store.resolve(receipt), [Path(place) for place in places])
     if as_json:
         output.as_json(_document(found))
     else:

@@ -57,6 +57,7 @@ def weekly(
         data = collect(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     files = render(data, session.config.reports)
     write(files, out)
+    _remember(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in data.receipts])
     if as_json:
         output.line(files["report.json"].decode().rstrip("\n"))
         return 0
@@ -70,3 +71,14 @@ def weekly(
     for name in sorted(files):
         output.line(f"  {out / name}")
     return 0
+
+
+def _remember(session: Session, document: Path, quoted: list[tuple[str, str | None]]) -> None:
+    """Write down which receipts a report quotes, for `receipts impact`. A store that may only be read is left alone."""
+    from receipts.errors import StoreError
+
+    try:
+        with session.open_store() as store:
+            store.quote(str(document.resolve()), quoted)
+    except StoreError as error:
+        output.note(f"the report is written; receipts impact will not know that it quotes them: {error}")
