@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -111,3 +113,19 @@ def test_what_is_no_toml_no_version_or_no_file_is_refused(tmp_path: Path) -> Non
     assert "schema_version" in _problems(b"[[claim]]\n")
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path / "none.toml")
+
+
+def test_the_page_shows_a_claim_that_is_read_and_names_every_mechanism(checkout: Path) -> None:
+    page = (checkout / "docs" / "claims.md").read_text(encoding="utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    (claim,) = parse(example.encode(), "docs/claims.md")
+    assert claim.bound is not None
+    assert all(f"`{name}`" in page for name in MECHANISMS)
+
+
+def test_loading_the_rules_loads_no_claims() -> None:
+    asked = (
+        "import sys; from receipts.rulebook import builtin; builtin().rules; print('receipts.claims' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"

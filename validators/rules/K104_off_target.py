@@ -21,10 +21,11 @@ from receipts.rule import NONE, ClaimCase, I, Offence, W, rule
 def off_target(case: ClaimCase) -> Iterator[Offence]:
     """Not shown at the shape where it is to hold."""
     # Here and not above: every comparison loads every rule, and most never see a claim.
-    from receipts.claims.judge import away_from_lane
 
     if not case.candidate or case.claim.kind == "does-not-fit":
         return
+    from receipts.claims.judge import away_from_lane  # every command loads the rules, and few of them claims
+
     if case.at_target is False:
         yield Offence(
             at="target",
