@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from receipts import replicates
 from receipts.lane import Lane, Lanes
 from receipts.metrics import Launch
-from receipts.receipt import Document, Parsed, parse
+from receipts.receipt import Parsed
 from receipts.rule import Facts
 from receipts.stats.effect import smallest_effect
 from receipts.stats.estimate import Sigma
@@ -160,7 +160,7 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
             continue
         for row in twins[: most - taken]:
             taken += 1
-            yield parse(Document(store.document(row.id), row.id[:12]))
+            yield store.parsed(row.id)
 
 
 def _entries(store: Store, wanted: Iterable[str], most: int) -> Iterator[Entry]:

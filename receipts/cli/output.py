@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,6 +34,7 @@ STYLES = {
     "head": "bold",
     "dim": "dim",
 }
+NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
 PADDED = 44  # the widest column that a piped table pads
 _ANSI = {"green": "32", "red": "31", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
@@ -58,7 +58,14 @@ def clean(text: str) -> str:
 
 def width() -> int:
     """Columns to use."""
-    return max(40, shutil.get_terminal_size((100, 24)).columns)
+    # As `shutil` does, which loads every archive format there is.
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated) > 0:
+        return max(NARROWEST, int(stated))
+    try:
+        return max(NARROWEST, os.get_terminal_size(1).columns or 100)
+    except OSError:
+        return 100
 
 
 def line(text: str = "") -> None:

@@ -99,12 +99,10 @@ def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
 
 def named(store: Store, word: str) -> list[Parsed]:
     """The stored receipts that a word names, at least one."""
-    from receipts.receipt import Document, parse
-
     ids = store.resolve_all(word)
     if not ids:
         raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
-    return [parse(Document(store.document(item), item[:12])) for item in ids]
+    return [store.parsed(item) for item in ids]
 
 
 def waivers(words: Sequence[str]) -> dict[str, str]:

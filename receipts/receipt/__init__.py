@@ -8,6 +8,6 @@ from __future__ import annotations
 from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.leaf import Role
 from receipts.receipt.load import Document, read
-from receipts.receipt.parse import Parsed, parse
+from receipts.receipt.parse import Parsed, parse, parse_again
 
-__all__ = ["VERSION", "Document", "Parsed", "Receipt", "Role", "parse", "read"]
+__all__ = ["VERSION", "Document", "Parsed", "Receipt", "Role", "parse", "parse_again", "read"]

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from receipts.errors import InputError
-from receipts.receipt.document import Receipt
+from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.load import Document, parse_json
 from receipts.receipt.problems import problems
 from receipts.receipt.upcast import upcast
@@ -77,4 +77,18 @@ def parse(document: Document) -> Parsed:
         receipt = Receipt.model_validate_json(raw)
     except ValidationError as error:
         raise InputError(document.source, problems(error, current)) from None
+    return Parsed(document.id, document.raw, document.source, receipt)
+
+
+def parse_again(document: Document) -> Parsed:
+    """The receipt of bytes that `parse` took before, as a store's are: a quarter of the time.
+
+    That they are strict JSON was seen then; what the model asks is asked again. Raises InputError as `parse` does.
+    """
+    try:
+        receipt = Receipt.model_validate_json(document.raw)
+    except ValidationError:
+        return parse(document)
+    if receipt.schema_version != VERSION:
+        return parse(document)
     return Parsed(document.id, document.raw, document.source, receipt)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, select
 
 from receipts.errors import ConflictError, InputError, NotFound, StoreError
 from receipts.metrics import Launch
-from receipts.receipt import Document, Parsed, parse
+from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
@@ -123,8 +123,7 @@ class Store:
 
     def get(self, text: str) -> Parsed:
         """The one receipt that a text names, as `resolve` reads it."""
-        receipt_id = self.resolve(text)
-        return parse(Document(self.document(receipt_id), receipt_id[:12]))
+        return self.parsed(self.resolve(text))
 
     def parsed(self, receipt_id: str) -> Parsed:
         """The receipt of an id, kept at hand: who looks for replicates and then for noise reads the same ones.
@@ -135,7 +134,7 @@ class Store:
         if found is None:
             if len(self._parsed) >= KEPT:
                 self._parsed.clear()
-            found = self._parsed[receipt_id] = parse(Document(self.document(receipt_id), receipt_id[:12]))
+            found = self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
         return found
 
     def entry(self, receipt_id: str) -> Entry:
