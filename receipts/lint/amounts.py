@@ -26,7 +26,7 @@ _USED = re.compile(
     r"\b(?:us(?:e[sd]?|ing|age)|takes?|took|occup\w+|needs?|asked for|allocat\w+|reserv\w+|"
     r"peak\w*|fits?|left|leav\w+|free[ds]?|sav\w+|consum\w+|resident|footprint|"
     r"drop\w*|fell|reduc\w+|shr[aiu]nk\w*|grew|down to|less|more|leak\w*|spike\w*|pool|overhead|"
-    r"exceed\w*|OOM\w*|tried|headroom|eats|costs?|holds?|at|to)\b",
+    r"exceed\w*|OOM\w*|tried|headroom|eats|costs?|plan(?:s|ned)|holds?|hold|at|to)\b",
     re.IGNORECASE,
 )
 _TIMED = re.compile(
@@ -62,6 +62,9 @@ def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | No
     if memory_away < 40:
         metric_away, metric = memory_away, "peak_bytes"
     other_away, _ = nearest(sentence, start, end, cues.OTHER_BYTES)
+    if "i" in quantity.unit and used_away <= 10 and other_away > 40 and not _NAMED.search(text[:start]):
+        # Binary units are those of allocators: something that takes so many GiB takes memory.
+        metric_away, metric = min(metric_away, used_away), "peak_bytes"
     if re.match(
         r"\sof\s(?:[\w-]+\s){0,2}(?:disk|storage|traffic|transfers?|data|tokens|text|logs)\b", text[end:], re.IGNORECASE
     ):
