@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from receipts.errors import NotFound
@@ -31,12 +31,12 @@ MOST_NOTES = 6
 
 
 def collect(store: Store, rulebook: Rulebook, week: Week, as_of: datetime, lanes: Sequence[str] = ()) -> WeekData:
-    """Gather one week as it stands at ``as_of``: receipts that ran later are not looked at.
+    """Gather one week as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
 
     A receipt counts in the week in which it finished, else started, in UTC. What the store says of a receipt, such as
     that it is superseded, is taken as of now. Raises NotFound for a lane that neither the rulebook nor the store has.
     """
-    shelf = Shelf(store, rulebook, as_of, lanes)
+    shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes)
     _check_lanes(lanes, rulebook, shelf.rows)
     rows = [row for row in shelf.rows if week.holds(ran(row))]
     items = shelf.items(row for row in rows if row.stands)
