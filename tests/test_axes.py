@@ -15,6 +15,8 @@ from receipts.receipt.catalogue import leaves
 from receipts.receipt.leaf import Role
 
 DIGEST = "a" * 64
+WITNESSED_DTYPE = ("path.witnessed.compute_dtype",)
+WITNESSED_MTP = ("path.witnessed.mtp_cross_entropy",)
 OTHER_DIGEST = "b" * 64
 
 
@@ -325,3 +327,30 @@ def test_what_else_is_unknown_of_a_changed_axis_adds_nothing() -> None:
     found = difference(receipt(), receipt({"model.hidden": 4096}, drop=("model.head_dim",)))
     assert found.axes == ("dimensions",)
     assert "dimensions" not in unknown(found)
+
+
+def test_two_builds_of_one_version_are_two_wheels() -> None:
+    one = receipt({"wheels.torch": {"version": "2.12.0", "digest": "a" * 8}})
+    other = receipt({"wheels.torch": {"version": "2.12.0", "digest": "b" * 8}})
+    plain = receipt({"wheels.torch": "2.12.0"})
+    assert difference(one, other).axes == ("wheels",)
+    assert difference(one, plain).axes == ()
+    assert unknown(difference(one, plain))["wheels"] == "b"
+
+
+def test_what_none_and_off_mean_to_a_flag_is_not_known() -> None:
+    found = difference(receipt({"flags.MODE": "off"}), receipt({"flags.MODE": "none"}))
+    assert found.axes == ("flags.MODE",)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "mxfp8", "nvfp4", "BF16 + FP8 indexer", "some new type"])
+def test_an_fp8_recipe_counts_unless_the_type_is_known_to_be_wide(dtype: str) -> None:
+    a = receipt({"numerics.compute_dtype": dtype, "numerics.fp8_recipe": "tensorwise"}, drop=WITNESSED_DTYPE)
+    b = receipt({"numerics.compute_dtype": dtype, "numerics.fp8_recipe": "delayed"}, drop=WITNESSED_DTYPE)
+    assert difference(a, b).axes == ("precision",)
+
+
+def test_mtp_heads_that_were_there_before_do_not_bring_their_cross_entropy() -> None:
+    a = receipt({"model.mtp_depth": 1, "path.intended.mtp_cross_entropy": "none"}, drop=WITNESSED_MTP)
+    b = receipt({"model.mtp_depth": 2, "path.intended.mtp_cross_entropy": "liger"}, drop=WITNESSED_MTP)
+    assert set(difference(a, b).axes) == {"model.mtp_depth", "path.mtp_cross_entropy"}

@@ -122,11 +122,11 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
     """Whether a switch is off on one side only because the leaf that brings it is, and that leaf changed."""
-    leaf = BROUGHT_BY.get(path)
-    if leaf is None or va == vb or OFF not in (va, vb):
+    if path not in BROUGHT_BY or va == vb or OFF not in (va, vb):
         return False
+    leaf, off_at = BROUGHT_BY[path]
     a, b = left.get(leaf), right.get(leaf)
-    return a is not None and b is not None and a != b and min(a, b) <= 1
+    return a is not None and b is not None and min(a, b) <= off_at < max(a, b)
 
 
 def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
@@ -150,7 +150,8 @@ def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
     value = values.get(path)
     if value is None:
         head = path.partition(".")[0]
-        if head in OPEN_MAPS and is_complete(parsed, head):
+        # A set that was captured whole says which wheels are absent, and not that the digest of one that is there is.
+        if head in OPEN_MAPS and is_complete(parsed, head) and not path.endswith(".digest"):
             return UNSET
     return value
 

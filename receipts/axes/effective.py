@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from receipts.accelerators import dtype_of
 from receipts.accelerators import find as find_accelerator
 from receipts.receipt import Parsed
 from receipts.receipt.catalogue import Leaf, leaves
@@ -22,6 +23,7 @@ UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")
 Value = Any
 _NOTHING = frozenset({"none", "off"})
+_WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})
 Stated = Mapping[str, Any]
 
 
@@ -50,13 +52,13 @@ def leaves_of(role: Role) -> tuple[Leaf, ...]:
 
 
 # Switches that have no value of their own until another leaf acts: one stage has no schedule, and without MTP heads
-# nothing is wired. Where that leaf turned on or off, they follow it.
-BROUGHT_BY: Mapping[str, str] = {
-    "parallelism.schedule": "parallelism.pipeline",
-    "parallelism.stage_layout": "parallelism.pipeline",
-    "model.mtp_wiring": "model.mtp_depth",
-    "path.mtp_cross_entropy": "model.mtp_depth",
-    "path.dispatch": "model.experts",
+# nothing is wired. Where that leaf turned on or off, they follow it; the number is the most at which it is off.
+BROUGHT_BY: Mapping[str, tuple[str, int]] = {
+    "parallelism.schedule": ("parallelism.pipeline", 1),
+    "parallelism.stage_layout": ("parallelism.pipeline", 1),
+    "model.mtp_wiring": ("model.mtp_depth", 0),
+    "path.mtp_cross_entropy": ("model.mtp_depth", 0),
+    "path.dispatch": ("model.experts", 1),
 }
 # Switches that a degree of one turns off. One that was typed alike on both sides follows its degree; one that was
 # typed anew is a choice of its own, and counts.
@@ -88,8 +90,8 @@ def _without(switch: str, count: str, says: Value = OFF) -> Callable[[Stated], t
 
 def _fp8(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
     def rule(stated: Stated) -> tuple[str, Value] | None:
-        compute = stated.get("numerics.compute_dtype")
-        return (switch, OFF) if isinstance(compute, str) and "fp8" not in compute.lower() else None
+        # A type that the registry does not know may be an FP8 by another name: then the recipe counts as typed.
+        return (switch, OFF) if dtype_of(stated.get("numerics.compute_dtype")) in _WIDE else None
 
     return rule
 
@@ -148,7 +150,8 @@ def flag_text(value: Value) -> str:
     """A flag's value as the command line would carry it: ``1`` and ``"1"`` are one, ``True`` is ``true``."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(canonical(value))
+    # A text stays as it was typed: what `none` and `off` mean to a flag is its program's to say.
+    return value if isinstance(value, str) else str(canonical(value))
 
 
 def effective(parsed: Parsed) -> Mapping[str, Value]:
@@ -197,6 +200,9 @@ def _open(parsed: Parsed) -> Mapping[str, Value]:
                 continue
             if name == "wheels":
                 found[f"wheels.{key}"] = getattr(entry, "version", entry)
+                # Two builds of one version are two wheels.
+                if getattr(entry, "digest", None) is not None:
+                    found[f"wheels.{key}.digest"] = entry.digest
             else:
                 found[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
     return found
