@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.axes import Difference, Member, Unknown, difference
+from receipts.axes.effective import leaves_of
 from receipts.errors import UsageError
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
-from receipts.receipt import Parsed
+from receipts.receipt import Parsed, Role
 from receipts.replicates import copied
 from receipts.rule import Case, Facts, Pair
 from receipts.rulebook import Rulebook
@@ -61,6 +62,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     metric = metrics.get(asked.metric)
     lane = _lane(rulebook.lanes, a[0], b[0])
     gaps = (*_one_configuration(a, "a", lane), *_one_configuration(b, "b", lane))
+    gaps = (*gaps, *_one_manner(a, "a", metric), *_one_manner(b, "b", metric))
     _distinct(a, b)
     diff = _with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
@@ -145,6 +147,25 @@ def _one_configuration(group: Sequence[Parsed], side: Literal["a", "b"], lane: L
             yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
 
 
+# What the rules on a pair read of the first launch of a side, for all of them, beside its axes.
+_OF_THE_FIRST = ("run.witness_for", "measurement.tokens_per_step", "data.kind", "data.dataset_digest")
+
+
+def _one_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
+    """Whether the launches of a side were run and measured as its first was, which speaks for them; else a gap."""
+    head = group[0]
+    for other in group[1:]:
+        if other.receipt.run.kind != head.receipt.run.kind:
+            raise UsageError(
+                f"side {side.upper()} mixes kinds: {head.name} is {head.receipt.run.kind}, {other.name} is "
+                f"{other.receipt.run.kind}; a side holds launches of one kind"
+            )
+        basis = tuple(f"measurement.stated.{name}" for name in metric.basis)
+        for path in (*_OF_THE_FIRST, *metric.regimes, *basis):
+            if head.stated.get(path) != other.stated.get(path):
+                yield Unknown(path, (Member(path, None, None),), side)
+
+
 def _with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
     """What a side's own launches leave open is as unknown as what the two sides do."""
     known = {*diff.axes, *(gap.axis for gap in diff.unknown)}
@@ -172,7 +193,9 @@ def _distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
 
 
 def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference) -> None:
-    named = {*diff.axes, *(item.axis for item in diff.unknown), *(item.path for item in diff.blocks)}
+    # A host that nobody states may be another host, and so may be waived as one that differs.
+    blocks = (leaf.path for leaf in leaves_of(Role.BLOCK))
+    named = {*diff.axes, *(item.axis for item in diff.unknown), *blocks}
     for axis, reason in waivers.items():
         if not reason.strip():
             raise UsageError(f'a waiver needs a reason: --waive {axis}="why it cannot matter"')

@@ -57,6 +57,24 @@ def call(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> tuple[i
     return code, printed.out, printed.err
 
 
+def test_a_side_that_mixes_kinds_is_refused() -> None:
+    a = group("a", 3)
+    tree = json.loads(a[2].raw)
+    tree["run"]["kind"] = "profile"
+    with pytest.raises(UsageError, match="mixes kinds"):
+        judged([*a[:2], rule_cases.parsed(tree)], group("b", 3, numerics__seed=7))
+
+
+@pytest.mark.parametrize(("path", "value"), [("timer", "cuda_event"), ("tokens_per_step", 4095)])
+def test_a_launch_measured_otherwise_than_the_first_of_its_side_leaves_the_pair_open(path: str, value: Any) -> None:
+    b = group("b", 3, numerics__seed=7)
+    tree = json.loads(b[2].raw)
+    tree["measurement"][path] = value
+    verdict = judged(group("a", 3), [*b[:2], rule_cases.parsed(tree)])
+    assert verdict.comparable != "yes"
+    assert ("C102", f"measurement.{path}") in {(item.code, item.at) for item in verdict.findings}
+
+
 def test_a_launch_named_twice_is_refused_and_told_why() -> None:
     a, b = group("a", 2), group("b", 2, numerics__seed=7)
     with pytest.raises(UsageError, match="steps of one launch share its luck"):
