@@ -48,7 +48,10 @@ def _exempt(path: str) -> bool:
 def _leaves(case: RuleCase) -> tuple[str, ...]:
     """Leaves to take out; of a list's rows the first stands for all, for they are judged alike."""
     stated = rule_cases.parsed(rule_cases.build(case.table)).stated
-    return tuple(path for path in stated if not _ROW.search(path) and not _exempt(path))
+    # Beside both, tokens a step repeat what the batch and its length make.
+    repeated = {"batch.global_batch", "batch.sequence_length"} <= set(stated)
+    again = {"measurement.tokens_per_step"} if repeated else set()
+    return tuple(path for path in stated if not _ROW.search(path) and not _exempt(path) and path not in again)
 
 
 def _heavy(tree: dict[str, Any], rules: RuleSet, case: RuleCase) -> list[Finding]:

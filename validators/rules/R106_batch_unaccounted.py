@@ -3,10 +3,12 @@
 *Why.* Tokens a step are the numerator of every rate. A table that carried a global batch of 16 beside a micro batch of
 4 over eight data ranks stated a rate for half the work that its steps did.
 
-*Rejected.* Micro batch 4, data 4, accumulation 4, and a global batch of 32: they make 64.
+*Rejected.* Micro batch 4, data 4, accumulation 4, and a global batch of 32: they make 64. 524,288 tokens a step beside
+a global batch of 64 sequences of 4,096: they make 262,144, and the rate would double.
 
 *Accepted.* Micro batch 4 × data 4 × accumulation 4 = 64. Accumulation unstated, where micro batch times data divides
-the global batch; data unstated, where it follows from chips and degrees. A microbenchmark has no batch to account for.
+the global batch; data unstated, where it follows from chips and degrees. A token less a sequence, and one more for each
+MTP depth, since a loss has no target for the last. A microbenchmark has no batch to account for.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
+TOKENS, LENGTH = "measurement.tokens_per_step", "batch.sequence_length"
 
 
 def needs(case: Case) -> Iterable[str]:
-    """Both batches, and the data degree or what it follows from."""
+    """Both batches, the data degree or what it follows from, and the length where tokens a step are stated."""
     yield MICRO
     yield GLOBAL
+    if case.get(TOKENS) is not None:
+        yield LENGTH
     if case.get(DATA) is None:
         yield f"{CHIPS}|{DATA}"
         yield from wanted(case.lane)
@@ -35,7 +40,8 @@ def applies(case: Case) -> bool:
 
 @rule("R106", "batch_unaccounted", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs, applies=applies)
 def batch_unaccounted(case: Case) -> Iterator[Offence]:
-    """Global batch against micro batch, data ranks and accumulation."""
+    """Tokens a step against the global batch, then that against micro batch, data ranks and accumulation."""
+    yield from _tokens(case)
     whole, micro, accumulation = case.get(GLOBAL), case.get(MICRO), case.get(ACCUMULATION)
     if whole is None or micro is None:
         return
@@ -59,4 +65,19 @@ def batch_unaccounted(case: Case) -> Iterator[Offence]:
             found=f"{whole}",
             expected=f"{made}: micro batch {micro} × data {ways[0]} × accumulation {accumulation}",
             do="state the batches of this launch",
+        )
+
+
+def _tokens(case: Case) -> Iterator[Offence]:
+    """Tokens a step that are not those of the batch: every rate over the steps is made of them."""
+    tokens, whole, length = case.get(TOKENS), case.get(GLOBAL), case.get(LENGTH)
+    if tokens is None or whole is None or length is None:
+        return
+    without_target = 1 + (case.get("model.mtp_depth") or 0)
+    if not whole * (length - without_target) <= tokens <= whole * length:
+        yield Offence(
+            at=TOKENS,
+            found=f"{tokens:,}",
+            expected=f"{whole * length:,}: {whole} sequences of {length}, less {without_target} token(s) each at most",
+            do="state the tokens of all chips in one optimiser step, or the batch that they are of",
         )
