@@ -4,8 +4,9 @@
 since the first iteration.
 
 *Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101), or
-against a launch that ended in nan: fast arithmetic on nothing. What a
-side's rules could not judge for want of a fact leaves the comparison open.
+against a launch that ended in nan, crashed, hung or ran out of memory: no rule has asked whether its steps trained or
+were steady. A launch that was preempted, and what a side's rules could not judge for want of a fact, leave the
+comparison open.
 
 *Accepted.* A side with an offence that does not taint this metric: memory in one number for eight chips does not
 spoil tokens per second. A fact that neither side states within one context, which holds it on both.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from receipts.metrics import Launch
 from receipts.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
 from receipts.verdict import Finding, Level, Question, Taint
 
@@ -28,15 +30,9 @@ def bad_receipt(pair: Pair) -> Iterator[Offence]:
         ("a", pair.findings_a, pair.findings_b),
         ("b", pair.findings_b, pair.findings_a),
     )
-    for letter, case in pair.sides:
-        if pair.metric.taint in (Taint.RATE, Taint.MFU) and case.get("run.outcome") == "nan":
-            yield Offence(
-                at="run.outcome",
-                found=f"{case.launch.parsed.name} ended in nan: its steps computed nothing",
-                expected="a launch that trained",
-                do="find out why the loss was not finite before the speed is read",
-                side=letter,
-            )
+    if pair.metric.taint in (Taint.RATE, Taint.MFU):
+        yield from _failed("a", pair.group_a)
+        yield from _failed("b", pair.group_b)
     for side, mine, others in both:
         for item in mine:
             if item.question is PATH or item.code in unmoved or not item.spoils(pair.metric.taint):
@@ -45,6 +41,22 @@ def bad_receipt(pair: Pair) -> Iterator[Offence]:
                 yield _offence(item, side, E)
             elif item.level is Level.OPEN and item.question is Question.COMPARABLE and not _held(item, others, pair):
                 yield _offence(item, side, I)
+
+
+def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offence]:
+    """The launch of a side that did not end well: what R111, R201 and R202 ask of a rate was never asked of it."""
+    for launch in group:
+        outcome = launch.parsed.receipt.run.outcome
+        if outcome != "ok":
+            yield Offence(
+                at="run.outcome",
+                found=f"{launch.parsed.name} ended in {outcome}",
+                expected="a launch that ended well, whose rate was judged",
+                do="find out why it ended so, and read the speed of a launch that ended well",
+                level=I if outcome == "preempted" else E,
+                side=side,
+            )
+            return
 
 
 def _held(item: Finding, others: tuple[Finding, ...], pair: Pair) -> bool:
