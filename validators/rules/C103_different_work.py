@@ -4,7 +4,7 @@
 
 *Rejected.* Step time of 131,072 tokens a step against 262,144, when recompute is the changed axis.
 
-*Accepted.* Equal tokens a step; or the changed axis is itself the batch or the sequence length, which determines
+*Accepted.* Equal tokens a step; or the changed axis is itself the global batch or the sequence length, which determines
 them; or the metric is tokens per second, which needs no equal work.
 """
 
@@ -14,15 +14,7 @@ from collections.abc import Iterator
 
 from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
 
-_DETERMINES = {
-    "measurement.tokens_per_step": (
-        "batch.global_batch",
-        "batch.micro_batch",
-        "batch.sequence_length",
-        "topology",
-        "parallelism.context",
-    )
-}
+_DETERMINES = {"measurement.tokens_per_step": ("batch.global_batch", "batch.sequence_length")}
 
 
 @rule("C103", "different_work", E, on="pair", question=COMPARABLE)

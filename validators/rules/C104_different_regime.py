@@ -3,7 +3,8 @@
 *Why.* A warm cache against a cold one, a timer that waits for the device against one that does not, a profiled run
 against a measured one: the number moves and nothing that an experimenter changed did it.
 
-*Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one.
+*Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one, and
+one that names the launch it is the witness for. Peak memory read at the end on A, and before the first step on B.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
 differs, since nothing compiles inside its window (R201 and R202 guard that).
@@ -12,8 +13,10 @@ differs, since nothing compiles inside its window (R201 and R202 guard that).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
-from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.receipt.memory import MemoryPhase
+from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 
 _WINDOW = ("measurement.window.start", "measurement.window.stop", "measurement.window.stated")
 
@@ -24,6 +27,16 @@ def different_regime(pair: Pair) -> Iterator[Offence]:
     kind_a, kind_b = pair.values("run.kind")
     if kind_a != kind_b:
         yield _differs("run.kind", kind_a, kind_b, "run both as the same kind")
+    witness_a, witness_b = pair.values("run.witness_for")
+    if (witness_a is None) != (witness_b is None):
+        side = "A" if witness_b is None else "B"
+        yield _differs(
+            "run.witness_for", witness_a, witness_b, f"take the launch that {side} witnesses, not its witness"
+        )
+    if pair.metric.summary == "memory":
+        a, b = (_last_phase(side, pair.metric.name) for _, side in pair.sides)
+        if a and b and a != b:
+            yield _differs("memory.chips.phase", a, b, "read the peaks of both sides in one phase")
     for path in pair.metric.regimes:
         yield from _judge(pair, path)
     without_steps = not pair.a.launch.durations or not pair.b.launch.durations
@@ -34,6 +47,14 @@ def different_regime(pair: Pair) -> Iterator[Offence]:
                 yield _differs(path, a, b, "state the step times, or measure over one window")
             elif (a is None) != (b is None) and not _other_window(pair):
                 yield _unstated(path, "A" if a is None else "B")
+
+
+def _last_phase(side: Case, name: str) -> str | None:
+    """The latest phase that carries the figure: a peak so far holds all that came before it, and nothing after."""
+    memory = side.receipt.memory
+    rows = (memory.chips if memory is not None else None) or ()
+    phases = {row.phase for row in rows if getattr(row, name) is not None}
+    return next((phase for phase in reversed(get_args(MemoryPhase)) if phase in phases), None)
 
 
 def _other_window(pair: Pair) -> bool:
