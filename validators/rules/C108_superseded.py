@@ -3,7 +3,8 @@
 *Why.* Records that had been withdrawn went on being quoted: 269.4 TFLOP/s stood in articles after its gradients were
 found to be silently corrupted.
 
-*Rejected.* A side that a later receipt supersedes, or that was retracted; the successor and the reason are named.
+*Rejected.* A side that a later receipt supersedes, or that was retracted; the successor and the reason are named. The
+later receipt may be the other side itself, whether or not a store has it.
 
 *Accepted.* Both sides stand.
 """
@@ -19,6 +20,12 @@ from receipts.rule import COMPARABLE, E, Offence, Pair, rule
 def superseded(pair: Pair) -> Iterator[Offence]:
     """Each side that no longer stands."""
     known = dict(pair.facts.superseded) if pair.facts else {}
+    every = (*pair.group_a, *pair.group_b)
+    for later in every:
+        link = later.parsed.receipt.run.supersedes
+        for launch in every if link is not None else ():
+            if link.target in (launch.parsed.id, launch.parsed.receipt.run.launch):
+                known.setdefault(launch.parsed.id, (later.parsed.id, link.reason))
     for side, case in pair.sides:
         group = pair.group_a if side == "a" else pair.group_b
         for launch in group or (case.launch,):

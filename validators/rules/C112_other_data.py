@@ -6,6 +6,9 @@ loss did not.
 *Rejected.* The same dataset name with other digests; real on one side and synthetic on the other; first losses that
 differ by more than the lane's parity while nothing changed that could move them.
 
+A digest, a kind or a first loss that only one side states leaves the question open: what is not there contradicts
+nothing, and proves nothing.
+
 *Accepted.* The dataset or tokenizer is itself the changed axis; or identities and first losses agree; or both sides
 drew made-up tokens without a seed, whose first losses may differ.
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 _DATA = ("data.dataset", "data.tokenizer")
 _MOVES_FIRST_LOSS = (
@@ -43,14 +46,20 @@ def other_data(pair: Pair) -> Iterator[Offence]:
         a, b = pair.values(path)
         if a is not None and b is not None and a != b:
             yield _offence(path, f"{a} on A, {b} on B")
+        elif (a is None) != (b is None):
+            yield _one_sided(path, "A" if a is None else "B")
     a, b = pair.values("measurement.loss.first")
-    if a is None or b is None or any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
+    if any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
         return
     seed_a, seed_b = pair.values("numerics.seed")
     if pair.values("data.kind") == ("synthetic", "synthetic") and (seed_a is None or seed_b is None):
         return  # made-up tokens without a seed are drawn anew: their first losses tell nothing of the data's name
-    resumed = any(value is not None for value in pair.values("run.resumed_from"))
-    if not resumed and abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
+    if any(value is not None for value in pair.values("run.resumed_from")):
+        return
+    if a is None or b is None:
+        if a is not b:
+            yield _one_sided("measurement.loss.first", "A" if a is None else "B")
+    elif abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
         yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B")
 
 
@@ -60,4 +69,14 @@ def _offence(path: str, found: str) -> Offence:
         found=found,
         expected="the same data on both sides",
         do="state the dataset, its digest and the tokenizer of both; a null tokenizer is a silent fallback",
+    )
+
+
+def _one_sided(path: str, side: str) -> Offence:
+    return Offence(
+        at=path,
+        found=f"not stated on {side}",
+        expected="the same data on both sides, shown alike",
+        do=f"state {path} on {side}",
+        level=I,
     )

@@ -4,7 +4,7 @@
 every step through the host and back; the loss was the same to the last bit.
 
 *Rejected.* `te_fused` was asked for and unfused ran; `aten::median` fell back 20 times in 20 steps; a CPU computed for
-a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32.
+a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32; graphs were replayed that nobody asked for.
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
 reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's.
@@ -28,6 +28,7 @@ _ASKED = {
     "posture": "compile.posture",
     "compute_dtype": "numerics.compute_dtype",
 }
+_GRAPHS_SEEN = "path.witnessed.cuda_graphs"
 _HOST_READ = "aten::_local_scalar_dense"
 
 
@@ -60,6 +61,14 @@ def left_path(case: Case) -> Iterator[Offence]:
             yield _offence(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
         elif want is not None and not _same(name, want, got):
             yield _offence(name, got, f"{want}, as {asked} asks")
+    graphs = case.get("compile.cuda_graph_implementation")
+    if case.get(_GRAPHS_SEEN) is True and graphs is not None and not parts(graphs):
+        yield Offence(
+            at=_GRAPHS_SEEN,
+            found="graphs were captured and replayed",
+            expected=f"{graphs}, as compile.cuda_graph_implementation asks",
+            do="find what turned graphs on, and state it; this number belongs to a launch with graphs",
+        )
     yield from _fallbacks(case)
 
 
