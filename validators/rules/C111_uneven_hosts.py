@@ -2,36 +2,71 @@
 
 *Why.* Two hosts of one kind differ: driver, heat, neighbours. The same lane read 289 on one host and 250 on another.
 
-*Rejected.* All launches of A on one host and all of B on another. It is an error where the lane says that hosts
-differ, unless `run.host` is waived.
+*Rejected.* All launches of A on one host and all of B on another; or four of A's five on the one and four of B's five
+on the other. It is an error where the lane says that hosts differ, unless `run.host` is waived. There, a host that is not
+stated leaves the effect open: it may be another.
 
-*Accepted.* The same hosts on both sides, or launches interleaved over them.
+*Accepted.* The same hosts on both sides, or launches interleaved over them. Hosts that neither side states within one
+context, which holds them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from receipts.metrics import Launch
-from receipts.rule import EFFECT, E, Offence, Pair, W, rule
+from receipts.rule import EFFECT, E, I, Offence, Pair, W, rule
 
 
 @rule("C111", "uneven_hosts", W, on="pair", question=EFFECT)
 def uneven_hosts(pair: Pair) -> Iterator[Offence]:
-    """Hosts or sites that only one side ran on."""
+    """Hosts or sites that one side ran on more than the other, or that may be such."""
     for path in ("run.host", "run.site"):
         a, b = _places(pair.group_a, path), _places(pair.group_b, path)
-        if not a or not b or a == b:
-            continue
         strict = pair.lane.hosts_differ and path not in pair.waived
-        yield Offence(
-            at=path,
-            found=f"A on {', '.join(sorted(a))}; B on {', '.join(sorted(b))}",
-            expected="both sides on the same hosts, or interleaved over them",
-            do=f'repeat one side on the other\'s host, or waive it: --waive {path}="reason"',
-            level=E if strict else W,
-        )
+        unstated = _unstated(pair, path, a, b)
+        if strict and unstated:
+            yield Offence(
+                at=path,
+                found=f"not stated on {unstated}",
+                expected="both sides on the same hosts, or interleaved over them",
+                do=f"state {path}: hosts differ in lane {pair.lane.name}",
+                level=I,
+            )
+        elif a and b and not unstated and not _even(a, b):
+            yield Offence(
+                at=path,
+                found=f"A on {_shown(a)}; B on {_shown(b)}",
+                expected="both sides on the same hosts, or interleaved over them",
+                do=f'repeat one side on the other\'s host, or waive it: --waive {path}="reason"',
+                level=E if strict else W,
+            )
 
 
-def _places(group: Sequence[Launch], path: str) -> set[str]:
-    return {str(launch.stated[path]) for launch in group if path in launch.stated}
+def _places(group: Sequence[Launch], path: str) -> Counter[str]:
+    """Launches by place; those that do not state it are left out."""
+    return Counter(str(launch.stated[path]) for launch in group if path in launch.stated)
+
+
+def _unstated(pair: Pair, path: str, a: Counter[str], b: Counter[str]) -> str:
+    """Sides with a launch that does not say where it ran; a site only where some launch names one."""
+    sides = (("A", a, pair.group_a), ("B", b, pair.group_b))
+    if not a and not b and (pair.held_by_context or path == "run.site"):
+        return ""
+    return " and ".join(side for side, places, group in sides if places.total() < len(group))
+
+
+def _even(a: Counter[str], b: Counter[str]) -> bool:
+    """Whether each place has the same share of both sides, to within one launch of the smaller side."""
+    one = 1 / min(a.total(), b.total())
+    if set(a) != set(b):
+        return False
+    return all(abs(a[place] / a.total() - b[place] / b.total()) <= one + 1e-9 for place in a)
+
+
+def _shown(places: Counter[str]) -> str:
+    total = places.total()
+    if len(places) == 1:
+        return next(iter(places))
+    return ", ".join(f"{place} ({count} of {total})" for place, count in sorted(places.items()))
