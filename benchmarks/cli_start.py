@@ -34,7 +34,7 @@ BARS = {
     "receipts compare ID ID": 40.0,
     "receipts submit FILE": 40.0,
 }
-# A store is not empty: this many other configurations lie beside the pair that is compared.
+# A store is not empty: a grid of this many launches, over micro batch and learning rate, lies beside the pair.
 OTHERS = 50
 Arguments = Callable[[int], Sequence[str]]
 
@@ -101,7 +101,10 @@ def _calls(place: Path, call: Callable[[Sequence[str]], float], rounds: int) -> 
     for number in range(rounds + 1):
         _receipt(place / f"new{number}.json", 1000 + number)
     pair = [_receipt(place / "a.json", 1), _receipt(place / "b.json", 2, micro_batch=2)]
-    others = [_receipt(place / f"other{number}.json", 10 + number, rate=number) for number in range(OTHERS)]
+    others = [
+        _receipt(place / f"other{number}.json", 10 + number, micro_batch=1 << number % 5, rate=number // 5)
+        for number in range(OTHERS)
+    ]
     call(["-c", PROGRAM, "submit", "--quiet", *map(str, (*pair, *others))])
     ids = [hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in pair]
     files = [str(path) for path in pair]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference, effective
+from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
 from receipts.metrics import Launch
@@ -28,6 +29,7 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
     steady = Launch(head, lane).summary is not None
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
+    values = effective(head)
     for receipt_id in store.replicate_candidates(head):
         if len(found) >= MOST:
             break
@@ -35,12 +37,23 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
         run = candidate.receipt.run
         if run.launch in taken or run.kind != head.receipt.run.kind or run.outcome != head.receipt.run.outcome:
             continue
+        if surely_apart(values, effective(candidate)):
+            continue
         if steady and Launch(candidate, lane).summary is None:
             continue
         if replicates(head, candidate, lane) and copied((*found, candidate)) is None:
             taken.add(run.launch)
             found.append(candidate)
     return found
+
+
+def surely_apart(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    """Whether effective values alone show a changed axis. False says nothing, and `difference` has to be asked.
+
+    Most receipts that are looked at differ in a stated value, and one look is cheaper than a comparison. What
+    `difference` excuses beside the change that it follows from is no way round: that change is there to see.
+    """
+    return any(right.get(path, value) != value for path, value in left.items() if path not in CODE)
 
 
 def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:

@@ -111,7 +111,7 @@ def test_a_waiver_with_a_reason_takes_an_axis_out_and_is_shown(shell: Shell) -> 
         ("numerics.seed", 'write --waive numerics.seed="the reason'),
         ("numerics.seed= ", "the reason"),
         ("numerics.learning_rate=because", "does not let numerics.learning_rate be waived"),
-        ("run.host=because", "neither changed nor is unknown"),
+        ("numerics.seed=because", "neither changed nor is unknown"),
     ],
 )
 def test_a_waiver_that_cannot_be_is_refused_with_a_sentence(pair: Shell, waiver: str, says: str) -> None:

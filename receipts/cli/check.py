@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from receipts.cli import output
-from receipts.cli.findings import print_findings
 from receipts.cli.session import Session, fetch, pass_session
-from receipts.verdict import EXIT, ReceiptVerdict, to_json
+
+if TYPE_CHECKING:
+    from receipts.verdict import ReceiptVerdict
 
 EPILOG = """\b
 Examples:
@@ -31,6 +34,7 @@ def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: b
     from receipts.errors import InputError, NotFound
     from receipts.judge import judge_receipt
     from receipts.rule import Facts
+    from receipts.verdict import to_json
 
     found: list[ReceiptVerdict] = []
     refused = 0
@@ -54,12 +58,16 @@ def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: b
 
 def worst(verdicts: list[ReceiptVerdict]) -> int:
     """The exit code of several verdicts: invalid before unwitnessed before valid."""
+    from receipts.verdict import EXIT
+
     codes = [EXIT[item.status] for item in verdicts]
     return 1 if 1 in codes else max(codes, default=0)
 
 
 def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
     """One receipt's verdict; the last line carries the status."""
+    from receipts.cli.findings import print_findings
+
     name = output.clean(verdict.label or verdict.receipt[:12])
     if not quiet:
         _head(name, f"{verdict.receipt[:12]}  {verdict.lane}")
