@@ -24,28 +24,39 @@ from receipts.store import open_store
 from receipts.submit import submit
 
 BASE = Path(__file__).resolve().parents[1] / "tests" / "cases" / "base.json"
+CHIPS = 64
 BARS = {"ratio": 8.0, "cpu_above_ms": 2.0}
 
 
 def document(seed: int) -> bytes:
-    """A receipt of one more launch: 64 chips with their memory, 300 steps."""
+    """A receipt of one more launch that every rule finds in order: 64 chips with their memory, 300 steps."""
     draw = random.Random(seed)
     tree = json.loads(BASE.read_bytes())
     tree["run"]["launch"] = str(uuid.UUID(int=draw.getrandbits(128)))
     tree["run"]["label"] = f"bench-{seed}"
-    tree["hardware"] |= {"chips": 64, "hosts": 8}
-    tree["parallelism"] |= {"data": 64}
-    tree["batch"] |= {"global_batch": tree["batch"]["micro_batch"] * 64, "accumulation": 1}
-    tree["measurement"]["step_durations_seconds"] = [round(draw.gauss(0.8, 0.004), 6) for _ in range(300)]
-    tree["measurement"].pop("step_flags", None)
-    limit = 150_754_820_096
-    tree["memory"] = {
-        "chips": [
-            {"chip": chip, "phase": "steady", "bytes_limit": limit, "peak_bytes": limit // 2 + draw.randrange(10**8)}
-            for chip in range(64)
-        ]
+    tree["hardware"] |= {"chips": CHIPS, "hosts": 8}
+    tree["parallelism"] |= {"data": CHIPS}
+    tree["batch"] |= {"global_batch": tree["batch"]["micro_batch"] * CHIPS, "accumulation": 1}
+    measured = tree["measurement"]
+    steps = measured["step_durations_seconds"] = [round(draw.gauss(0.8, 0.004), 6) for _ in range(300)]
+    tokens = measured["tokens_per_step"] = tree["batch"]["global_batch"] * tree["batch"]["sequence_length"]
+    middle = statistics.median(steps[measured["window"]["start"] :])
+    measured["stated"] |= {
+        "step_seconds": round(middle, 4),
+        "step_seconds_stated": f"{middle * 1e3:.1f} ms",
+        "tokens_per_second": round(tokens / middle, 1),
+        "tokens_per_second_stated": f"{tokens / middle:,.1f}",
     }
+    tree["memory"]["chips"] = [_chip(chip, draw) for chip in range(CHIPS)]
+    for file in tree["evidence"]:
+        file["sha256"] = draw.randbytes(32).hex()
     return json.dumps(tree, separators=(",", ":")).encode()
+
+
+def _chip(chip: int, draw: random.Random) -> dict[str, int | str]:
+    used = 8_000_000_000 + draw.randrange(10**8)
+    limits = {"bytes_limit": 17_179_869_184, "peak_bytes": used + draw.randrange(10**9)}
+    return {"chip": chip, "phase": "steady", "bytes_used": used, **limits}
 
 
 def _timed(call: Callable[[], object]) -> tuple[float, float]:

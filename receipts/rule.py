@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -80,7 +81,7 @@ class Case:
     lane: Lane
     facts: Facts | None = None
 
-    @property
+    @cached_property
     def stated(self) -> Mapping[str, Any]:
         """Stated leaves by path."""
         return self.launch.stated
@@ -92,7 +93,7 @@ class Case:
 
     def get(self, path: str) -> Any:
         """The stated value at a path, or None."""
-        return self.launch.stated.get(path)
+        return self.stated.get(path)
 
 
 @dataclass(frozen=True)

@@ -53,12 +53,12 @@ class Launch:
     def __repr__(self) -> str:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
 
-    @property
+    @cached_property
     def stated(self) -> Mapping[str, Any]:
         """Stated leaves by path."""
         return self.parsed.stated
 
-    @property
+    @cached_property
     def durations(self) -> tuple[float, ...]:
         """Every step's duration in order, in seconds; empty where they are not kept."""
         measurement = self.parsed.receipt.measurement

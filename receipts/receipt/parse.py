@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,22 +27,21 @@ class Parsed:
     receipt: Receipt
 
     @cached_property
-    def stated(self) -> Mapping[str, Any]:
-        """Every stated leaf by its dotted path; lists of values are leaves, rows of a list are ``chips[0].…``."""
-        found: dict[str, Any] = {}
-        _flatten(self.receipt.model_dump(mode="json", by_alias=True, exclude_none=True), "", found)
-        return found
+    def _flat(self) -> tuple[dict[str, Any], set[str]]:
+        stated: dict[str, Any] = {}
+        places: set[str] = set()
+        _flatten(self.receipt.model_dump(mode="json", by_alias=True, exclude_none=True), "", stated, places)
+        return stated, places
 
     @cached_property
-    def places(self) -> frozenset[str]:
+    def stated(self) -> Mapping[str, Any]:
+        """Every stated leaf by its dotted path; lists of values are leaves, rows of a list are ``chips[0].…``."""
+        return self._flat[0]
+
+    @cached_property
+    def places(self) -> Set[str]:
         """Every section, map or list in which something is stated: ``memory``, ``memory.chips``, …."""
-        found: set[str] = set()
-        for path in self.stated:
-            holder = path.rpartition(".")[0]
-            while holder and holder not in found:
-                found.add(holder)
-                holder = holder[: max(holder.rfind("."), holder.rfind("["), 0)]
-        return frozenset(found)
+        return self._flat[1]
 
     def states(self, path: str) -> bool:
         """Whether a leaf, or anything below a section, map or list, is stated."""
@@ -57,15 +56,26 @@ class Parsed:
 _NOT_FLATTENED = ("measurement.step_durations_seconds", "measurement.step_flags")
 
 
-def _flatten(node: Any, path: str, found: dict[str, Any]) -> None:
-    if isinstance(node, dict) and node and path not in _NOT_FLATTENED:
-        for key, value in node.items():
-            _flatten(value, f"{path}.{key}" if path else key, found)
-    elif isinstance(node, list) and node and isinstance(node[0], dict):
-        for index, item in enumerate(node):
-            _flatten(item, f"{path}[{index}]", found)
-    else:
-        found[path] = node
+def _flatten(node: dict[str, Any], before: str, stated: dict[str, Any], places: set[str]) -> None:
+    """Add the leaves of an object whose own path, with the dot behind it, is ``before``."""
+    for key, value in node.items():
+        if "." in key:  # a flag of a flag: the outer one is a place too
+            places.update(before + key[:dot] for dot, sign in enumerate(key) if sign == ".")
+        kind = type(value)
+        if kind is dict and value and before + key not in _NOT_FLATTENED:
+            places.add(before + key)
+            _flatten(value, f"{before}{key}.", stated, places)
+        elif kind is list and value and type(value[0]) is dict:
+            places.add(before + key)
+            for index, row in enumerate(value):
+                at = f"{before}{key}[{index}]"
+                if type(row) is dict and row:
+                    places.add(at)
+                    _flatten(row, at + ".", stated, places)
+                else:
+                    stated[at] = row
+        else:
+            stated[before + key] = value
 
 
 def parse(document: Document) -> Parsed:
