@@ -66,7 +66,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     _distinct(a, b)
     diff = _with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
-    _check_waivers(asked.waivers, lane, diff)
+    _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
     sides_a = [_side(item, rulebook, asked.facts) for item in a]
     sides_b = [_side(item, rulebook, asked.facts) for item in b]
@@ -192,10 +192,11 @@ def _distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
             )
 
 
-def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference) -> None:
+def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:
     # A host that nobody states may be another host, and so may be waived as one that differs.
-    blocks = (leaf.path for leaf in leaves_of(Role.BLOCK))
-    named = {*diff.axes, *(item.axis for item in diff.unknown), *blocks}
+    unstated = (leaf.path for leaf in leaves_of(Role.BLOCK) if any(leaf.path not in item.stated for item in launches))
+    places = (item.path for item in diff.blocks)
+    named = {*diff.axes, *(item.axis for item in diff.unknown), *places, *unstated}
     for axis, reason in waivers.items():
         if not reason.strip():
             raise UsageError(f'a waiver needs a reason: --waive {axis}="why it cannot matter"')
