@@ -20,7 +20,7 @@ from pages import axes_page, cli_page, receipt_page, rule_pages  # noqa: E402
 from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402
 
 FOLDERS = ("schema", "docs/reference")
-HAND_WRITTEN = ("schema/examples/",)
+HAND_WRITTEN = ("schema/examples/", "docs/reference/benchmarks.md")
 
 
 def pages() -> Mapping[str, str]:

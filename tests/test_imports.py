@@ -75,7 +75,7 @@ def test_help_loads_no_receipt_no_rule_and_no_library_but_click(command: str, pl
 def test_comparing_two_files_loads_no_database(place: Path) -> None:
     names = loaded(["compare", str(place / "a.json"), str(place / "b.json")], place / "store.sqlite")
     assert "receipts.compare" in names
-    assert names & {*HEAVY, *DATABASE, "receipts.store", "receipts.claims", "orjson"} == set()
+    assert names & {*HEAVY, *DATABASE, "receipts.store", "receipts.claims"} == set()
 
 
 def test_checking_a_file_loads_no_database(place: Path) -> None:
