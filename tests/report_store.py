@@ -21,6 +21,7 @@ OOM = {
     "run.exit_code": 1,
     "batch.micro_batch": 64,
     "batch.global_batch": 128,
+    "measurement.tokens_per_step": 128 * 256,
     "failure": {
         "phase": "first_window",
         "class": "runtime_alloc",
