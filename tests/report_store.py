@@ -63,8 +63,8 @@ def everything() -> list[Parsed]:
         "c",
         {**day(5), "run.label": HOSTILE, "model.depth": 10, "model.hidden": 320, "run.context": "other"},
     )
-    oom = one("d", {**day(6), **OOM, "run.label": "micro batch 64"})
-    again = one("e", {**day(7), **OOM, "run.label": "micro batch 64 again"})
+    oom = one("d", {**day(6), **OOM, "run.label": "micro batch 64"}, {"count": 3})
+    again = one("e", {**day(7), **OOM, "run.label": "micro batch 64 again"}, {"count": 4})
     left = one("f", {**day(7), "run.label": "left its path", "path.witnessed.attention": "math"})
     bare = one("g", {**day(7), "run.label": "from a notebook", "model.name": "other decoder"})
     tree = json.loads(bare[0].raw)
