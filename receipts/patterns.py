@@ -207,9 +207,11 @@ def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | Non
     AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R. Raises InputError where a text is no pattern.
     """
     known = _read_or_raise(pattern, alphabet)
-    letters = tile(known, len(known.blocks) if depth is None else depth)
-    order = ALPHABETS[known.alphabet].letters
-    return MappingProxyType({letter: letters.count(letter) for letter in order if letter in letters})
+    # Counted by whole tiles: a depth is whatever somebody wrote, and no stack of that height is laid out.
+    tiles, rest = divmod(len(known.blocks) if depth is None else depth, len(known.blocks))
+    whole, part = "".join(known.blocks), "".join(known.blocks[:rest])
+    found = {letter: tiles * whole.count(letter) + part.count(letter) for letter in ALPHABETS[known.alphabet].letters}
+    return MappingProxyType({letter: count for letter, count in found.items() if count})
 
 
 def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Kind, int]:

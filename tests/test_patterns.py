@@ -196,3 +196,8 @@ def test_alphabets_say_where_they_come_from() -> None:
         assert alphabet.name == name
         assert len(alphabet.source) > 20
         assert not set(alphabet.letters) & set("/|[]")
+
+
+def test_a_stack_of_any_height_is_counted_at_once() -> None:
+    tall = 12 * 10**15
+    assert counts(NAM56R, tall + 1) == {"A": tall // 4 + 1, "M": tall // 4, "E": 5 * tall // 12, "R": tall // 12}
