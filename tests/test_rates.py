@@ -69,3 +69,12 @@ def test_a_single_step_stands_for_all_only_where_the_receipt_says_so() -> None:
     rule_cases.put(tree, "measurement.stated.statistic", "single_step")
     one = next(item for item in step_statistics(_launch(tree)) if item.name == "a single step")
     assert one.value.high == 1.31
+
+
+def test_a_window_that_starts_after_the_last_step_leaves_out_every_step_and_no_more() -> None:
+    tree = rule_cases.base()
+    rule_cases.put(tree, "measurement.window", {"start": 2**62})
+    parsed = rule_cases.parsed(tree)
+    launch = Launch(parsed, rule_cases.rulebook().lanes.of("cpu-torch"))
+    assert launch.excluded >= frozenset(range(len(launch.durations)))
+    assert len(launch.excluded) == len(launch.durations)

@@ -77,9 +77,10 @@ class Launch:
         measurement = self.parsed.receipt.measurement
         window = measurement.window if measurement else None
         if window is not None:
-            positions.update(range(window.start or 0))
+            length = len(self.durations)
+            positions.update(range(min(window.start or 0, length)))
             if window.stop is not None:
-                positions.update(range(window.stop, len(self.durations)))
+                positions.update(range(window.stop, length))
         return frozenset(positions)
 
     @cached_property
