@@ -75,6 +75,9 @@ def _codes(verdict: ReceiptVerdict, level: Level) -> set[str]:
 def _amortised(parsed: Parsed, verdict: ReceiptVerdict) -> str:
     if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
         return "nothing was measured"
+    outcome = parsed.receipt.run.outcome
+    if outcome != "ok":  # R201, R202, R205 and R206 ask nothing of a launch that failed
+        return f"not judged: the launch ended in {outcome}"
     errors, open_questions = _codes(verdict, Level.ERROR), _codes(verdict, Level.OPEN)
     if "R201" in errors:
         return "no: a cold start is inside the window"

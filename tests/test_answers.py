@@ -1,0 +1,26 @@
+"""The five answers that head a receipt."""
+
+from __future__ import annotations
+
+import pytest
+
+import rule_cases
+from receipts.answers import answers
+from receipts.judge import judge_receipt
+
+
+def amortised(**run: str) -> str:
+    tree = rule_cases.base()
+    tree["run"].update(run)
+    parsed, book = rule_cases.parsed(tree), rule_cases.rulebook()
+    lane = book.lanes.of(parsed.receipt.run.lane)
+    return answers(parsed, lane, judge_receipt(parsed, lane, book.rules), None).amortised
+
+
+def test_a_launch_that_ended_well_and_compiled_before_its_window_is_amortised() -> None:
+    assert amortised() == "yes"
+
+
+@pytest.mark.parametrize("outcome", ["nan", "crash", "preempted"])
+def test_no_rule_asked_whether_a_failed_launch_was_amortised(outcome: str) -> None:
+    assert amortised(outcome=outcome) == f"not judged: the launch ended in {outcome}"
