@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -220,16 +220,20 @@ def _tuples(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lanes:
-    """The lanes of this installation: the built-in folder, then the user's own, which may not shadow it."""
+    """The lanes of this installation: the built-in folder, then the user's own, which may not shadow it.
+
+    Folders are listed once: a rule set's digest is that of the lanes it was loaded with.
+    """
 
     folders: tuple[Path, ...]
 
     def names(self) -> tuple[str, ...]:
         """Names in order."""
-        return tuple(sorted(self._files()))
+        return tuple(sorted(self._files))
 
+    @cached_property
     def _files(self) -> Mapping[str, Path]:
         found: dict[str, Path] = {}
         for place in self.folders:
@@ -241,18 +245,18 @@ class Lanes:
 
     def get(self, name: str) -> Lane:
         """The lane of that name. Raises NotFound with the nearest names."""
-        path = self._files().get(name)
+        path = self._files.get(name)
         if path is None:
             raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}{near(name, self.names())}")
         return _load_cached(path, path.stat().st_mtime_ns)
 
     def of(self, name: str) -> Lane:
         """The lane that a receipt names, or ``unlisted``, which waives nothing and never witnesses a path."""
-        return self.get(name if name in self._files() else UNLISTED)
+        return self.get(name if name in self._files else UNLISTED)
 
     def files(self) -> Iterable[Path]:
         """Files in the order of their names, for the rule set's digest."""
-        return [path for _, path in sorted(self._files().items())]
+        return [path for _, path in sorted(self._files.items())]
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 from receipts.errors import InputError, Problem
@@ -103,6 +104,7 @@ class Pattern:
         return frozenset(table[letter] for letter in self.letters)
 
 
+@lru_cache(maxsize=256)
 def read(text: str, alphabet: str | None = None) -> Pattern | tuple[Problem, ...]:
     """The pattern that `text` states, else every problem with its position (counted from 1).
 

@@ -7,11 +7,15 @@ and ``te_bf16`` for one thing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from receipts.accelerators import dtype_of
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
 
 NOTHING = frozenset({"none", "off"})
 # Whoever asks for these leaves the choice to the framework: any permitted path is what was asked for.
@@ -21,7 +25,12 @@ WITNESSED = "path.witnessed"
 
 def parts(value: Any) -> frozenset[str]:
     """The names in a path leaf, in one spelling; none for ``none`` and ``off``."""
-    words = (re.sub(r"[\s_]+", "_", word.strip().lower()) for word in re.split(r"[+,;]", str(value)))
+    return _parts(str(value))
+
+
+@lru_cache(maxsize=1024)
+def _parts(text: str) -> frozenset[str]:
+    words = (re.sub(r"[\s_]+", "_", word.strip().lower()) for word in re.split(r"[+,;]", text))
     return frozenset(word for word in words if word and word not in NOTHING)
 
 
@@ -38,6 +47,6 @@ def dtypes(value: Any) -> frozenset[str]:
     return frozenset(name for name in found if name is not None)
 
 
-def anything_witnessed(stated: Mapping[str, Any]) -> bool:
+def anything_witnessed(parsed: Parsed) -> bool:
     """Whether any leaf of the witnessed path is stated."""
-    return any(path.startswith(f"{WITNESSED}.") for path in stated)
+    return WITNESSED in parsed.places

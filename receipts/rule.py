@@ -201,9 +201,9 @@ class Rule:
         found = []
         for need in wanted:
             options = need.split("|")
-            if any(case.launch.parsed.states(option) for option in options):
+            if any(map(case.launch.parsed.states, options)):
                 continue
-            if all(case.lane.applies(option) for option in options):
+            if all(map(case.lane.applies, options)):
                 found.append(need)
         return tuple(found)
 

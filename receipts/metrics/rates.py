@@ -100,7 +100,7 @@ def rate_statistics(launch: Launch) -> tuple[Candidate, ...]:
         for tokens in amounts
     ]
     for name, steps in _selections(launch) if amounts else ():
-        inverse = math.fsum(1.0 / step for step in steps) / len(steps)
+        inverse = math.fsum([1.0 / step for step in steps]) / len(steps)
         found += [Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse)) for tokens in amounts]
     return tuple(found)
 

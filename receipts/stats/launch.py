@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import mul
 
 from receipts.stats.order_statistics import quantile
 from receipts.stats.steady import Segment
@@ -69,7 +69,7 @@ def summarise(durations: Sequence[float], segment: Segment) -> LaunchSummary | N
 def _variation(values: Sequence[float], mean: float) -> float | None:
     if len(values) < 2 or mean <= 0.0:
         return None
-    squares = math.fsum((value - mean) ** 2 for value in values)
+    squares = math.fsum([(value - mean) ** 2 for value in values])
     return math.sqrt(squares / (len(values) - 1)) / mean
 
 
@@ -79,8 +79,8 @@ def lag1(values: Sequence[float]) -> float | None:
         return None
     mean = math.fsum(values) / len(values)
     offsets = [value - mean for value in values]
-    squares = math.fsum(offset * offset for offset in offsets)
-    products = math.fsum(a * b for a, b in pairwise(offsets))
+    squares = math.fsum(map(mul, offsets, offsets))
+    products = math.fsum(map(mul, offsets, offsets[1:]))
     return products / squares if squares > 0.0 else None
 
 

@@ -136,7 +136,7 @@ _FAILURES: Final = (
     .where(
         receipts.c.lane == bindparam("lane"),
         receipts.c.kind == bindparam("kind"),
-        receipts.c.outcome.in_(FAILED),
+        receipts.c.outcome.in_([literal(name) for name in FAILED]),  # plain names would be written anew each time
         receipts.c.launch != bindparam("launch"),
         *(receipts.c[name] == bindparam(name) for name in _SHAPE),
         standing(),

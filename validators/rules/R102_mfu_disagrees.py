@@ -73,10 +73,11 @@ def mfu_disagrees(case: Case) -> Iterator[Offence]:
     chips, peak = case.get("hardware.chips"), _peak(case)
     if chips is None:
         return  # nothing is stated that would need them
+    works = _flops(case)
     speeds = tuple(
         Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
-        for rate in rates(case.launch)
-        for work in _flops(case)
+        for rate in (rates(case.launch) if works else ())
+        for work in works
     )
     yield from _against(case, TFLOPS, speeds)
     if peak is None or peak.low <= 0:

@@ -25,12 +25,12 @@ def idle_switch(case: Case) -> Iterator[Offence]:
     """Each switch that is typed as on and whose effective value is off."""
     acting = effective(case.launch.parsed)
     for leaf in axis_leaves():
+        value = acting.get(leaf.path)
+        if value != OFF and not (value == 1 and leaf.path in DEGREES):
+            continue
         typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
         typed = case.get(typed_at)
-        if typed is None or not _on(typed):
-            continue
-        idle = acting.get(leaf.path) == OFF or (leaf.path in DEGREES and acting.get(leaf.path) == 1)
-        if idle:
+        if typed is not None and _on(typed):
             yield Offence(
                 at=typed_at,
                 found=f"{typed} is asked for and cannot act",

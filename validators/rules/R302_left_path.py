@@ -33,7 +33,7 @@ _HOST_READ = "aten::_local_scalar_dense"
 
 
 def _needs(case: Case) -> Iterator[str]:
-    if not anything_witnessed(case.stated):
+    if not anything_witnessed(case.launch.parsed):
         yield WITNESSED
         return
     for name, asked in _ASKED.items():

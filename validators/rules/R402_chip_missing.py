@@ -11,7 +11,7 @@ not have been able to answer: the question is then left open.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from receipts.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
@@ -33,9 +33,9 @@ def chip_missing(case: Case) -> Iterator[Offence]:
     if memory is None or not memory.chips or chips is None:
         return
     level = E if case.get("run.outcome") == "ok" else I
-    phases: dict[str, Counter[int]] = {}
+    phases: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for index, row in enumerate(memory.chips):
-        seen = phases.setdefault(row.phase, Counter())
+        seen = phases[row.phase]
         seen[row.chip] += 1
         if seen[row.chip] == 2:
             yield Offence(

@@ -12,9 +12,9 @@ fewer than three chips.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.stats.order_statistics import median
 
 _GIB = 2**30
 _STEPS = 10  # peaks that are this near in time are one moment: the first steps after warm-up
@@ -29,7 +29,7 @@ def lone_chip(case: Case) -> Iterator[Offence]:
     for phase in dict.fromkeys(row.phase for _, row in rows):
         here = [(index, row) for index, row in rows if row.phase == phase]
         peaks = [(index, row.chip, row.peak_bytes) for index, row in here if row.peak_bytes is not None]
-        middle = median(value for _, _, value in peaks) if peaks else 0.0
+        middle = median([value for _, _, value in peaks]) if peaks else 0.0
         for index, chip, value in _apart(peaks, case.lane.chip_skew * middle):
             yield Offence(
                 at=f"memory.chips[{index}].peak_bytes",
@@ -38,7 +38,7 @@ def lone_chip(case: Case) -> Iterator[Offence]:
                 do="look for what this chip alone holds: a stage, an expert, a replicated buffer",
             )
         times = [(index, row.chip, float(row.step)) for index, row in here if row.step is not None]
-        moment = median(value for _, _, value in times) if times else 0.0
+        moment = median([value for _, _, value in times]) if times else 0.0
         for index, chip, value in _apart(times, max(_STEPS, case.lane.chip_skew * moment)):
             yield Offence(
                 at=f"memory.chips[{index}].step",
@@ -52,6 +52,6 @@ def _apart(rows: Sequence[Row], tolerance: float) -> list[Row]:
     """Rows farther from the median than the tolerance, where they are few: half of the chips is no lone chip."""
     if len(rows) < 3:
         return []
-    middle = median(value for _, _, value in rows)
+    middle = median([value for _, _, value in rows])
     found = [row for row in rows if abs(row[2] - middle) > tolerance]
     return found if len(found) <= max(1, len(rows) // 4) else []
