@@ -21,6 +21,7 @@ from receipts.axes import Difference
 from receipts.errors import NotFound, RuleError, near
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
+from receipts.receipt import Parsed
 from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
@@ -71,6 +72,18 @@ class Facts:
     sigma_df: float | None = None
     largest_spread: float | None = None
     exact_memory: bool = False
+
+    @classmethod
+    def among(cls, receipts: Iterable[Parsed]) -> Facts:
+        """What documents say of each other where no store is asked: one of them may supersede another."""
+        every = tuple(receipts)
+        superseded: dict[str, tuple[str, str]] = {}
+        for item in every:
+            said = item.receipt.run.supersedes
+            for other in every:
+                if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
+                    superseded[other.id] = (item.id, said.reason)
+        return cls(superseded=superseded)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def gather(
         if _wants_floor(baseline, candidate, lane):
             facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
     elif baseline or candidate:
-        facts = _facts_of_files([*baseline, *candidate])
+        facts = Facts.among([*baseline, *candidate])
     return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier, lost)
 
 
@@ -108,14 +108,3 @@ def _named(word: str, store: Store | None, folder: Path | None) -> list[Parsed]:
 
 def _repeated(store: Store, side: list[Parsed], other: Sequence[Parsed], lane: Lane) -> list[Parsed]:
     return with_replicates(store, side, lane, other) if side else side
-
-
-def _facts_of_files(receipts: Sequence[Parsed]) -> Facts:
-    """What documents say of each other: one of them may supersede another."""
-    superseded: dict[str, tuple[str, str]] = {}
-    for item in receipts:
-        said = item.receipt.run.supersedes
-        for other in receipts if said else ():
-            if said and said.target in (other.id, other.receipt.run.launch) and other.id != item.id:
-                superseded[other.id] = (item.id, said.reason)
-    return Facts(superseded=superseded)

@@ -83,7 +83,9 @@ def command(
     else:
         decided = []
         left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
-        facts = _facts_of_files([*left, *right])
+        from receipts.rule import Facts
+
+        facts = Facts.among([*left, *right])
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
     verdict = compare(left, right, session.rulebook, request)
     if record:
@@ -127,19 +129,6 @@ def _wants_floor(groups: list[list[Parsed]], lane: Lane) -> bool:
     few = min(len(group) for group in groups) < FEWEST_LAUNCHES
     steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
     return steps and (few or lane.delta is None)
-
-
-def _facts_of_files(receipts: list[Parsed]) -> Facts:
-    """What documents say of each other without a store: one of them may supersede another."""
-    from receipts.rule import Facts
-
-    superseded: dict[str, tuple[str, str]] = {}
-    for item in receipts:
-        said = item.receipt.run.supersedes
-        for other in receipts if said else ():
-            if said and said.target in (other.id, other.receipt.run.launch):
-                superseded[other.id] = (item.id, said.reason)
-    return Facts(superseded=superseded)
 
 
 def print_comparison(verdict: Comparison, form: str, decisions: Sequence[Decision] = ()) -> None:

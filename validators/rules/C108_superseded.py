@@ -13,19 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.rule import COMPARABLE, E, Facts, Offence, Pair, rule
 
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
 def superseded(pair: Pair) -> Iterator[Offence]:
     """Each side that no longer stands."""
-    known = dict(pair.facts.superseded) if pair.facts else {}
-    every = (*pair.group_a, *pair.group_b)
-    for later in every:
-        link = later.parsed.receipt.run.supersedes
-        for launch in every if link is not None else ():
-            if link.target in (launch.parsed.id, launch.parsed.receipt.run.launch):
-                known.setdefault(launch.parsed.id, (later.parsed.id, link.reason))
+    among = Facts.among(launch.parsed for launch in (*pair.group_a, *pair.group_b))
+    known = {**among.superseded, **(pair.facts.superseded if pair.facts else {})}
     for side, case in pair.sides:
         group = pair.group_a if side == "a" else pair.group_b
         for launch in group or (case.launch,):
