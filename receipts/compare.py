@@ -6,11 +6,13 @@ Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `F
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
+from receipts.accelerators import dtype_of
 from receipts.axes import Difference, Member, Unknown, difference
 from receipts.axes.effective import leaves_of
 from receipts.errors import UsageError
@@ -216,7 +218,7 @@ def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None
     for coupling in lane.couplings:
         if coupling.when in diff.axes:
             for axis in coupling.then:
-                if axis in diff.axes and axis != coupling.when:
+                if axis in diff.axes and axis != coupling.when and not _other_library(axis, diff, lane):
                     found.setdefault(axis, f"follows {coupling.when}: {coupling.because}")
     if study is not None:
         broken = study.broken_by(diff, a.stated, b.stated)
@@ -225,6 +227,18 @@ def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None
             for axis in moving[1:]:
                 found[axis] = f"moves with {moving[0]} in the study {study.name}"
     return tuple(found.items())
+
+
+def _other_library(axis: str, diff: Difference, lane: Lane) -> bool:
+    """Whether a GEMM changed in more than the type that its name carries, where no list of the lane holds it."""
+    if axis != "path.gemm" or "gemm" in lane.path:
+        return False
+    members = next(change.members for change in diff.changed if change.axis == axis)
+    return any(_without_dtypes(item.a) != _without_dtypes(item.b) for item in members)
+
+
+def _without_dtypes(name: object) -> tuple[str, ...]:
+    return tuple(word for word in re.findall(r"[a-z0-9]+", str(name).lower()) if dtype_of(word) is None)
 
 
 def _merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
