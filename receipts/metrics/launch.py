@@ -102,6 +102,15 @@ class Launch:
         return summarise(self.durations, self.segment)
 
     @cached_property
+    def step_seconds(self) -> float | None:
+        """The median steady step, as in `summary`; None where there is no steady segment."""
+        if self.segment is None or self.segment.status != "steady":
+            return None
+        from receipts.stats.order_statistics import median
+
+        return median(self.segment.of(self.durations))
+
+    @cached_property
     def tokens_per_step(self) -> int | None:
         """Tokens a step: stated, else global batch times sequence length."""
         stated = self.stated.get("measurement.tokens_per_step")
@@ -136,8 +145,8 @@ class Launch:
         return float(value) if value is not None else None
 
     def _step(self, _metric: Metric) -> Reading:
-        if self.summary is not None:
-            return Reading(self.summary.median, 1, "steps")
+        if self.step_seconds is not None:
+            return Reading(self.step_seconds, 1, "steps")
         stated = self._of("measurement.stated.step_seconds")
         text = self.stated.get("measurement.stated.step_seconds_stated")
         return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
@@ -145,7 +154,7 @@ class Launch:
     def _rate(self, metric: Metric) -> Reading:
         path = f"measurement.stated.{metric.name}"
         stated, text = self._of(path), self.stated.get(f"{path}_stated")
-        if self.summary is None and stated is not None:
+        if self.step_seconds is None and stated is not None:
             return Reading(stated, 1, "stated", text)
         total, source = self._tokens_per_second()
         value = self._from_total(metric.name, total)
@@ -155,8 +164,8 @@ class Launch:
 
     def _tokens_per_second(self) -> tuple[float | None, str]:
         tokens, chips = self.tokens_per_step, self._of("hardware.chips")
-        if self.summary is not None and tokens is not None:
-            return tokens / self.summary.median, "steps"
+        if self.step_seconds is not None and tokens is not None:
+            return tokens / self.step_seconds, "steps"
         stated = self._of("measurement.stated.tokens_per_second")
         if stated is not None:
             return stated, "stated"

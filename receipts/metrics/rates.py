@@ -7,11 +7,12 @@ round one may have been shortened, which is asked and not decided (`stated_loose
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from receipts.metrics.launch import Launch, once
+from receipts.metrics.lazy import lazily
 from receipts.stats.interval import Interval
 from receipts.stats.order_statistics import median
 from receipts.stats.rounding import half_of
@@ -78,31 +79,30 @@ def tokens_a_step(launch: Launch) -> tuple[int, ...]:
 
 
 @once
-def step_statistics(launch: Launch) -> tuple[Candidate, ...]:
+@lazily
+def step_statistics(launch: Launch) -> Iterator[Candidate]:
     """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
-    return (
-        *(
-            Candidate(f"{statistic} step of {name}", value)
-            for name, steps in _selections(launch)
-            for statistic, value in _statistics(steps, _half_digit(launch))
-        ),
-        *_single_step(launch),
-    )
+    for name, steps in _selections(launch):
+        for statistic, value in _statistics(steps, _half_digit(launch)):
+            yield Candidate(f"{statistic} step of {name}", value)
+    yield from _single_step(launch)
 
 
 @once
-def rate_statistics(launch: Launch) -> tuple[Candidate, ...]:
+@lazily
+def rate_statistics(launch: Launch) -> Iterator[Candidate]:
     """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
     amounts = tokens_a_step(launch)
-    found = [
-        Candidate(f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE, tokens / step.value)
-        for step in (step_statistics(launch) if amounts else ())
-        for tokens in amounts
-    ]
-    for name, steps in _selections(launch) if amounts else ():
+    if not amounts:
+        return
+    for step in step_statistics(launch):
+        for tokens in amounts:
+            says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
+            yield Candidate(says, tokens / step.value)
+    for name, steps in _selections(launch):
         inverse = math.fsum([1.0 / step for step in steps]) / len(steps)
-        found += [Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse)) for tokens in amounts]
-    return tuple(found)
+        for tokens in amounts:
+            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse))
 
 
 @once
@@ -133,12 +133,12 @@ def rates(launch: Launch) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def nearest(value: float, candidates: Sequence[Candidate]) -> Candidate:
+def nearest(value: float, candidates: Iterable[Candidate]) -> Candidate:
     """The candidate that comes closest to a value."""
     return min(candidates, key=lambda item: _gap(value, item.value))
 
 
-def gap(value: float, candidates: Sequence[Candidate]) -> float:
+def gap(value: float, candidates: Iterable[Candidate]) -> float:
     """How far the closest candidate is from a value, as a share of it."""
     return _gap(value, nearest(value, candidates).value) / abs(value) if value else math.inf
 
@@ -148,24 +148,25 @@ def _gap(value: float, other: Interval) -> float:
 
 
 @once
-def _selections(launch: Launch) -> tuple[tuple[str, list[float]], ...]:
+@lazily
+def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
     """Steps that a statistic may be over. Without a window or flags there are fewer, never others."""
     steps = launch.durations
     if not steps or min(steps) <= 0:
-        return ()
+        return
     measurement = launch.parsed.receipt.measurement
     window = measurement.window if measurement else None
     first = (window.start or 0) if window else 0
     last = window.stop if window and window.stop is not None else len(steps)
     flagged = {index for positions in launch.flagged.values() for index in positions}
-    found: dict[tuple[int, ...], str] = {}
+    found: set[tuple[int, ...]] = set()
     inside = range(first, min(last, len(steps)))
     for name, indices in (("the window", inside), ("all steps", range(len(steps)))):
         unflagged = [i for i in indices if i not in flagged]
         for kept, says in (([*indices], name), (unflagged, f"{name} but those flagged")):
-            if kept:
-                found.setdefault(tuple(kept), says)
-    return tuple((says, [steps[i] for i in kept]) for kept, says in found.items())
+            if kept and tuple(kept) not in found:
+                found.add(tuple(kept))
+                yield says, [steps[i] for i in kept]
 
 
 def _single_step(launch: Launch) -> tuple[Candidate, ...]:

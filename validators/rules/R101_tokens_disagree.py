@@ -16,7 +16,7 @@ its last digit that is not zero. A microbenchmark without a stated rate is not a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from receipts.metrics.rates import (
     EACH,
@@ -54,7 +54,7 @@ def needs(case: Case) -> Iterable[str]:
 def tokens_disagree(case: Case) -> Iterator[Offence]:
     """Each stated rate, and the stated step time, against what it must follow from."""
     launch, chips = case.launch, case.get("hardware.chips")
-    computed = tuple(rate_statistics(launch)) or tuple(rate_from_step_time(launch))
+    computed = rate_statistics(launch) or rate_from_step_time(launch)
     yield from _against(case, TOTAL, computed)
     if launch.durations:
         yield from _against(case, STEP, step_statistics(launch))
@@ -66,7 +66,7 @@ def tokens_disagree(case: Case) -> Iterator[Offence]:
         yield from _against(case, EACH, (Candidate("the stated tokens/s of all chips", total),), float(chips))
 
 
-def _against(case: Case, path: str, computed: Sequence[Candidate], times: float = 1.0) -> Iterator[Offence]:
+def _against(case: Case, path: str, computed: Iterable[Candidate], times: float = 1.0) -> Iterator[Offence]:
     strict, loose = stated(case.launch, path), stated_loosely(case.launch, path)
     if strict is None or loose is None or not computed:
         return
