@@ -1,7 +1,7 @@
 """What differs between two receipts: changed, unknown, held and derived, axis by axis.
 
-The residue counts: a setting that nobody declared and that still varies is named. An axis that is stated on one
-side only is *unknown*, never equal.
+What varies counts whether or not anybody meant it to: keys of the open maps are walked as the catalogue's leaves are.
+A value that one side alone states is *unknown*, never equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Effective axis values: what a switch does, not what was typed.
 
-Sequence parallelism at tensor 1 is off; a graph scope without an implementation is off; a path axis takes the
-witnessed value where there is one. Only facts that the receipt states lead to an effective value.
+Sequence parallelism at tensor 1 is off, and so is a graph scope that nothing implements; on the path, what evidence
+shows goes before what was asked for. Only facts that the receipt states lead to an effective value.
 """
 
 from __future__ import annotations
