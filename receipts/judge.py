@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from receipts.errors import ReceiptsError, RuleError
@@ -29,26 +30,23 @@ def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tupl
     """Every finding of the rules on one receipt, in the order of their codes."""
     found: list[Finding] = []
     for item in rules.on("receipt"):
-        if _guard(item, item.applies, case):
-            found.extend(_judge_one(item, case, subject))
+        found.extend(_guard(item, partial(_judge_one, item, subject), case))
     return tuple(found)
 
 
-def _judge_one(item: Rule, case: Case, subject: Subject) -> Iterator[Finding]:
-    receipt = case.launch.parsed.id
+def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
+    if not item.applies(case):
+        return []
+    receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
     if item.uses_facts and case.facts is None:
-        if item.level is Level.ERROR:
-            yield _unjudged(item, "store", "no store was asked", "name a store with --store", subject, receipt)
-        return
-    if item.level is Level.ERROR:
-        missing = _guard(item, item.missing, case)
-        for need in missing:
-            what = need.replace("|", " or ")
-            yield _unjudged(item, need.split("|")[0], "not stated", f"state {what}", subject, receipt)
-        if missing:
-            return
-    for offence in _guard(item, _offences(item), case):
-        yield _finding(item, offence, subject, receipt)
+        do = "name a store with --store"
+        return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
+    if heavy and (missing := item.missing(case)):
+        return [
+            _unjudged(item, need.split("|")[0], "not stated", f"state {need.replace('|', ' or ')}", subject, receipt)
+            for need in missing
+        ]
+    return [_finding(item, offence, subject, receipt) for offence in item.judge(case)]
 
 
 def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 MOST = 50
+# What one launch of a side says for all of them beside its axes; `compare` leaves open what differs in it.
+AS_MEASURED = (
+    "run.witness_for",
+    "measurement.region",
+    "measurement.timer",
+    "measurement.synchronisation",
+    "measurement.tokens_per_step",
+    "data.kind",
+    "data.dataset_digest",
+)
+# One launch recorded twice has the same steps, cut, or told with other digits.
+COPIED_STEPS = 60
 Configuration = tuple[object, ...]
 
 
@@ -38,6 +50,8 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
         if run.launch in taken or run.kind != head.receipt.run.kind or run.outcome != head.receipt.run.outcome:
             continue
         if surely_apart(values, effective(candidate)):
+            continue
+        if any(head.stated.get(path) != candidate.stated.get(path) for path in AS_MEASURED):
             continue
         if steady and Launch(candidate, lane).summary is None:
             continue
@@ -107,4 +121,6 @@ def _steps(parsed: Parsed) -> tuple[float, ...] | None:
     """Step times that no second launch can have; a clock too coarse to tell steps apart tells no launches apart."""
     measurement = parsed.receipt.measurement
     steps = measurement.step_durations_seconds if measurement else None
-    return tuple(steps) if steps and min(steps) != max(steps) else None
+    if not steps or min(steps) == max(steps):
+        return None
+    return tuple(float(f"{step:.6g}") for step in steps[:COPIED_STEPS])

@@ -163,9 +163,7 @@ def test_dividing_by_the_sparse_figure_is_recognised() -> None:
         ("cpu", 64 * 2**30, None),
     ],
 )
-def test_a_limit_is_accepted_only_where_a_runtime_gives_it(
-    key: str, limit_bytes: int, accepted: bool | None
-) -> None:
+def test_a_limit_is_accepted_only_where_a_runtime_gives_it(key: str, limit_bytes: int, accepted: bool | None) -> None:
     found = find(key)
     assert found is not None
     assert found.accepts_limit(limit_bytes) is accepted

@@ -64,9 +64,7 @@ def test_every_unknown_letter_is_told_at_once() -> None:
     assert len(problems("AxMyA")) == 2
 
 
-@pytest.mark.parametrize(
-    "text", ["aeme", "AEME AEMR", "A,E,M", "AEMEAEMEAEMR (depth 13 -> *EME*EME*EMM* /*-)"]
-)
+@pytest.mark.parametrize("text", ["aeme", "AEME AEMR", "A,E,M", "AEMEAEMEAEMR (depth 13 -> *EME*EME*EMM* /*-)"])
 def test_near_patterns_are_not_read(text: str) -> None:
     assert problems(text)
 

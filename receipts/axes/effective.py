@@ -128,9 +128,9 @@ SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
 
 
 def _graphs(stated: Stated) -> Mapping[str, Value]:
-    implementation = stated.get("compile.cuda_graph_implementation")
+    implementation = canonical(stated.get("compile.cuda_graph_implementation"))
     scope = stated.get("compile.cuda_graph_scope")
-    off = implementation == "none" or scope == [] or stated.get("path.witnessed.cuda_graphs") is False
+    off = implementation == OFF or scope == [] or stated.get("path.witnessed.cuda_graphs") is False
     members = ("compile.cuda_graph_implementation", "compile.cuda_graph_scope")
     return dict.fromkeys(members, OFF) if off else {}
 

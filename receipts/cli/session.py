@@ -47,7 +47,8 @@ class Session:
     @property
     def store_url(self) -> str | None:
         """The store that was asked for, or None for the user's own."""
-        return self._store or self.config.store
+        named = self.config.store if self._config else None  # a --config that cannot be read is told in any case
+        return self._store or named
 
     @contextmanager
     def open_store(self, *, create: bool = False) -> Iterator[Store]:

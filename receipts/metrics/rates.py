@@ -24,7 +24,7 @@ STEP = f"{STATED}.step_seconds"
 # Digits of a number without source text that are always taken as meant: 98000 may be 98k, and never 100k.
 MEANT_DIGITS = 2
 # Steps that are looked at for the digits that a log prints: the rest of them is printed alike.
-PRINTED_ALIKE = 64
+PRINTED_ALIKE = 32
 SINGLE = "a single step"
 
 
