@@ -38,12 +38,12 @@ def unsteady(case: Case) -> Iterator[Offence]:
 
 def _left_out(case: Case) -> Iterator[Offence]:
     """Ordinary steps after the window, at another level than those within it."""
-    stop, steps, summary = case.get("measurement.window.stop"), case.launch.durations, case.launch.summary
+    stop, steps, within = case.get("measurement.window.stop"), case.launch.durations, case.launch.step_seconds
     flagged = {index for positions in case.launch.flagged.values() for index in positions}
     after = [steps[index] for index in range(min(stop or len(steps), len(steps)), len(steps)) if index not in flagged]
-    if summary is None or len(after) < case.lane.minimum_steps:
+    if within is None or len(after) < case.lane.minimum_steps:
         return
-    apart = median(after) / summary.median - 1
+    apart = median(after) / within - 1
     if abs(apart) > LEVEL:
         yield Offence(
             at="measurement.window.stop",
