@@ -272,6 +272,7 @@ def test_a_store_that_may_only_be_read_is_read_and_refuses_a_submit(tmp_path: Pa
     folder = tmp_path / "shared"
     folder.mkdir()
     file = folder / "store.sqlite"
+    late = ready()  # made here: an ordinary user may not be let to the folder that the tests lie in
     with open_store(str(file)) as store:
         made = store.submit(*ready())
     for place in (*tmp_path.parents, tmp_path):
@@ -283,7 +284,7 @@ def test_a_store_that_may_only_be_read_is_read_and_refuses_a_submit(tmp_path: Pa
         with _as_nobody(), open_store(str(file), create=False) as store:
             assert store.document(made.id)
             with pytest.raises(StoreError, match="may only be read"):
-                store.submit(*ready())
+                store.submit(*late)
             with pytest.raises(StoreError, match=r"cannot be opened|may only be read"):
                 open_store(str(folder / "new.sqlite"))
     finally:
