@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -65,11 +66,17 @@ def test_a_long_integer_keeps_every_digit() -> None:
 
 def test_a_lazy_sequence_makes_no_more_than_is_looked_at_and_nothing_twice() -> None:
     made: list[int] = []
-    numbers = Lazy(made.append(item) or item for item in range(5))  # type: ignore[func-returns-value]
+
+    def counting() -> Iterator[int]:
+        for item in range(5):
+            made.append(item)
+            yield item
+
+    numbers = Lazy(counting())
     assert next(iter(numbers)) == 0
     assert made == [0]
     one, other = iter(numbers), iter(numbers)
     assert [next(one), next(one), next(other)] == [0, 1, 0]
     assert list(numbers) == [0, 1, 2, 3, 4]
     assert made == [0, 1, 2, 3, 4]
-    assert not Lazy([])
+    assert not Lazy(iter(()))
