@@ -159,6 +159,13 @@ def effective(parsed: Parsed) -> Mapping[str, Value]:
 
     Open maps stand here as ``flags.NAME`` and so on; ``map.complete`` is left to `receipts.axes.difference`.
     """
+    if "effective" not in parsed.kept:
+        parsed.kept["effective"] = _effective(parsed)
+    found: Mapping[str, Value] = parsed.kept["effective"]
+    return found
+
+
+def _effective(parsed: Parsed) -> Mapping[str, Value]:
     stated = parsed.stated
     found: dict[str, Value] = {}
     for leaf in axis_leaves():
