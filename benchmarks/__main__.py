@@ -18,7 +18,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.result import ROW, Result, row  # noqa: E402
+from benchmarks.result import ROW, Result, row
 
 RESULTS = ROOT / "benchmarks" / "results.json"
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"

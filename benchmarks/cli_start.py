@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.result import ROW, Result, row  # noqa: E402
-from benchmarks.store_submit import document  # noqa: E402
+from benchmarks.result import ROW, Result, row
+from benchmarks.store_submit import document
 
 ROUNDS = 15
 FLOOR = "python -c pass"
@@ -121,6 +121,8 @@ def _receipt(path: Path, seed: int, *, micro_batch: int | None = None, rate: int
     tree = json.loads(document(seed))
     if micro_batch is not None:
         tree["batch"] |= {"micro_batch": micro_batch, "global_batch": 64 * micro_batch}
+        tree["measurement"]["tokens_per_step"] = 64 * micro_batch * tree["batch"]["sequence_length"]
+        tree["measurement"].pop("stated")  # the rates of another batch
     if rate is not None:
         tree["numerics"]["learning_rate"] = 1e-4 * (1 + rate)
     path.write_text(json.dumps(tree), encoding="utf-8")

@@ -24,18 +24,18 @@ ROOT = HERE.parent
 # The other halves lie beside this file, however it runs. Last, and never first: statistics.py lies here as well.
 sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != HERE), str(HERE)]
 
-from lab_arithmetic import Check, checks  # noqa: E402
-from lab_claims import Published, claim_figures, print_claims, publish  # noqa: E402
+from lab_arithmetic import Check, checks
+from lab_claims import Published, claim_figures, print_claims, publish
 
-from receipts.compare import Request, compare  # noqa: E402
-from receipts.errors import UsageError  # noqa: E402
-from receipts.importers import Imported, import_file  # noqa: E402
-from receipts.metrics import Launch  # noqa: E402
-from receipts.metrics import get as get_metric  # noqa: E402
-from receipts.receipt import Parsed  # noqa: E402
-from receipts.rule import Facts  # noqa: E402
-from receipts.rulebook import Rulebook  # noqa: E402
-from receipts.verdict import Comparison, Finding, Level, Question  # noqa: E402
+from receipts.compare import Request, compare
+from receipts.errors import UsageError
+from receipts.importers import Imported, import_file
+from receipts.metrics import Launch
+from receipts.metrics import get as get_metric
+from receipts.receipt import Parsed
+from receipts.rule import Facts
+from receipts.rulebook import Rulebook
+from receipts.verdict import Comparison, Finding, Level, Question
 
 STUDY = "fixed-accumulation"
 METRICS = {

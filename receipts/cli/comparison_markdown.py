@@ -9,18 +9,11 @@ from receipts import metrics
 from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, reason, told, value
 from receipts.cli.decisions import sentence
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
+from receipts.report.text import cell
 from receipts.verdict import Comparison
 
 if TYPE_CHECKING:
     from receipts.store import Decision
-
-
-def cell(text: str) -> str:
-    """Text that cannot break a table, or smuggle markup into a page that renders it."""
-    plain = "".join(char if char.isprintable() else " " for char in text)
-    for char in "\\`*_[]<>|#":
-        plain = plain.replace(char, f"\\{char}")
-    return plain
 
 
 def markdown(verdict: Comparison, decisions: Sequence[Decision] = ()) -> str:
