@@ -1,0 +1,3 @@
+"""Readers of memory figures and of failed allocations."""
+
+from __future__ import annotations

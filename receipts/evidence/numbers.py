@@ -1,0 +1,45 @@
+"""Numbers as logs print them: separators, letters, units, quotes; and sizes in bytes by the unit that stands there."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NUMBER = re.compile(
+    r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
+    re.IGNORECASE,
+)
+_LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
+_BINARY: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(
+    r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGT]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
+)
+
+
+def number(text: str) -> float | None:
+    """The number that ``text`` is, or None: ``1,234.5``, ``"0.25"`` in quotes, ``nan``, ``1e-3``; no letter."""
+    word = text.strip().strip("'\"").strip()
+    match = _NUMBER.fullmatch(word)
+    return float(word.replace(",", "")) if match else None
+
+
+def scaled(text: str) -> float | None:
+    """A number with a letter of base 1000: ``4.14M`` is 4,140,000, ``520`` is 520; None where it is neither."""
+    word = text.strip().strip("'\"").strip()
+    if word and word[-1] in _LETTERS:
+        found = number(word[:-1])
+        return None if found is None else found * _LETTERS[word[-1]]
+    return number(word)
+
+
+def size(text: str, *, decimal: bool = False) -> int | None:
+    """A size in bytes: ``26.25G``, ``8.00 MiB``, ``640 bytes``, ``512``. None where the text is no size.
+
+    ``KiB`` is 1024. What ``K`` and ``KB`` are is the source's: 1024 (allocators, XLA), or 1000 where ``decimal``.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    letter = match["letter"].upper()
+    factor = _LETTERS[letter] if decimal and not match["i"] else _BINARY[letter]
+    return round(float(match["number"].replace(",", "")) * factor)
