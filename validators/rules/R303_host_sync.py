@@ -1,0 +1,40 @@
+"""# R303 host_sync
+
+*Why.* A device runs ahead of its host until the host asks for a number. `.item()` in every step made two executions of
+one, and `print(loss)` did the same without leaving an operator's name: the loss was identical to the last bit, and the
+steps were slower.
+
+*Rejected.* Twenty transfers of live tensors to the host in twenty steps. One host read of a scalar a step, counted as
+`aten::_local_scalar_dense`. A host callback inside the compiled step.
+
+*Accepted.* No transfer after start-up, or one in ten steps, as a loop has that logs every tenth. A host read is no
+fallback: the path was kept, and only the rate is spoilt. A lane that does not want it witnessed is not asked: its
+framework reads the host by design, as Megatron reads the overflow flag of every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.rule import MFU, PATH, RATE, Case, E, Offence, rule
+
+TRANSFERS = "path.witnessed.host_transfers_per_step"
+OFTEN = 0.1  # a loop that reads its loss every tenth step: torch_xla's own analyser objects from one in two
+
+
+def _applies(case: Case) -> bool:
+    """On lanes that want it witnessed; elsewhere the framework reads the host by design."""
+    return TRANSFERS.rpartition(".")[2] in case.lane.witness
+
+
+@rule("R303", "host_sync", E, question=PATH, taints=(RATE, MFU), needs=(TRANSFERS,), applies=_applies)
+def host_sync(case: Case) -> Iterator[Offence]:
+    """Transfers a step beyond what occasional logging makes."""
+    transfers = case.get(TRANSFERS)
+    if transfers is not None and transfers > OFTEN:
+        yield Offence(
+            at=TRANSFERS,
+            found=f"{transfers:g} transfers of live tensors to the host a step",
+            expected=f"at most one in {1 / OFTEN:g} steps",
+            do="keep values on the device, and read them every tenth step or later, or in a callback outside the step",
+        )

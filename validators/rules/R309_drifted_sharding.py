@@ -1,0 +1,59 @@
+"""# R309 drifted_sharding
+
+*Why.* A sharding annotation is a wish: the compiler propagates it, and where it cannot, it replicates. The model still
+trains, with every chip holding and computing what one sixteenth of it should.
+
+*Rejected.* `zero3-data16` was asked for, and the compiled program holds `replicated` parameters. The partition is the one
+that was asked for, and the program replicates two arrays that it was to split.
+
+*Accepted.* The compiled program keeps the partition, and what it replicates was never to be split (`replicated: []`, or
+`dp` and `ddp`, which replicate parameters by design). One chip has nothing to keep apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.route import ANYTHING, parts
+from receipts.rule import ALL, PATH, Case, E, Offence, rule
+
+ASKED, SEEN = "path.intended.sharding", "path.witnessed.sharding"
+REPLICATED = "path.witnessed.replicated"
+_WHOLE = frozenset({"replicated", "dp", "ddp", "data_parallel"})
+_SHOWN = 5
+
+
+def _needs(case: Case) -> Iterator[str]:
+    if case.get("hardware.chips") == 1 or not case.lane.applies("path.sharding"):
+        return
+    yield from (ASKED, SEEN)
+    if case.get(ASKED) is None or _split(case):
+        yield REPLICATED
+
+
+def _split(case: Case) -> bool:
+    """Whether parameters were to be split at all."""
+    asked = parts(case.get(ASKED) or "")
+    return bool(asked - ANYTHING) and not asked <= _WHOLE
+
+
+@rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs)
+def drifted_sharding(case: Case) -> Iterator[Offence]:
+    """Another partition than the intended one, and arrays replicated that were to be split."""
+    asked, seen = case.get(ASKED), case.get(SEEN)
+    if asked is not None and seen is not None and parts(asked) - ANYTHING and parts(asked) != parts(seen):
+        yield Offence(
+            at=SEEN,
+            found=f"sharding {seen}",
+            expected=f"{asked}, as {ASKED} asks",
+            do="annotate the arrays that lost their sharding, or state the partition that ran",
+        )
+    replicated = tuple(case.get(REPLICATED) or ())
+    if replicated and _split(case):
+        more = f" and {len(replicated) - _SHOWN} more" if len(replicated) > _SHOWN else ""
+        yield Offence(
+            at=REPLICATED,
+            found=f"the compiler replicated {', '.join(replicated[:_SHOWN])}{more}",
+            expected=f"what {asked} splits to stay split",
+            do="give these arrays a sharding that divides their shape, and compile again",
+        )
