@@ -7,8 +7,8 @@ every step through the host and back; the loss was the same to the last bit.
 a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32; graphs were replayed that nobody asked for.
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
-reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's, and a partition
-that the compiler did not keep R309's.
+reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's, and a
+partition that the compiler did not keep R309's.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 *Why.* A sharding annotation is a wish: the compiler propagates it, and where it cannot, it replicates. The model still
 trains, with every chip holding and computing what one sixteenth of it should.
 
-*Rejected.* `zero3-data16` was asked for, and the compiled program holds `replicated` parameters. The partition is the one
-that was asked for, and the program replicates two arrays that it was to split.
+*Rejected.* `zero3-data16` was asked for, and the compiled program holds `replicated` parameters. The partition is the
+one that was asked for, and the program replicates two arrays that it was to split.
 
 *Accepted.* The compiled program keeps the partition, and what it replicates was never to be split (`replicated: []`, or
 `dp` and `ddp`, which replicate parameters by design). One chip has nothing to keep apart.
