@@ -1,0 +1,139 @@
+"""What the product says of one sample, in the words of the want blocks. Beside ``ingest_agreement.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from receipts.evidence import FileEvidence, MemoryRow, Reading, read
+
+CODES = ("R202", "R302", "R303", "R304", "R307", "R309")
+LEFT = ("R302", "R304", "R307", "R309")
+
+
+@dataclass
+class Answers:
+    """The readings of one file as one answer. ``offences`` are the codes of rules that it breaks."""
+
+    source: str
+    evidence: FileEvidence
+    offences: frozenset[str] = frozenset()
+    silent: bool = True
+    seen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """The readings, that of the wanted source first."""
+        return tuple(sorted(self.evidence.readings, key=lambda item: item.source != self.source))
+
+    @property
+    def sources(self) -> set[str]:
+        """What the file was taken for."""
+        return {item.source for item in self.readings}
+
+    @cached_property
+    def stepping(self) -> Reading | None:
+        """The reading that knows the steps."""
+        return next((item for item in self.readings if len(item.steps)), None)
+
+    def step(self, step: int, name: str) -> float | None:
+        """One figure of one step."""
+        return self.stepping.steps.get(step, name) if self.stepping else None
+
+    @property
+    def n_steps(self) -> int | None:
+        """Distinct steps."""
+        return len(self.stepping.steps) if self.stepping else None
+
+    @property
+    def not_steady(self) -> list[int]:
+        """Steps that stay out of a steady window."""
+        return sorted({step for item in self.readings for step in item.not_steady})
+
+    @property
+    def diverged(self) -> bool | None:
+        """Whether the file shows a divergence."""
+        said = [item.diverged for item in self.readings if item.diverged is not None]
+        return any(said) if said else None
+
+    @property
+    def memory_unavailable(self) -> bool | None:
+        """Whether the file says that memory cannot be had."""
+        return any(item.memory_unavailable is not None for item in self.readings)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Stated leaves, by path."""
+        return {path: stated.value for item in reversed(self.readings) for path, stated in item.stated.items()}
+
+    def memory(self, wanted: Mapping[str, Any], name: str) -> int | None:
+        """A figure of the wanted chip and step; peaks over the rows where no step is asked for."""
+        rows = [row for item in self.readings for row in item.memory if row.chip == wanted.get("chip")]
+        if "step" in wanted:
+            rows = [row for row in rows if row.step == wanted["step"]]
+        figures = [figure for row in rows if (figure := getattr(row, name)) is not None]
+        if not figures:
+            return None
+        return max(figures) if name.startswith("peak") else figures[-1]
+
+    @property
+    def rows(self) -> list[MemoryRow]:
+        """All rows of memory."""
+        return [row for item in self.readings for row in item.memory]
+
+    @property
+    def compile(self) -> dict[str, Any]:
+        """What compiling did."""
+        names = {
+            "compiles": "compiles",
+            "recompiles_after_warmup": "after_warmup",
+            "cache_hits": "cache_hits",
+            "cache_misses": "cache_misses",
+            "compile_seconds": "seconds",
+        }
+        found: dict[str, Any] = {}
+        for name, ours in names.items():
+            said = [getattr(item.compile, ours) for item in self.readings]
+            found[name] = next((figure for figure in said if figure is not None), None)
+        return found
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counters of all readings."""
+        return {name: count for item in reversed(self.readings) for name, count in item.counters.items()}
+
+    def known(self, name: str) -> bool:
+        """Whether the file is whole, so that a counter that is not in it is zero."""
+        return any(item.complete for item in self.readings)
+
+    def timing(self, name: str, key: str) -> float | None:
+        """Samples or seconds of a timer."""
+        for item in self.readings:
+            if name in item.timings:
+                return getattr(item.timings[name], key, None)
+        return None
+
+    def witness(self, name: str) -> Any:
+        """Verdict, offences, or a leaf of the witnessed path."""
+        if name == "offences":
+            return sorted(self.offences)
+        if name == "verdict":
+            return "left" if self.offences & set(LEFT) else "silent" if self.silent else "on_path"
+        return self.seen.get(name)
+
+    def failure(self, name: str) -> Any:
+        """A leaf of the first failure; a text without one is no failure."""
+        found = [failure for item in self.readings for failure in item.failures]
+        first = next((item for item in found if item.is_oom), found[0] if found else None)
+        if first is None:
+            return {"is_oom": False, "class": "not_oom", "phase": "unknown"}.get(name)
+        return getattr(first, {"class": "class_"}.get(name, name))
+
+
+def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
+    """Read one sample and judge its path against what it was meant to be."""
+    evidence = read(sample)
+    return Answers(source, evidence)
