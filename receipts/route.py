@@ -21,6 +21,8 @@ NOTHING = frozenset({"none", "off"})
 # Whoever asks for these leaves the choice to the framework: any permitted path is what was asked for.
 ANYTHING = frozenset({"auto", "autoselected", "default"})
 WITNESSED = "path.witnessed"
+# Two names of one thing, by the sources that use them; the second is the one that readers of evidence give.
+_SAME = {"sdpa_cudnn": "cudnn_sdpa", "sdpa_efficient": "mem_efficient"}
 
 
 def parts(value: Any) -> frozenset[str]:
@@ -31,7 +33,7 @@ def parts(value: Any) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _parts(text: str) -> frozenset[str]:
     words = (re.sub(r"[\s_]+", "_", word.strip().lower()) for word in re.split(r"[+,;]", text))
-    return frozenset(word for word in words if word and word not in NOTHING)
+    return frozenset(_SAME.get(word, word) for word in words if word and word not in NOTHING)
 
 
 def permitted(value: Any, patterns: Iterable[str]) -> bool:
