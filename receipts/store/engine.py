@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from receipts.errors import StoreError
 from receipts.store.address import Address
+from receipts.store.statement import run
 
 T = TypeVar("T")
 BUSY_SECONDS: Final = 30
@@ -64,7 +65,7 @@ def _sqlite(file: Path) -> Engine:
     def begin(connection: Connection) -> None:
         # Taking the write lock first means that a writer waits for another, and never fails half-way.
         writes = connection.get_execution_options().get(_WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        run(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 

@@ -11,6 +11,7 @@ from receipts.accelerators import find as find_accelerator
 from receipts.receipt import Parsed
 from receipts.rule import Facts, Shape
 from receipts.store.rows import PATHS, cut, standing
+from receipts.store.statement import Statement
 from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
@@ -112,7 +113,7 @@ def _next_shape() -> Select[Any]:
     )
 
 
-_NEXT_SHAPE: Final = _next_shape()
+_NEXT_SHAPE: Final = Statement(_next_shape())
 
 
 def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
@@ -122,16 +123,15 @@ def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
     Shapes of which a part is unstated bound nothing and are left out.
     """
     at: dict[str, Any] = {"lane": cut(lane), **{column.name: -1 for column in _BOUNDS}}
-    while (row := connection.execute(_NEXT_SHAPE, at).first()) is not None:
-        if row.launches:
-            yield Shape(row.chips, row.sequence_length, row.micro_batch, row.depth, row.launches)
+    while rows := _NEXT_SHAPE.all(connection, at):
+        chips, sequence_length, micro_batch, depth, launches = rows[0]
+        if launches:
+            yield Shape(chips, sequence_length, micro_batch, depth, launches)
         # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
-        at.update(
-            chips=row.chips, sequence_length=row.sequence_length, micro_batch=row.micro_batch, depth=row.depth + 1
-        )
+        at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
 
 
-_FAILURES: Final = (
+_FAILURES: Final = Statement(
     select(receipts.c.id)
     .where(
         receipts.c.lane == bindparam("lane"),
@@ -153,7 +153,7 @@ def _failures(connection: Connection, parsed: Parsed) -> list[str]:
         return []
     run = parsed.receipt.run
     given = {**values, "lane": cut(run.lane), "kind": run.kind, "launch": run.launch}
-    return list(connection.execute(_FAILURES, given).scalars())
+    return [name for (name,) in _FAILURES.all(connection, given)]
 
 
 def candidates(connection: Connection, parsed: Parsed) -> Iterator[str]:

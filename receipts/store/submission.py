@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, literal, or_, select, union_all
+from sqlalchemy import Connection, bindparam, func, insert, literal, or_, select, union_all
 
 from receipts.errors import ConflictError
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
+from receipts.store.statement import Statement
 from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.store.verdicts import add, packed
 from receipts.verdict import ReceiptVerdict
@@ -52,20 +53,24 @@ def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     return Prepared(launch.parsed, verdict, row, pack(launch.parsed.raw), packed(verdict))
 
 
+class Neighbour(NamedTuple):
+    """A stored receipt that can decide what becomes of another; `said` is None where it stands."""
+
+    id: str
+    launch: str
+    generation: int
+    supersedes: str | None
+    supersedes_reason: str | None
+    submitted_at: datetime
+    status: str
+    said: int | None
+
+
 _said = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
 # All that can decide what becomes of a receipt, in one round trip: itself, its launch, whom it replaces, and whoever
 # said that they replace it before it came.
-_NEIGHBOURS: Final = union_all(
-    select(
-        receipts.c.id,
-        receipts.c.launch,
-        receipts.c.generation,
-        receipts.c.supersedes,
-        receipts.c.supersedes_reason,
-        receipts.c.submitted_at,
-        receipts.c.status,
-        _said.label("said"),
-    ).where(
+_FOUND = union_all(
+    select(*(receipts.c[name] for name in Neighbour._fields[:-1]), _said.label("said")).where(
         or_(
             receipts.c.id.in_([bindparam("id"), bindparam("target")]),
             receipts.c.launch.in_([bindparam("launch"), bindparam("target")]),
@@ -83,12 +88,13 @@ _NEIGHBOURS: Final = union_all(
         literal(None),
     ).where(purges.c.receipt == bindparam("id")),
 )
+_NEIGHBOURS: Final = Statement(_FOUND)
 # Any number will do, so long as every version of the program takes the same one; schema.py takes another.
 _KEY: Final = 0x7265636569707475
 _ALONE: Final = select(func.pg_advisory_xact_lock(_KEY))
 _TOGETHER: Final = select(func.pg_advisory_xact_lock_shared(_KEY))
-_RECEIPT: Final = insert(receipts)
-_DOCUMENT: Final = insert(documents)
+_RECEIPT: Final = Statement.insert(receipts)
+_DOCUMENT: Final = Statement.insert(documents)
 _SUPERSESSION: Final = insert(supersessions)
 
 
@@ -105,22 +111,20 @@ def take(connection: Connection, item: Prepared) -> Submitted:
     """Store one receipt inside a transaction. Raises ConflictError before anything is written."""
     row = item.row
     ids = {"id": row["id"], "launch": row["launch"], "target": row["supersedes"]}
-    found = connection.execute(_NEIGHBOURS, ids).all()
+    found = [Neighbour(*other) for other in _NEIGHBOURS.all(connection, ids)]
     for other in found:
         if other.id == row["id"]:
             return _known(other, item)
     replaced = _replaced(found, item)
     _refuse_second(found, item, replaced)
     generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
-    made = connection.execute(_RECEIPT, {**row, "generation": generation}).inserted_primary_key
-    assert made is not None
-    seq: int = made[0]
-    connection.execute(_DOCUMENT, {"receipt": seq, "codec": CODEC, "size": len(item.parsed.raw), "body": item.body})
+    seq = _RECEIPT.add(connection, {**row, "generation": generation})
+    _DOCUMENT.run(connection, {"receipt": seq, "codec": CODEC, "size": len(item.parsed.raw), "body": item.body})
     add(connection, item.verdict, item.judged, [("receipt", seq)], row["submitted_at"])
     return _supersede(connection, item, found, replaced)
 
 
-def _known(other: Row[Any], item: Prepared) -> Submitted:
+def _known(other: Neighbour, item: Prepared) -> Submitted:
     if other.status == "purged":
         raise ConflictError(
             f"{item.parsed.source}: {other.id[:12]} was purged on {other.submitted_at:%Y-%m-%d} "
@@ -129,7 +133,7 @@ def _known(other: Row[Any], item: Prepared) -> Submitted:
     return Submitted(other.id, False, other.submitted_at, other.status, stands=other.said is None)
 
 
-def _replaced(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
+def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
     """The stored receipts that this one replaces: the one of that id, or those of that launch that stand.
 
     Raises ConflictError where two receipts would each replace the other.
@@ -147,7 +151,7 @@ def _replaced(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
     return replaced
 
 
-def _heralds(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
+def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
     """Receipts that came earlier and said that they replace this one: by its id, or its launch from another launch."""
     row = item.row
     return [
@@ -157,7 +161,7 @@ def _heralds(found: Sequence[Row[Any]], item: Prepared) -> list[Row[Any]]:
     ]
 
 
-def _refuse_second(found: Sequence[Row[Any]], item: Prepared, replaced: Sequence[Row[Any]]) -> None:
+def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
     if _heralds(found, item):
         return
@@ -173,7 +177,7 @@ def _refuse_second(found: Sequence[Row[Any]], item: Prepared, replaced: Sequence
 
 
 def _supersede(
-    connection: Connection, item: Prepared, found: Sequence[Row[Any]], replaced: Sequence[Row[Any]]
+    connection: Connection, item: Prepared, found: Sequence[Neighbour], replaced: Sequence[Neighbour]
 ) -> Submitted:
     row = item.row
     said = [

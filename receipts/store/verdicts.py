@@ -9,16 +9,17 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from receipts.errors import NotFound
 from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.statement import Statement
 from receipts.store.tables import receipts, subjects, verdicts
 from receipts.verdict import Comparison, ReceiptVerdict, to_json
 
 Verdict = ReceiptVerdict | Comparison
-_VERDICT: Final = insert(verdicts)
-_SUBJECT: Final = insert(subjects)
+_VERDICT: Final = Statement.insert(verdicts)
+_SUBJECT: Final = Statement.insert(subjects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def packed(verdict: Verdict) -> bytes:
 
 def add(connection: Connection, verdict: Verdict, body: bytes, of: Sequence[tuple[str, int]], at: datetime) -> int:
     """Write a verdict, packed as ``body``, on the receipts of these sides and numbers; gives the verdict's number."""
-    made = connection.execute(
-        _VERDICT,
+    seq = _VERDICT.add(
+        connection,
         {
             "kind": "comparison" if isinstance(verdict, Comparison) else "receipt",
             "status": verdict.status,
@@ -62,14 +63,15 @@ def add(connection: Connection, verdict: Verdict, body: bytes, of: Sequence[tupl
             "codec": CODEC,
             "body": body,
         },
-    ).inserted_primary_key
-    assert made is not None
-    seq: int = made[0]
+    )
     rows = [
         {"verdict": seq, "position": position, "side": side, "receipt": number}
         for position, (side, number) in enumerate(of)
     ]
-    connection.execute(_SUBJECT, rows if len(rows) > 1 else rows[0])
+    if len(rows) == 1:
+        _SUBJECT.run(connection, rows[0])
+    else:
+        connection.execute(_SUBJECT.declared, rows)
     return seq
 
 
