@@ -24,9 +24,8 @@ MAX_REFUSALS = 10_000  # collected from one document; nobody reads more
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
-_KEY_ENDS = re.compile(rb'"[ \t\r\n]*:')
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG = b"0" * 19  # digits that may be more than orjson keeps of an integer
+_BLANKS = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,16 @@ def read(path: str | Path) -> Document:
 
 def _one(source: str, at: str, what: str, do: str) -> InputError:
     return InputError(source, [Problem(at or "$", what, do)])
+
+
+def surely_strict(raw: bytes, keys: int) -> bool:
+    """Whether `parse_json` would refuse nothing in bytes that were read as one object, with so many keys kept in it.
+
+    A reader keeps the last of keys that stand twice, so that there are then fewer keys than key endings in the bytes.
+    Where a text looks like the end of a key, or a value is null, this cannot tell.
+    """
+    squeezed = raw.translate(_SAME_DIGITS, _BLANKS)
+    return b"0" * MAX_DIGITS not in squeezed and squeezed.count(b'":') == keys
 
 
 class _Refused:
@@ -168,41 +177,10 @@ def parse_json(document: Document) -> dict[str, Any]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _one(source, "$", f"byte {error.start} is not UTF-8", "save the document as UTF-8") from None
-    plain = _plain(raw)
-    return plain if plain is not None else _exact(source, raw, text)
-
-
-def _plain(raw: bytes) -> dict[str, Any] | None:
-    """The object of a document in which nothing is to be refused, a third as long as `_exact` takes; else None.
-
-    Of keys that stand twice orjson keeps the last, so that there are then fewer keys than key endings in the bytes.
-    """
-    import orjson
-
-    if _LONG in raw.translate(_SAME_DIGITS):
-        return None
-    try:
-        found = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(found, dict) or _keys(found, 1) != len(_KEY_ENDS.findall(raw)):
-        return None
-    return found
-
-
-def _keys(node: dict[str, Any] | list[Any], depth: int) -> int:
-    """How many keys the objects of a tree have; far too many where it nests too deep."""
-    if depth > MAX_DEPTH:
-        return MAX_BYTES
-    found, held = (len(node), node.values()) if isinstance(node, dict) else (0, node)
-    for value in held:
-        if type(value) is dict or type(value) is list:
-            found += _keys(value, depth + 1)
-    return found
+    return _exact(source, raw, text)
 
 
 def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
-    """The object of any document, or InputError with all that is to be refused in it, each with its path."""
     if _too_deep(raw):
         raise _one(source, "$", f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
     reader = _Reader()
