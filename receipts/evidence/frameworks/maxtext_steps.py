@@ -1,0 +1,107 @@
+"""MaxText's step lines: cells by name, in any order, with whatever stands before, behind or between them.
+
+``completed step: 3, seconds: 5.402, TFLOP/s/device: 141.542, Tokens/s/device: 9098.189, total_weights: 196608, loss:
+11.379`` is the form of `metric_logger.py`; `train.py` of 2023 printed ``TFLOP/s`` for the same figure of one device.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from receipts.evidence.numbers import number
+
+FIELDS: Final = {
+    "seconds": "step_seconds",
+    "TFLOP/s/device": "tflops_per_second_per_chip",
+    "TFLOP/s": "tflops_per_second_per_chip",
+    "Tokens/s/device": "tokens_per_second_per_chip",
+    "Tokens/s": "tokens_per_second_per_chip",
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "raw_grad_norm": None,
+    "total_weights": "total_weights",
+}
+# A line that was quoted without its first word still has the seconds behind the number; eval steps have neither.
+_START = re.compile(
+    r"completed (?P<profiler>profiler activation/deactivation )?step:\s*(?P<step>\d{1,15})\b"
+    r"|(?<![\w/] )(?<!\w)step:\s*(?P<bare>\d{1,15}),\s*seconds:(?=.{0,200}?TFLOP/s)"
+)
+_CELL = re.compile(r"(?<![\w/])([A-Za-z_][A-Za-z_/]*):\s*([^\s,\"'\]|]+)")
+_RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
+_END: Final = r"\s*(?=$|\[repeated|\")"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One step as one line prints it. ``profiler``: the figures were withheld; ``rampup``: the batch still grows."""
+
+    step: int
+    values: dict[str, float]
+    total_weights: float | None = None
+    profiler: bool = False
+    rampup: bool = False
+    worker: tuple[str, str] | None = None
+
+
+class StepLines:
+    """Reads step lines; learns the order of the cells once, and falls back to reading them by name."""
+
+    def __init__(self) -> None:
+        self._shape: re.Pattern[str] | None = None
+        self._fields: tuple[str, ...] = ()
+
+    def records(self, text: str) -> list[StepRecord]:
+        """The records of a line: none, one, or several that were glued together."""
+        if self._shape is not None:
+            at = text.find("completed step: ")
+            match = self._shape.match(text, at) if at >= 0 else None
+            if match is not None and "[Ramp" not in text:
+                return [self._fast(match, text[:at])]
+        starts = list(_START.finditer(text))
+        ends = [start.start() for start in starts[1:]] + [len(text)]
+        return [self._record(text, start, end) for start, end in zip(starts, ends, strict=False)]
+
+    def _fast(self, match: re.Match[str], before: str) -> StepRecord:
+        step, *cells = match.groups()
+        values = {name: float(cell) for name, cell in zip(self._fields, cells, strict=True)}
+        weights = values.pop("total_weights", None)
+        return StepRecord(int(step), values, weights, worker=_worker(before) if before else None)
+
+    def _record(self, text: str, start: re.Match[str], end: int) -> StepRecord:
+        cells = _CELL.findall(text, start.end("step") if start["step"] else start.end("bare"), end)
+        found: dict[str, float] = {}
+        for name, word in cells:
+            field = FIELDS.get(name)
+            value = number(word.rstrip(".")) if field else None
+            if field and value is not None and field not in found:
+                found[field] = value
+        weights = found.pop("total_weights", None)
+        before = text[: start.start()]
+        profiler = start["profiler"] is not None
+        rampup = "[Rampup" in before[-40:]
+        if start["step"] and not profiler and not rampup and text.find("completed step", end) < 0:
+            self._learn([name for name, _ in cells])
+        step = int(start["step"] or start["bare"])
+        return StepRecord(step, found, weights, profiler, rampup, _worker(before))
+
+    def _learn(self, names: list[str]) -> None:
+        """Make a pattern of this order of cells; a line of another order, or of no plain numbers, does not match it."""
+        cells: list[str] = []
+        fields: list[str] = []
+        for name in names:
+            field = FIELDS.get(name)
+            if field and field not in fields:
+                fields.append(field)
+                cells.append(rf"{re.escape(name)}: (\d+\.?\d*)")
+            else:
+                cells.append(rf"{re.escape(name)}: [^\s,]+")
+        if fields:
+            self._fields = tuple(fields)
+            self._shape = re.compile(r"completed step: (\d{1,15}), " + ", ".join(cells) + _END)
+
+
+def _worker(before: str) -> tuple[str, str] | None:
+    found = _RAY.search(before) if "pid=" in before else None
+    return (found[1], found[2] or "") if found else None
