@@ -82,11 +82,12 @@ class Timing:
 class Failure:
     """One failed allocation (or what looks like one): the leaves of the receipt's `failure`, bytes and words.
 
-    ``fatal`` is False where the text itself says that the run went on.
+    ``is_oom`` is None where the text may come from memory or from another error (a library that cannot make its
+    handle). ``fatal`` is False where the text itself says that the run went on.
     """
 
     place: Place
-    is_oom: bool
+    is_oom: bool | None
     class_: str
     phase: str = "unknown"
     requested_bytes: int | None = None
@@ -139,6 +140,7 @@ class Reading:
     records: int = 0
     steps: Steps = field(default_factory=Steps)
     stated: dict[str, Stated] = field(default_factory=dict)
+    disputed: set[str] = field(default_factory=set)
     not_steady: dict[int, Reason] = field(default_factory=dict)
     diverged: bool | None = None
     memory: list[MemoryRow] = field(default_factory=list)
@@ -161,6 +163,7 @@ class Reading:
         if earlier is None:
             self.stated[path] = Stated(value, (text or str(value))[:MAX_TEXT], place)
         elif earlier.value != value:
+            self.disputed.add(path)
             self.remark(
                 "contradiction", f"{path} is {earlier.text} at {earlier.place}, and {(text or value)!s:.80} here", line
             )
