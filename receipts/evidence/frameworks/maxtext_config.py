@@ -113,9 +113,13 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     _experts(reading, config)
     _numerics(reading, config)
     _path(reading, config)
-    for name in _FEATURES:
+    asked = _FEATURES if config.word("profiler") is None else (*_FEATURES, *_PROFILER)
+    for name in asked:
         switch = config.switch(name)
-        _state(reading, config, f"features.{name}", config.word(name) if switch is None else switch, (name,))
+        word = config.word(name)
+        # -1 is MaxText's *off*.
+        if word is not None and not word.startswith("-"):
+            _state(reading, config, f"features.{name}", word if switch is None else switch, (name,))
     for name in _FLAGS:
         _state(reading, config, f"flags.{name}", config.word(name), (name,))
 
@@ -286,10 +290,8 @@ _FEATURES: Final = (
     "scan_layers", "sparse_matmul", "megablox", "packing", "enable_checkpointing", "async_checkpointing", "profiler",
     "enable_profiler", "reuse_example_batch", "fused_qkv", "fused_mlp", "use_iota_embed", "eval_interval",
 )  # fmt: skip
-_FLAGS: Final = (
-    "jax_cache_dir", "compile_topology", "compile_topology_num_slices", "compiled_trainstep_file", "compile_xla_flags",
-    "skip_first_n_steps_for_profiler", "profiler_steps",
-)  # fmt: skip
+_PROFILER: Final = ("skip_first_n_steps_for_profiler", "profiler_steps")
+_FLAGS: Final = ("jax_cache_dir", "compile_topology", "compiled_trainstep_file", "compile_xla_flags")
 
 
 def _seed(config: Parameters) -> int | None:
@@ -300,6 +302,7 @@ def _seed(config: Parameters) -> int | None:
 _KNOWN: Final = frozenset(
     {name for _, names, _ in _COUNTS for name in names}
     | set(_FEATURES)
+    | set(_PROFILER)
     | set(_FLAGS)
     | {
         "mesh_axes", "per_device_batch_size", "global_batch_size_to_train_on", "num_experts", "num_experts_per_tok",

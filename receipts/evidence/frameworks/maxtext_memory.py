@@ -62,10 +62,11 @@ def plan(reading: Reading, text: str) -> bool:
     if earlier is not None and earlier > sizes["temp"]:
         return True
     for name, leaf in _LEAVES.items():
-        if name in sizes:
+        # 0.0 GB is a rounded figure: less than 0.05 GiB, and not nothing.
+        if sizes.get(name):
             setattr(reading.compile, leaf, sizes[name])
     for name in ("total", "host temp"):
-        if name in sizes:
+        if sizes.get(name):
             reading.counters[f"{name.replace(' ', '_')}_bytes"] = sizes[name]
     return True
 
