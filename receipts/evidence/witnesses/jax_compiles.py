@@ -1,0 +1,199 @@
+"""JAX's compile log: JAX_LOG_COMPILES, JAX_EXPLAIN_CACHE_MISSES and the persistent cache's lines, of every version.
+
+``Finished XLA compilation of jit(f)`` is printed for a program that the persistent cache held, too: the line
+``Persistent compilation cache hit for 'jit_f'`` before it tells the two apart. Which lines are printed is decided by
+flags and versions (hit lines need log_compiles and JAX 0.4.38 or later, miss lines need explain_cache_misses), so an
+absent line is no evidence. Source: jax/_src/{dispatch,compiler,pjit}.py of 0.4.14 to 0.10, and real runs of five.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import Reading
+
+MAX_NAMES: Final = 10_000
+MAX_MISSES: Final = 20
+MAX_BLOCK: Final = 40
+# A first call compiles, and so does the second where an array came back with another sharding.
+WARM_STEPS: Final = 2
+_FINISHED: Final = re.compile(
+    r"Finished XLA compilation of (\S.{0,300}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
+)
+_CACHE: Final = re.compile(r"(?i)persistent compilation cache (hit|miss) for '?([^\s']{1,300})")
+_WRITING: Final = re.compile(
+    r"(?:^|\s)(Not w|W)riting (?:persistent cache entry for )?'?(\S{1,300}?)'? (?:to persistent|because)"
+)
+_TRACING: Final = re.compile(r"TRACING CACHE MISS at (\S{1,400}?:\d+(?::\d+)?) \((.{0,200}?)\)")
+_STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+# From these versions on a hit is told wherever a compilation is.
+_TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
+
+
+@dataclass(slots=True)
+class _Block:
+    """A tracing cache miss, whose reason stands on the lines below."""
+
+    place: str
+    line: int
+    reasons: list[str]
+    length: int = 0
+
+
+class JaxCompiles(LineReader):
+    """Compilations, the persistent cache and tracing cache misses as JAX logs them."""
+
+    source = "jax-compiles"
+    anchors = (
+        b"Finished XLA compilation of ",
+        b"Finished tracing ",
+        b"Finished jaxpr to MLIR module conversion ",
+        b"ersistent compilation cache hit for ",
+        b"PERSISTENT COMPILATION CACHE MISS",
+        b" to persistent compilation cache with key",
+        b"Not writing persistent cache entry",
+        b"TRACING CACHE MISS",
+        b"with global shapes and types",
+        b"completed step: ",
+        b"step: ",
+        b"step=",
+        b"step = ",
+        b"Step ",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._finished = self._hits = self._misses = self._written = self._unwritten = self._tracing = 0
+        self._seconds = 0.0
+        self._pending: Counter[str] = Counter()
+        self._names: Counter[str] = Counter()
+        self._tells_hits = False
+        self._steps: set[int] = set()
+        self._late = 0
+        self._block: _Block | None = None
+
+    def line(self, text: str, number: int) -> bool:
+        """One message, or a line of the reasons under a tracing cache miss."""
+        if self._block is not None and not _is_message(text):
+            return self._reason(text)
+        self._block_ends()
+        if "TRACING CACHE MISS" in text and (found := _TRACING.search(text)) is not None:
+            self._tracing += 1
+            self.reading.records += 1
+            self._block = _Block(f"{found[1]} ({found[2]})", number, [])
+            return True
+        if (done := _FINISHED.search(text)) is not None:
+            self._finish(done[1], done[2], text)
+        elif (cache := _CACHE.search(text)) is not None:
+            self._cache(cache[1], cache[2])
+        elif (writing := _WRITING.search(text)) is not None and "persistent" in text:
+            self._written += writing[1] == "W"
+            self._unwritten += writing[1] != "W"
+            self.reading.records += 1
+        elif "Finished tracing" in text or "Finished jaxpr" in text or "with global shapes and types" in text:
+            self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
+            self.reading.records += 1
+        elif (step := _STEP.search(text)) is not None and len(self._steps) < MAX_NAMES:
+            self._steps.add(int(step[1]))
+        return False
+
+    def finish(self) -> Reading | None:
+        """Counts, where the flags of the run let them be said."""
+        self._block_ends()
+        reading = self.reading
+        if not reading.records:
+            return None
+        self._counters()
+        self._counts()
+        if self._finished:
+            reading.see("framework", "jax", "kernels")
+        return reading
+
+    def _counters(self) -> None:
+        counters = {
+            "finished_compilations": self._finished,
+            "cache_hits": self._hits,
+            "cache_misses": self._misses,
+            "cache_writes": self._written,
+            "cache_entries_not_written": self._unwritten,
+            "tracing_cache_misses": self._tracing,
+        }
+        self.reading.counters = {name: count for name, count in counters.items() if count}
+        again = [f"{name} {count} times" for name, count in self._names.most_common(3) if count > 2]
+        if again:
+            self.reading.remark("note", f"compiled or loaded more than twice: {', '.join(again)}")
+
+    def _counts(self) -> None:
+        done, compile_ = self._finished, self.reading.compile
+        cached = bool(self._hits or self._misses)
+        if self._hits or (self._misses and done):
+            compile_.cache_hits = self._hits
+        if self._misses or (self._hits and (self._tracing or self._hits >= done)):
+            compile_.cache_misses = self._misses
+        if done and (cached or self._tells_hits):
+            compile_.compiles = max(done - self._hits, 0)
+            compile_.seconds = self._seconds
+        if done and not cached:
+            told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
+            self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
+        if len(self._steps) > WARM_STEPS and (self._tells_hits or cached or not self._late):
+            compile_.after_warmup = self._late
+
+    def _finish(self, name: str, spent: str, text: str) -> None:
+        self.reading.records += 1
+        self._finished += 1
+        self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
+        key = _key(name)
+        if key in self._names or len(self._names) < MAX_NAMES:
+            self._names[key] += 1
+        if self._pending[key] > 0:
+            self._pending[key] -= 1
+            return
+        del self._pending[key]
+        self._seconds += float(spent)
+        # A program under another name than the step's is compiled all the same.
+        self._late += len(self._steps) >= WARM_STEPS
+
+    def _cache(self, what: str, name: str) -> None:
+        self.reading.records += 1
+        if what.lower() == "miss":
+            self._misses += 1
+            return
+        self._hits += 1
+        key = _key(name)
+        if key in self._pending or len(self._pending) < MAX_NAMES:
+            self._pending[key] += 1
+
+    def _reason(self, text: str) -> bool:
+        block = self._block
+        assert block is not None
+        block.length += 1
+        reason = text.strip()
+        if not text.startswith((" ", "\t")) or block.length > MAX_BLOCK:
+            self._block_ends()
+            return False
+        if reason and len(block.reasons) < 4:
+            block.reasons.append(reason[:120])
+        return True
+
+    def _block_ends(self) -> None:
+        block, self._block = self._block, None
+        if block is not None and self._tracing <= MAX_MISSES:
+            why = " ".join(block.reasons)
+            self.reading.remark("note", f"traced at {block.place}: {why}"[:400], block.line)
+
+
+def _is_message(text: str) -> bool:
+    return "Finished " in text or "CACHE MISS" in text or "Compiling " in text or "Persistent compilation" in text
+
+
+def _key(name: str) -> str:
+    """``jit(<lambda>)`` and ``jit__lambda`` as one name."""
+    return "_".join(part for part in re.split(r"[^A-Za-z0-9]+", name) if part)
+
+
+READERS = (JaxCompiles,)

@@ -1,0 +1,125 @@
+"""`jax.monitoring` events that a training script kept as JSON.
+
+JAX hands events (``/jax/compilation_cache/cache_hits``) and durations (``/jax/core/compile/backend_compile_duration``)
+to listeners and writes no file itself; scripts keep a list of ``{"event": …, "step": …, "duration_s": …}``, or counts by
+name, flat or in phases. A backend compile is told on a persistent-cache hit, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from receipts.evidence.reader import FileReader
+from receipts.evidence.reading import Reading
+from receipts.evidence.stream import Source
+
+MAX_NAMES: Final = 1_000
+WARM_STEPS: Final = 2
+_HEAD: Final = re.compile(rb"^\s*[\[{]")
+_EVENT: Final = re.compile(rb'"/jax/(?:core/compile|compilation_cache|pjit|backend)\b')
+_COMPILED: Final = "/jax/core/compile/backend_compile_duration"
+_HIT, _MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"
+
+
+@dataclass(slots=True)
+class _Events:
+    counts: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    phases: bool = False
+
+    def add(self, name: str, count: int, late: bool, seconds: float = 0.0) -> None:
+        if name not in self.counts and len(self.counts) >= MAX_NAMES:
+            return
+        self.counts[name] = self.counts.get(name, 0) + count
+        if late:
+            self.late[name] = self.late.get(name, 0) + count
+        if name == _COMPILED:
+            self.seconds += seconds
+
+
+class JaxMonitoring(FileReader):
+    """Compiles and persistent-cache hits by JAX's own events."""
+
+    source = "jax-monitoring"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """A JSON document of events by JAX's names."""
+        return bool(_HEAD.match(head)) and bool(_EVENT.search(head)) and b"traceEvents" not in head
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; broken or oversized documents say so in a remark."""
+        reading = Reading(self.source)
+        content = source.document()
+        events = _Events()
+        try:
+            found = None if content is None else json.loads(content)
+        except (ValueError, RecursionError) as error:
+            reading.remark("broken", f"no JSON document: {error!s:.100}")
+            return [reading]
+        if isinstance(found, list):
+            _listed(found, events)
+        elif isinstance(found, dict):
+            _counted(found, events)
+        else:
+            reading.remark("broken", "larger than a list of events can be; not read")
+        _describe(events, reading)
+        return [reading]
+
+
+def _listed(found: list[Any], events: _Events) -> None:
+    for item in found:
+        name = item.get("event") or item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str):
+            continue
+        step = item.get("step")
+        numbered = isinstance(step, int) and not isinstance(step, bool)
+        spent = next((item[key] for key in ("duration_s", "duration", "seconds") if key in item), 0.0)
+        late = isinstance(step, int) and numbered and step >= WARM_STEPS
+        events.phases = events.phases or numbered
+        events.add(name, 1, late, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
+
+
+def _counted(found: Mapping[str, Any], events: _Events) -> None:
+    for phase, name, count in _counts(found):
+        late = "after" in phase
+        events.phases = events.phases or late
+        events.add(name, count, late)
+    events.phases = events.phases or any("after" in phase for phase in found)
+
+
+def _counts(found: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    for key, value in found.items():
+        inner = value.items() if isinstance(value, dict) else ((key, value),)
+        for name, count in inner:
+            if str(name).startswith("/jax/") and isinstance(count, int) and 0 <= count < 1 << 53:
+                yield (key if isinstance(value, dict) else ""), name, count
+
+
+def _describe(events: _Events, reading: Reading) -> None:
+    counts, late = events.counts, events.late
+    reading.records = sum(counts.values())
+    reading.counters = dict(counts)
+    if not reading.records:
+        reading.remark("missing", "no event of jax.monitoring is in it")
+        return
+    hits, compiled = counts.get(_HIT, 0), counts.get(_COMPILED)
+    reading.see("framework", "jax", "kernels")
+    # Events are counted whatever the log flags are, so here an absence is a zero.
+    reading.complete = compiled is not None
+    reading.compile.cache_hits = hits
+    reading.compile.cache_misses = counts.get(_MISS, 0)
+    if compiled is not None:
+        reading.compile.compiles = max(compiled - hits, 0)
+    if events.seconds and not hits:
+        reading.compile.seconds = events.seconds
+    if events.phases and compiled is not None:
+        reading.compile.after_warmup = max(late.get(_COMPILED, 0) - late.get(_HIT, 0), 0)
+
+
+READERS = (JaxMonitoring,)
