@@ -1,0 +1,27 @@
+"""Ingesting: what a run left behind, files of any known form, put together into one receipt.
+
+`assemble` takes what `receipts.evidence.read` found and gives the tree of a receipt with the place of every leaf,
+what was not found, and what does not agree. It fills nothing in.
+"""
+
+from __future__ import annotations
+
+from receipts.ingest.assemble import Ingested, assemble
+from receipts.ingest.draft import Contradiction, Found, Missing, Told, Where
+from receipts.ingest.files import gather
+from receipts.ingest.leaves import read_settings
+from receipts.ingest.options import Contract, Options
+
+__all__ = [
+    "Contract",
+    "Contradiction",
+    "Found",
+    "Ingested",
+    "Missing",
+    "Options",
+    "Told",
+    "Where",
+    "assemble",
+    "gather",
+    "read_settings",
+]

@@ -1,0 +1,125 @@
+"""Several files' readings to the tree of one receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from receipts.errors import Problem
+from receipts.evidence import FileEvidence
+from receipts.ingest.chips import state_memory
+from receipts.ingest.compiled import state_compile
+from receipts.ingest.config import SET, readings, state_config
+from receipts.ingest.draft import Contradiction, Draft, Found, Missing, Told, Where
+from receipts.ingest.ending import state_ending
+from receipts.ingest.identity import state_identity
+from receipts.ingest.layout import pretty
+from receipts.ingest.listing import state_evidence
+from receipts.ingest.measured import state_measurement
+from receipts.ingest.options import Options
+from receipts.ingest.series import series
+from receipts.ingest.wanted import missing
+from receipts.ingest.witness import state_path
+from receipts.receipt import VERSION
+from receipts.receipt.document import Receipt
+
+SECTIONS = tuple(field.alias or name for name, field in Receipt.model_fields.items())
+REQUIRED = ("run.launch", "run.lane", "run.kind", "run.outcome", "run.provenance", "run.started")
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """One receipt's tree, where its leaves were found, what was not, and what does not agree.
+
+    ``problems`` say why the tree is no receipt yet; empty where it is one. ``untold`` counts what was not worth
+    more lines.
+    """
+
+    tree: dict[str, Any]
+    found: tuple[Found, ...]
+    missing: tuple[Missing, ...]
+    contradictions: tuple[Contradiction, ...]
+    told: tuple[Told, ...]
+    problems: tuple[Problem, ...]
+    untold: int = 0
+
+    @property
+    def raw(self) -> bytes:
+        """The receipt's bytes: UTF-8, indented, the document's own order of keys; the same tree, the same bytes."""
+        return pretty(self.tree)
+
+
+def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> Ingested:
+    """Put one receipt together. Nothing is filled in: what no file shows and nobody states is absent.
+
+    The tree holds values that fit their leaves only, and a receipt's required keys except those in ``problems``.
+    """
+    chosen = options or Options()
+    draft = Draft({"schema_version": VERSION})
+    for path, value in chosen.settings.items():
+        draft.put(path, value, Where(SET), SET)
+    draft.held = frozenset(chosen.settings)
+    state_config(draft, files)
+    steps = series(draft, files)
+    if steps is not None:
+        state_measurement(draft, files, steps)
+    state_path(draft, files)
+    state_memory(draft, files, steps)
+    state_compile(draft, files)
+    state_ending(draft, files, steps)
+    state_identity(draft, files, chosen)
+    state_evidence(draft, files)
+    _remarks(draft, files)
+    _notes(draft, chosen.settings)
+    lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
+    problems = tuple(
+        Problem(path, "no file says it", "state it: --set run.started=2026-03-02T09:00:00Z")
+        for path in REQUIRED
+        if draft.get(path) is None
+    )
+    return Ingested(
+        _ordered(draft.tree),
+        tuple(draft.found),
+        missing(draft, lane, tuple(files)),
+        tuple(draft.contradictions),
+        tuple(draft.told),
+        problems,
+        draft.untold,
+    )
+
+
+def _remarks(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """What readers and files say of themselves."""
+    for file in files:
+        for remark in file.remarks:
+            draft.tell("broken" if remark.kind == "broken" else "note", remark.text, Where(file.name, remark.place))
+        if not file.readings:
+            draft.tell("note", "nothing in it is known to any reader", Where(file.name))
+    for file, reading in readings(files):
+        for remark in reading.remarks:
+            where = Where(file.name, remark.place)
+            if remark.kind != "contradiction":
+                draft.tell(remark.kind, remark.text, where)
+            elif not any(remark.text.startswith(f"{path} is ") for path in reading.disputed):
+                draft.contradict("", f"{where}: {remark.text}")
+
+
+def _notes(draft: Draft, settings: Mapping[str, Any]) -> None:
+    """Say in the receipt itself what a person stated, and what its files do not agree on."""
+    notes: dict[str, Any] = {}
+    if settings:
+        notes["ingest.stated_by_user"] = sorted(settings)
+    if draft.contradictions:
+        lines = [f"{item.path}: {item.what}".removeprefix(": ")[:1000] for item in draft.contradictions[:50]]
+        notes["ingest.contradictions"] = lines
+    lines = [f"{told.where}: {told.text}" if told.where else told.text for told in draft.told if told.kind != "missing"]
+    if lines:
+        notes["ingest.remarks"] = [line[:1000] for line in lines[:50]]
+    if notes:
+        draft.tree.setdefault("notes", {}).update(notes)
+
+
+def _ordered(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree in the order of the schema's sections."""
+    return {name: tree[name] for name in SECTIONS if name in tree}

@@ -1,0 +1,81 @@
+"""When a log begins, by the first time of day that it prints itself; a file's own date on the disk is no evidence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from receipts.errors import UsageError
+from receipts.evidence import FileEvidence, Place
+from receipts.evidence.stream import Source
+
+# Stamps lead a line; a date further on is the name of a data set or a checkpoint.
+_LEAD: Final = 96
+_LINES: Final = 4000
+_STAMP: Final = re.compile(
+    r"(?<!\d)(?P<year>20\d\d)[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T ]+(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
+    r"(?:[.,](?P<part>\d{1,6})\d*)?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?(?!\d)"
+)
+_MONTHS: Final = {
+    name: index
+    for index, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
+    )
+}
+# What `date` prints: Mon Mar  2 09:00:00 UTC 2026, and without the zone.
+_DATE: Final = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?P<name>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) "
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) (?:(?P<zone>UTC|GMT) )?(?P<year>20\d\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A time as a log prints it. ``zoned`` is whether the text says its zone; else it is read as UTC."""
+
+    time: datetime
+    text: str
+    zoned: bool
+    place: Place
+
+
+def first_stamp(file: FileEvidence) -> Stamp | None:
+    """The first time that leads a line of the file's beginning; None where no line has one."""
+    try:
+        head = Source(file.path, file.name).head
+    except UsageError:
+        return None
+    for number, line in enumerate(head.split(b"\n", _LINES)[:_LINES], start=1):
+        if found := stamp(line[:_LEAD].decode("ascii", "replace"), number):
+            return found
+    return None
+
+
+def stamp(text: str, line: int = 0) -> Stamp | None:
+    """The time that a text holds, or None."""
+    match = _STAMP.search(text)
+    if match is not None:
+        month = int(match["month"])
+        part = int(match["part"].ljust(6, "0")) if match["part"] else 0
+    else:
+        match = _DATE.search(text)
+        if match is None:
+            return None
+        month, part = _MONTHS.get(match["name"].lower(), 0), 0
+    zone = match["zone"]
+    try:
+        day, hour, minute, second = (int(match[name]) for name in ("day", "hour", "minute", "second"))
+        time = datetime(int(match["year"]), month, day, hour, minute, second, part, tzinfo=_zone(zone))
+    except ValueError:
+        return None
+    return Stamp(time, match[0].strip(), zone is not None, Place(line))
+
+
+def _zone(text: str | None) -> timezone:
+    if text is None or not text[1:2].isdigit():
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if text[0] == "-" else offset)

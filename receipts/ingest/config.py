@@ -1,0 +1,123 @@
+"""Leaves that files state outright: configuration, versions, hardware, identity. Who is believed, and who disagrees.
+
+What the program printed of itself stands above a command line or launch file, and that above notes. Two sources of
+one rank that differ leave the leaf unstated: a pick would be a guess.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from receipts.evidence import FileEvidence, Reading, Stated
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.leaves import alike, fitting
+from receipts.receipt.catalogue import find
+
+SET: Final = "--set"
+# What is asked for, before the program runs; everything else is what the program says of itself.
+ASKED: Final = frozenset({"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb"})
+NOTES: Final = frozenset({"notes", "readme"})
+# Stated by some reader for others to use, and no leaf of the receipt.
+READING_ONLY: Final = ("measurement.flops_per_step_per_chip",)
+# What every rank and attempt has its own of: the first that is told stands, and nothing contradicts.
+_OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started", "run.started_stated", "run.finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One file's statement of one leaf."""
+
+    value: Any
+    said: Stated
+    where: Where
+    source: str
+    trust: int
+
+
+def trust(source: str) -> int:
+    """3 for what a program printed of itself, 2 for what it was asked, 1 for what people wrote down."""
+    return 1 if source in NOTES else 2 if source in ASKED else 3
+
+
+def state_config(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """State every leaf on which the best sources agree."""
+    for path, claims in _claims(draft, files).items():
+        _state(draft, path, claims)
+
+
+def stated(files: Iterable[FileEvidence], path: str) -> Claim | None:
+    """The first statement of a leaf, by trust; also of what only readings have."""
+    found = [
+        Claim(item.value, item, Where(file.name, item.place), reading.source, trust(reading.source))
+        for file, reading in readings(files)
+        if (item := reading.stated.get(path)) is not None
+    ]
+    return max(found, key=lambda claim: claim.trust, default=None)
+
+
+def readings(files: Iterable[FileEvidence]) -> Iterable[tuple[FileEvidence, Reading]]:
+    """Every reading with its file."""
+    return ((file, reading) for file in files for reading in file.readings)
+
+
+def _claims(draft: Draft, files: Sequence[FileEvidence]) -> dict[str, list[Claim]]:
+    found: defaultdict[str, list[Claim]] = defaultdict(list)
+    for file, reading in readings(files):
+        for path, said in reading.stated.items():
+            where = Where(file.name, said.place)
+            if path in READING_ONLY or path == "schema_version":
+                continue
+            if find(path) is None or "[]" in path:
+                draft.tell("note", f"{path} is {said.text[:80]}; the receipt has no such leaf", where)
+                continue
+            value = fitting(path, said.value)
+            if value is None:
+                draft.tell("note", f"{path} reads {said.text[:80]!r}, which is no value for it", where)
+                continue
+            if path in reading.disputed and path not in _OWN:
+                draft.contradict(path, f"{file.name}: {_dispute(reading, path)}")
+                value = None
+            found[path].append(Claim(value, said, where, reading.source, trust(reading.source)))
+    return found
+
+
+def _dispute(reading: Reading, path: str) -> str:
+    """The reading's own words for a leaf that its file states twice."""
+    said = (remark for remark in reading.remarks if remark.text.startswith(f"{path} is "))
+    remark = next(said, None)
+    return f"{remark.text} ({remark.place})" if remark else f"{path} is stated twice, with two values"
+
+
+def _state(draft: Draft, path: str, claims: list[Claim]) -> None:
+    best = [claim for claim in claims if claim.trust == max(item.trust for item in claims)]
+    first = best[0]
+    if path in _OWN:
+        known = [claim for claim in best if claim.value is not None]
+        first = min(known, key=lambda claim: str(claim.value)) if path == "run.started" and known else first
+    elif any(claim.value is None for claim in best):
+        return
+    else:
+        others = [claim for claim in claims if claim.value is not None and not alike(path, claim.value, first.value)]
+        torn = [claim for claim in others if claim.trust == first.trust]
+        if others:
+            what = "; ".join(f"{claim.where} says {_shown(claim)}" for claim in [first, *_distinct(path, others)][:4])
+            draft.contradict(path, what, "" if torn else _shown(first))
+        if torn:
+            return
+    if first.value is not None:
+        draft.put(path, first.value, first.where, first.source, first.said.text)
+
+
+def _distinct(path: str, claims: Sequence[Claim]) -> list[Claim]:
+    kept: list[Claim] = []
+    for claim in claims:
+        if not any(alike(path, claim.value, other.value) for other in kept):
+            kept.append(claim)
+    return kept
+
+
+def _shown(claim: Claim) -> str:
+    return claim.said.text[:80] or str(claim.value)[:80]

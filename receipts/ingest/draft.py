@@ -1,0 +1,117 @@
+"""A receipt while it is put together: its tree, where every leaf was found, and what stands against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from receipts.evidence import Place
+from receipts.ingest.leaves import alike, fitting, parts
+
+MAX_TOLD = 500
+NOWHERE = Place()
+Kind = Literal["missing", "broken", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place in a file, for people: `run.log:12`, `trace.json traceEvents[17]`; or who said it (`--set`)."""
+
+    file: str
+    place: Place = NOWHERE
+
+    def __str__(self) -> str:
+        if self.place.record:
+            return f"{self.file} {self.place.record}"
+        return f"{self.file}:{self.place.line}" if self.place.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A leaf of the receipt, its value, where it stands, and by which source of evidence it was read."""
+
+    path: str
+    value: Any
+    where: Where
+    source: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two places that do not agree. ``stands`` is what the receipt holds of them; empty where it holds neither."""
+
+    path: str
+    what: str
+    stands: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A leaf that was wanted and not found, and what would give it."""
+
+    path: str
+    get: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a person should know of a file, or of what was made of it."""
+
+    kind: Kind
+    text: str
+    where: Where | None = None
+
+
+@dataclass
+class Draft:
+    """The tree, and what is to be said of it. ``held`` are leaves that a person stated: nothing else moves them."""
+
+    tree: dict[str, Any] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
+    found: list[Found] = field(default_factory=list)
+    contradictions: list[Contradiction] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    untold: int = 0
+
+    def get(self, path: str) -> Any:
+        """What the tree holds at a path, or None."""
+        node: Any = self.tree
+        for part in parts(path):
+            node = node.get(part) if isinstance(node, dict) else None
+        return node
+
+    def put(self, path: str, value: Any, where: Where, source: str, text: str = "") -> bool:
+        """State a leaf. What does not fit it is told and left out; False then."""
+        kept = fitting(path, value)
+        if kept is None:
+            shown = str(value)[:60]
+            self.tell("note", f"{path} reads {shown!r}, which the receipt has no such value for; left out", where)
+            return False
+        if path in self.held:
+            stated = self.get(path)
+            if not alike(path, kept, stated):
+                self.contradict(path, f"{where} says {str(text or kept)[:80]}", f"{stated}, as --set states")
+            return False
+        node = self.tree
+        *sections, last = parts(path)
+        for part in sections:
+            node = node.setdefault(part, {})
+        node[last] = kept
+        self.found.append(Found(path, kept, where, source, text))
+        return True
+
+    def contradict(self, path: str, what: str, stands: str = "") -> None:
+        """Note that two places do not agree."""
+        if len(self.contradictions) < MAX_TOLD:
+            self.contradictions.append(Contradiction(path, what, stands))
+        else:
+            self.untold += 1
+
+    def tell(self, kind: Kind, text: str, where: Where | None = None) -> None:
+        """Say something once; a flood is cut at `MAX_TOLD` and counted."""
+        told = Told(kind, text, where)
+        if len(self.told) >= MAX_TOLD:
+            self.untold += 1
+        elif told not in self.told:
+            self.told.append(told)

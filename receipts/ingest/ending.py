@@ -1,0 +1,118 @@
+"""How the launch ended: the failure that stopped it, a loss that diverged, or nothing that says otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Final
+
+from receipts.errors import UsageError
+from receipts.evidence import Failure, FileEvidence, Reading
+from receipts.evidence.registry import line_readers
+from receipts.evidence.scan import scan
+from receipts.evidence.stream import Source
+from receipts.ingest.config import readings
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.series import Series
+
+SOURCE: Final = "ending"
+_SHOWN: Final = 5
+_SKIPPED: Final = ("place", "is_oom", "fatal")
+
+
+def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> None:
+    """State ``run.outcome``, and ``failure`` where one stopped the launch."""
+    failures = [(file, reading, item) for file, reading in readings(files) for item in reading.failures]
+    stopped = _first_fatal(draft, failures, steps)
+    if stopped is not None:
+        file, reading, failure = stopped
+        where = Where(file.name, failure.place)
+        for item in fields(Failure):
+            value = getattr(failure, item.name)
+            if item.name not in _SKIPPED and value is not None and value != "":
+                draft.put(f"failure.{item.name.rstrip('_')}", value, where, reading.source)
+    diverged = _diverged(draft, files, steps)
+    if draft.get("run.outcome") is not None:
+        return
+    if stopped is not None:
+        where = Where(stopped[0].name, stopped[2].place)
+        draft.put("run.outcome", "oom" if stopped[2].is_oom else "crash", where, stopped[1].source)
+    elif diverged is not None:
+        draft.put("run.outcome", "nan", diverged, SOURCE)
+    else:
+        where = Where(steps.track.file.name) if steps is not None else Where(files[0].name if files else "")
+        draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
+        if steps is None:
+            draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
+
+
+def _first_fatal(
+    draft: Draft, failures: Sequence[tuple[FileEvidence, Reading, Failure]], steps: Series | None
+) -> tuple[FileEvidence, Reading, Failure] | None:
+    survived: list[str] = []
+    for file, reading, failure in sorted(failures, key=lambda item: not item[2].is_oom):
+        where = Where(file.name, failure.place)
+        if failure.fatal and not (not failure.is_oom and failure.class_ == "not_oom"):
+            why = _went_on(file, failure, steps)
+            if why is None:
+                return file, reading, failure
+        else:
+            why = "it did not end the run" if failure.is_oom else "it is no failed allocation"
+        survived.append(why)
+        if len(survived) <= _SHOWN:
+            draft.tell("note", f"{failure.message[:100] or failure.class_}: {why}", where)
+    return None
+
+
+def _went_on(file: FileEvidence, failure: Failure, steps: Series | None) -> str | None:
+    """Why a failure was not the end: steps follow it in its file, or a later attempt's file has gone on."""
+    if steps is None:
+        return None
+    if any(len(reading.steps) for reading in file.readings):
+        return "steps follow it, the run went on" if _steps_follow(file, failure.place.line) else None
+    if failure.step is not None and steps.numbers[-1] > failure.step + 1:
+        return f"the run went on to step {steps.numbers[-1]}"
+    return None
+
+
+def _steps_follow(file: FileEvidence, line: int) -> bool:
+    """Whether the file prints a training step after a line. Only logs with a failure in them are read again."""
+    if not line:
+        return False
+    sources = {reading.source for reading in file.readings if len(reading.steps)}
+    kinds = [kind for kind in line_readers() if kind.source in sources]
+    try:
+        found = scan(_after(Source(file.path, file.name), line), kinds) if kinds else []
+    except UsageError:
+        return False
+    return any(len(reading.steps) for reading in found)
+
+
+def _after(source: Source, line: int) -> Iterator[bytes]:
+    """The chunks of whole lines behind a line."""
+    left = line
+    for chunk in source.chunks():
+        if left:
+            here = chunk.count(b"\n")
+            if here < left:
+                left -= here
+                continue
+            at = 0
+            for _ in range(left):
+                at = chunk.find(b"\n", at) + 1
+            chunk, left = chunk[at:], 0
+        if chunk:
+            yield chunk
+
+
+def _diverged(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> Where | None:
+    """Where a divergence stands: a reader saw one that its source hides, or the last loss is not finite."""
+    said = [Where(file.name) for file, reading in readings(files) if reading.diverged]
+    if said:
+        draft.put("measurement.loss.finite", False, said[0], SOURCE)
+        return said[0]
+    losses = [value for value in steps.column("loss") if value is not None] if steps is not None else []
+    if losses and steps is not None and not math.isfinite(losses[-1]):
+        return Where(steps.track.file.name)
+    return None

@@ -1,0 +1,138 @@
+"""From words of a command line to files: folders are opened, standard input is put into a file, oddities refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from receipts.errors import UsageError
+from receipts.evidence import FileEvidence, read
+from receipts.evidence.stream import CHUNK
+
+MAX_FILES: Final = 2_000
+MAX_DEPTH: Final = 8
+STDIN: Final = "-"
+# Weights, checkpoints and caches are no evidence of a run, and there may be terabytes of them.
+_PASSED_BY: Final = (".git", "__pycache__", "node_modules", ".venv")
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One file to read, by the name that people know it by."""
+
+    path: Path
+    name: str
+
+
+@contextmanager
+def given(words: Iterable[str], stdin: BinaryIO | None = None) -> Iterator[tuple[list[Given], list[str]]]:
+    """The files that the words name, each once, and remarks on what was passed over.
+
+    ``-`` is standard input, kept in a temporary file as long as the context is open. Raises UsageError for what is
+    not there, may not be read, or is no file (a pipe, a device); also where a folder holds too many files.
+    """
+    with tempfile.TemporaryDirectory(prefix="receipts-ingest-") as folder:
+        found: list[Given] = []
+        remarks: list[str] = []
+        for word in words:
+            if word == STDIN:
+                found.append(_spooled(stdin, Path(folder) / "stdin"))
+            else:
+                found.extend(_named(word, remarks))
+        unique: dict[tuple[int, int], Given] = {}
+        for item in found:
+            info = item.path.stat()
+            unique.setdefault((info.st_dev, info.st_ino), item)
+        yield _told_apart(list(unique.values())), remarks
+
+
+def _told_apart(files: list[Given]) -> list[Given]:
+    """The same files; those of one name are called by as many of their folders as tell them apart."""
+    names = Counter(item.name for item in files)
+    return [item if names[item.name] == 1 else Given(item.path, _longer(item, files)) for item in files]
+
+
+def _longer(item: Given, files: list[Given]) -> str:
+    own = item.path.absolute().parts
+    fellows = [other.path.absolute().parts for other in files if other.name == item.name and other is not item]
+    for count in range(1, len(own)):
+        if all(own[-count:] != other[-count:] for other in fellows):
+            return "/".join(own[-count:])
+    return item.name
+
+
+def gather(files: Iterable[Given], progress: Progress | None = None) -> list[FileEvidence]:
+    """Read every file. ``progress`` is told the file, the bytes read of it (decompressed), and its size on disk."""
+    found = []
+    for item in files:
+        size = item.path.stat().st_size
+        told = None if progress is None else _telling(progress, item.name, size)
+        found.append(read(item.path, item.name, told))
+    return found
+
+
+def _telling(progress: Progress, name: str, size: int) -> Callable[[int], None]:
+    return lambda done: progress(name, done, size)
+
+
+def _spooled(stdin: BinaryIO | None, path: Path) -> Given:
+    if stdin is None:
+        raise UsageError("- is standard input, and there is none; name a file")
+    with path.open("wb") as stream:
+        while block := stdin.read(CHUNK):
+            stream.write(block)
+    return Given(path, "standard input")
+
+
+def _named(word: str, remarks: list[str]) -> Iterator[Given]:
+    path = Path(word)
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise UsageError(f"{word}: {_why(error)}; name a file or a folder of the run") from None
+    except ValueError:
+        raise UsageError(f"{word!r}: no file can have such a name") from None
+    if stat.S_ISDIR(mode):
+        yield from _folder(path, word, remarks)
+    elif stat.S_ISREG(mode):
+        if not os.access(path, os.R_OK):
+            raise UsageError(f"{word}: the file may not be read; check its permissions")
+        yield Given(path, path.name if path.is_absolute() else path.as_posix())
+    else:
+        raise UsageError(f"{word}: this is a pipe or a device; give it as standard input: receipts ingest - < {word}")
+
+
+def _why(error: OSError) -> str:
+    return error.strerror[:1].lower() + error.strerror[1:] if error.strerror else "it cannot be opened"
+
+
+def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[Given]:
+    """Regular files below a folder, in the order of their names; links to folders are not followed."""
+    count = 0
+    for place, folders, names in os.walk(root):
+        depth = len(Path(place).relative_to(root).parts)
+        folders[:] = sorted(name for name in folders if name not in _PASSED_BY) if depth < MAX_DEPTH else []
+        for name in sorted(names):
+            path = Path(place) / name
+            if not _readable(path):
+                remarks.append(f"{path.relative_to(root)} of {word} is no file that can be read; passed over")
+                continue
+            count += 1
+            if count > MAX_FILES:
+                raise UsageError(f"{word}: more than {MAX_FILES:,} files; name the log and what belongs to it")
+            yield Given(path, path.relative_to(root).as_posix())
+
+
+def _readable(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode) and os.access(path, os.R_OK)
+    except OSError:
+        return False

@@ -1,0 +1,88 @@
+"""Which launch this is: its digest, its start, its kind and lane."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC
+from typing import Final
+
+from receipts.accelerators import find as find_accelerator
+from receipts.evidence import FileEvidence
+from receipts.ingest.clock import Stamp, first_stamp
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.options import Contract, Options
+
+SOURCE: Final = "identity"
+UNLISTED: Final = "unlisted"
+_LAUNCH: Final = ("run.host", "run.started", "run.command")
+
+
+def state_identity(draft: Draft, files: Sequence[FileEvidence], options: Options) -> None:
+    """State what a receipt must have under ``run``; what cannot be had is left out, and the caller told."""
+    _started(draft, files)
+    _lane(draft, options)
+    for path, value in (("run.kind", options.kind or "training"), ("run.provenance", "measured")):
+        if draft.get(path) is None:
+            draft.put(path, value, Where("ingest"), SOURCE)
+    if draft.get("run.launch") is None:
+        draft.put("run.launch", *_launch(draft, files))
+
+
+def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    if draft.get("run.started") is not None:
+        return
+    stamps = [(stamp, file) for file in files if (stamp := first_stamp(file)) is not None]
+    if not stamps:
+        return
+    stamp, file = min(stamps, key=lambda pair: pair[0].time)
+    where = Where(file.name, stamp.place)
+    draft.put("run.started", _written(stamp), where, "clock", stamp.text)
+    if not stamp.zoned:
+        draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
+
+
+def _written(stamp: Stamp) -> str:
+    time = stamp.time
+    text = time.isoformat(timespec="microseconds" if time.microsecond else "seconds")
+    return text.replace("+00:00", "Z") if time.tzinfo is UTC else text
+
+
+def _lane(draft: Draft, options: Options) -> None:
+    if options.lane is not None:
+        draft.put("run.lane", options.lane, Where("--lane"), SOURCE)
+        return
+    if draft.get("run.lane") is not None:
+        return
+    name, why = proposed(draft, options.lanes)
+    draft.put("run.lane", name, Where("ingest"), SOURCE, why)
+    if options.lanes:
+        draft.tell("note", f"lane {name}: {why}")
+
+
+def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
+    """The one lane whose framework and accelerator the evidence shows, and why; `unlisted` where that is not one."""
+    framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
+    named = draft.get("hardware.accelerator")
+    machine = find_accelerator(str(named)) if named is not None else None
+    fitting = [
+        lane for lane in lanes if framework in lane.frameworks and (machine is None or machine.key in lane.accelerators)
+    ]
+    on = machine.key if machine is not None else f"{named}, which is not known" if named else "an unnamed accelerator"
+    if len(fitting) == 1:
+        return fitting[0].name, f"proposed for {framework} on {on}; --lane names another"
+    if framework is None:
+        return UNLISTED, "no file shows the framework; name a lane by --lane"
+    which = f"{' and '.join(lane.name for lane in fitting)} fit" if fitting else "no lane is for"
+    return UNLISTED, f"{which} {framework} on {on}; name one by --lane"
+
+
+def _launch(draft: Draft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
+    """Host, start and command where all three are known, else the digests of the files in their order."""
+    known = [str(draft.get(path)) for path in _LAUNCH if draft.get(path) is not None]
+    if len(known) == len(_LAUNCH):
+        text, where = "digest of host, start and command", Where("ingest")
+    else:
+        known = sorted({file.sha256 for file in files})
+        text, where = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}", Where("ingest")
+    return hashlib.sha256("\n".join(known).encode()).hexdigest(), where, SOURCE, text

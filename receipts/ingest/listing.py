@@ -1,0 +1,92 @@
+"""The list ``evidence``: one entry for every file and source, with its digest and what was read from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Final
+
+from receipts.evidence import FileEvidence, Reading
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.witness import LEVELS
+
+SOURCE: Final = "evidence"
+MAX_OBSERVED: Final = 200
+MAX_ENTRIES: Final = 10_000
+# What wrote the file, where a source's name is that of a file format or of a debug switch.
+_PRODUCERS: Final = {
+    "megatron": "Megatron-LM",
+    "megatron-bridge": "Megatron-Bridge",
+    "nemo": "NeMo",
+    "torchtitan": "torchtitan",
+    "deepspeed": "DeepSpeed",
+    "megatron-deepspeed": "Megatron-DeepSpeed",
+    "nanotron": "nanotron",
+    "hf-trainer": "transformers",
+    "maxtext": "MaxText",
+    "maxtext-metrics": "MaxText",
+    "te-debug": "Transformer Engine",
+    "torch-xla-metrics": "torch_xla",
+    "pt-xla-debug": "torch_xla",
+    "jax-compiles": "JAX",
+    "hlo": "XLA",
+    "stablehlo": "XLA",
+    "torch-profiler": "PyTorch",
+    "nsys": "Nsight Systems",
+    "jax-profiler": "JAX",
+    "dynamo": "PyTorch",
+    "nvidia-smi": "nvidia-smi",
+    "wandb": "Weights & Biases",
+}
+
+
+def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """List the files that something was read from."""
+    entries = [_entry(file, reading) for file in files for reading in file.readings]
+    if not entries:
+        return
+    if len(entries) > MAX_ENTRIES:
+        draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
+    draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE)
+
+
+def _entry(file: FileEvidence, reading: Reading) -> dict[str, Any]:
+    entry: dict[str, Any] = {"kind": reading.source}
+    if producer := _PRODUCERS.get(reading.source):
+        entry["producer"] = producer
+    if reading.version:
+        entry["version"] = str(reading.version)[:500]
+    entry |= {"uri": file.name, "sha256": file.sha256}
+    if level := _level(reading):
+        entry["level"] = level
+    if observed := dict(islice(_observed(reading).items(), MAX_OBSERVED)):
+        entry["observed"] = observed
+    return entry
+
+
+def _level(reading: Reading) -> str | None:
+    """The most that the file proves of the path; that a framework's loop wrote it proves no kernel."""
+    levels = [LEVELS.index(seen.level) for seen in reading.seen if seen.leaf not in ("framework", "frameworks")]
+    return LEVELS[max(levels)] if levels else None
+
+
+def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
+    found: dict[str, bool | int | float | str] = {"records": reading.records}
+    if len(reading.steps):
+        found |= {"steps": len(reading.steps)}
+        numbers = reading.steps.numbers()
+        found |= {"first_step": numbers[0], "last_step": numbers[-1]} if numbers else {}
+    counts: Counter[str] = Counter()
+    for seen in reading.seen:
+        counts[f"{seen.leaf}.{seen.value}"[:200]] += seen.count
+    found |= {name: _count(count) for name, count in counts.items()}
+    if reading.steps_covered is not None:
+        found["steps_covered"] = _count(reading.steps_covered)
+    for name, count in islice(reading.counters.items(), MAX_OBSERVED):
+        found.setdefault(name[:200] or "unnamed", _count(count))
+    return found
+
+
+def _count(count: int) -> int:
+    return max(-(2**62), min(count, 2**62))

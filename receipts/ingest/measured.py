@@ -1,0 +1,238 @@
+"""The section ``measurement`` out of a series of steps: durations where every step has one, else averages as such."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import Final
+
+from receipts.evidence import FileEvidence
+from receipts.evidence.reading import Reason
+from receipts.ingest.config import stated
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.series import Series
+from receipts.receipt.measurement import MAX_STEPS
+
+SOURCE: Final = "steps"
+_DURATIONS: Final = "measurement.step_durations_seconds"
+# A log may lose a line; where more are missing than that, what is left is not every step.
+MAX_GAPS: Final = 0.02
+MAX_LOSSES: Final = 20_000
+_RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
+# What does not follow from durations and tokens: with steps kept, the other rates would be said twice.
+_OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
+# The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
+# ordinary steps either, and the receipt has no word of their own for them.
+FLAGS: Final[Mapping[Reason, str]] = {
+    "compile": "compile",
+    "warmup": "warmup",
+    "profile": "profile",
+    "impossible": "warmup",
+    "stall": "data",
+    "eval": "eval",
+    "checkpoint": "checkpoint",
+    "skipped": "warmup",
+}
+_SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
+
+
+def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series) -> None:
+    """State what the steps show."""
+    where = Where(steps.track.file.name)
+    tokens = _tokens_per_step(draft, steps, where)
+    durations = _durations(draft, steps, tokens, where)
+    if durations is not None:
+        _keep(draft, steps, durations, where)
+    else:
+        _average(draft, steps, where)
+    _flops(draft, files, tokens)
+    if steps.skews:
+        draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), where, SOURCE)
+    _losses(draft, steps, where)
+    _norms(draft, steps, where)
+
+
+def _tokens_per_step(draft: Draft, steps: Series, where: Where) -> int | None:
+    """Global batch times sequence length; a batch that the step lines alone print is stated with them."""
+    printed = {int(value) for value in steps.column("global_batch") if value is not None and value >= 1}
+    batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
+    if len(printed) > 1:
+        few = ", ".join(f"{size:,}" for size in sorted(printed)[:4])
+        draft.tell("note", f"the global batch moves over the steps ({few}): tokens a step are not one number", where)
+        return None
+    if printed and batch is None and not any(item.path == "batch.global_batch" for item in draft.contradictions):
+        (batch,) = printed
+        draft.put("batch.global_batch", batch, where, SOURCE)
+    elif printed and batch is not None and batch not in printed:
+        what = f"{batch:,} is stated, and the step lines of {where} print {printed.pop():,}"
+        draft.contradict("batch.global_batch", what, f"{batch:,}")
+        return None
+    total: int | None = draft.get("measurement.tokens_per_step")
+    if total is None and batch and length:
+        total = int(batch * length)
+        draft.put("measurement.tokens_per_step", total, where, f"{batch:,} × {length:,}")
+    return total
+
+
+def _durations(draft: Draft, steps: Series, tokens: int | None, where: Where) -> list[float | None] | None:
+    """A duration for every step, or None where the log prints averages, samples, or too few of them."""
+    printed = steps.column("step_seconds")
+    if all(value is None for value in printed):
+        printed = _from_rates(draft, steps, tokens, where)
+    known = sum(value is not None and math.isfinite(value) for value in printed)
+    if not known:
+        return None
+    if steps.stride > 1 or (steps.interval or 1) > 1:
+        every = steps.interval or steps.stride
+        if steps.interval and steps.interval > 1:
+            what = f"each record is an average over {every} steps"
+        else:
+            what = f"every {every}th step is printed"
+        draft.tell("note", f"{what}: kept as their mean, single steps are not in this log; log every step", where)
+        return None
+    span = steps.numbers[-1] - steps.numbers[0] + 1
+    if span - known > max(1, MAX_GAPS * span):
+        draft.tell("note", f"{known:,} of {span:,} steps have a time: kept as their mean, not as every step", where)
+        return None
+    if span > known:
+        draft.tell(
+            "note", f"{span - known} of {span:,} steps have no time in the log; the others stand in order", where
+        )
+    return printed
+
+
+def _from_rates(draft: Draft, steps: Series, tokens: int | None, where: Where) -> list[float | None]:
+    """Times of steps out of tokens a second, where the log prints rates alone."""
+    chips = draft.get("hardware.chips")
+    for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", chips)):
+        rates = steps.column(name)
+        if tokens and over and any(rate for rate in rates):
+            draft.tell("note", f"step times follow from {tokens:,} tokens a step and the printed tokens/s", where)
+            return [tokens / (rate * over) if rate and math.isfinite(rate) else None for rate in rates]
+    return [None] * len(steps.numbers)
+
+
+def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where: Where) -> None:
+    """Durations in order, flags by position, and the stated figures that durations do not give."""
+    rows = [row for row, value in enumerate(durations) if value is not None and math.isfinite(value)]
+    if len(rows) > MAX_STEPS:
+        draft.tell(
+            "note", f"of {len(rows):,} steps the first {MAX_STEPS:,} are kept, as many as a receipt holds", where
+        )
+        rows = rows[:MAX_STEPS]
+    kept = [round(float(durations[row] or 0.0), 9) for row in rows]
+    draft.put(_DURATIONS, kept, where, steps.track.reading.source, _summary(kept))
+    if draft.get("measurement.timer") is None:
+        draft.put("measurement.timer", "framework log", where, SOURCE)
+    flags = _flags(draft, steps, rows, where)
+    if flags:
+        draft.put("measurement.step_flags", flags, where, SOURCE)
+    ordinary = [row for row in rows if steps.numbers[row] not in steps.not_steady] or rows
+    _rates(draft, steps, ordinary, where, _OWN_WORK, "median")
+
+
+def _summary(durations: Sequence[float]) -> str:
+    return f"{len(durations):,} steps, median {median(durations):.4g} s"
+
+
+def _flags(draft: Draft, steps: Series, rows: Sequence[int], where: Where) -> dict[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    renamed: defaultdict[str, list[int]] = defaultdict(list)
+    for position, row in enumerate(rows):
+        reason = steps.not_steady.get(steps.numbers[row])
+        if reason is not None:
+            found[FLAGS[reason]].append(position)
+            if reason in _SAID_OTHERWISE:
+                renamed[reason].append(steps.numbers[row])
+    for word, numbers in renamed.items():
+        few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
+        draft.tell("note", f"step {few}: {word}, no ordinary step", where)
+    return dict(found)
+
+
+def _average(draft: Draft, steps: Series, where: Where) -> None:
+    """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
+    every = max(steps.stride, steps.interval or 1)
+    total = steps.numbers[-1] - steps.numbers[0] + every
+    draft.put("measurement.steps", total, where, SOURCE)
+    rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
+    rows = rows or list(range(len(steps.numbers)))
+    statistic = "mean" if (steps.interval or 1) > 1 or steps.stride == 1 else "median"
+    seconds = [value for row in rows if (value := steps.column("step_seconds")[row]) is not None and value > 0]
+    if seconds:
+        value = fmean(seconds) if statistic == "mean" else median(seconds)
+        _stated(draft, "step_seconds", value, len(seconds), statistic, where)
+    _rates(draft, steps, rows, where, _RATES, statistic)
+
+
+def _rates(
+    draft: Draft, steps: Series, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
+) -> None:
+    for name in names:
+        values = [value for row in rows if (value := steps.column(name)[row]) is not None]
+        if not values or any(not math.isfinite(value) or value <= 0 for value in values):
+            continue
+        # Over equal intervals the mean rate is that of the mean time.
+        value = median(values) if statistic == "median" else len(values) / math.fsum(1 / item for item in values)
+        _stated(draft, name, value, len(values), statistic, where)
+
+
+def _stated(draft: Draft, name: str, value: float, count: int, statistic: str, where: Where) -> None:
+    path = f"measurement.stated.{name}"
+    if draft.get(path) is not None:
+        return
+    # As many digits as a log prints, not those of a division.
+    draft.put(path, float(f"{value:.6g}"), where, SOURCE, f"{statistic} of {count:,} printed")
+    if draft.get("measurement.stated.statistic") is None:
+        draft.put("measurement.stated.statistic", statistic, where, SOURCE)
+
+
+def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> None:
+    """FLOPs a token out of the FLOPs that a framework states for a step of one chip."""
+    claim = stated(files, "measurement.flops_per_step_per_chip")
+    chips = draft.get("hardware.chips")
+    path = "measurement.stated.flops_per_token"
+    if claim is None or not tokens or not chips or draft.get(path) is not None:
+        return
+    try:
+        value = float(claim.value) * chips / tokens
+    except (TypeError, ValueError, OverflowError):
+        return
+    draft.put(path, float(f"{value:.6g}"), claim.where, claim.source, claim.said.text)
+
+
+def _losses(draft: Draft, steps: Series, where: Where) -> None:
+    known = [
+        (number, value) for number, value in zip(steps.numbers, steps.column("loss"), strict=True) if value is not None
+    ]
+    if not known:
+        return
+    finite = [(number, value) for number, value in known if math.isfinite(value)]
+    draft.put("measurement.loss.finite", len(finite) == len(known), where, SOURCE)
+    if math.isfinite(known[0][1]):
+        draft.put("measurement.loss.first", known[0][1], where, SOURCE)
+    if math.isfinite(known[-1][1]):
+        draft.put("measurement.loss.last", known[-1][1], where, SOURCE)
+    if len(finite) > MAX_LOSSES:
+        every = math.ceil(len(finite) / MAX_LOSSES)
+        draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", where)
+        finite = finite[::every]
+    finite = [(number, value) for number, value in finite if number >= 0]
+    if finite:
+        draft.put("measurement.loss.steps", [number for number, _ in finite], where, SOURCE)
+        draft.put("measurement.loss.values", [value for _, value in finite], where, SOURCE)
+
+
+def _norms(draft: Draft, steps: Series, where: Where) -> None:
+    known = [value for value in steps.column("grad_norm") if value is not None]
+    finite = [value for value in known if math.isfinite(value)]
+    if not known:
+        return
+    draft.put("measurement.gradient_norm.finite", len(finite) == len(known), where, SOURCE)
+    for name, value in (("first", known[0]), ("last", known[-1])):
+        if math.isfinite(value):
+            draft.put(f"measurement.gradient_norm.{name}", value, where, SOURCE)
+    if finite:
+        draft.put("measurement.gradient_norm.largest", max(finite), where, SOURCE)

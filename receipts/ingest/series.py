@@ -1,0 +1,229 @@
+"""The steps of one launch, out of every file that prints them: ranks side by side, attempts one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from receipts.evidence import FileEvidence, Reading
+from receipts.evidence.reading import Reason
+from receipts.evidence.steps import FIELDS
+from receipts.ingest.clock import first_stamp
+from receipts.ingest.config import readings
+from receipts.ingest.draft import Draft, Where
+
+# Ranks of one launch start together; attempts and other launches do not.
+TOGETHER_SECONDS: Final = 600.0
+_SAME_STEPS: Final = 0.5
+_TIMES_AGREE: Final = 0.05
+_LOSS_AGREES: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The steps of one source in one file."""
+
+    file: FileEvidence
+    reading: Reading
+    started: datetime | None
+
+    @property
+    def where(self) -> Where:
+        """The file, for people."""
+        return Where(self.file.name)
+
+
+@dataclass
+class Series:
+    """Steps in order with their figures. ``interval`` is how many steps a record averages over, None for one step.
+
+    ``stride`` is the distance of the records. ``lost`` counts steps that a later attempt ran again.
+    """
+
+    track: Track
+    numbers: list[int]
+    columns: dict[str, list[float | None]]
+    not_steady: dict[int, Reason] = field(default_factory=dict)
+    skews: list[float] = field(default_factory=list)
+    stride: int = 1
+    interval: int | None = None
+    files: int = 1
+
+    def column(self, name: str) -> list[float | None]:
+        """One figure of every step."""
+        return self.columns[name]
+
+    @property
+    def gaps(self) -> int:
+        """Steps between the first and the last that have no record, where every step should have one."""
+        return self.numbers[-1] - self.numbers[0] + 1 - len(self.numbers) if self.numbers else 0
+
+
+def series(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
+    """The steps of the launch, or None where no file prints any. Says what was lost and what does not agree."""
+    tracks = [Track(file, reading, None) for file, reading in readings(files) if len(reading.steps)]
+    if not tracks:
+        return None
+    source = _best(tracks)
+    chosen = [track for track in tracks if track.reading.source == source]
+    found = _one(chosen[0]) if len(chosen) == 1 else _several(draft, chosen)
+    for track in chosen:
+        _restarts(draft, track)
+    for track in tracks:
+        if track.reading.source != source:
+            _compare(draft, found, track)
+    return found
+
+
+def _best(tracks: Sequence[Track]) -> str:
+    """The source that tells most: step times before rates, then the number of steps."""
+
+    def worth(track: Track) -> tuple[bool, bool, int]:
+        steps = track.reading.steps
+        timed = any(value is not None for value in steps.column("step_seconds"))
+        rated = any(value is not None for value in steps.column("tokens_per_second_per_chip"))
+        return timed, rated, len(steps)
+
+    return max(tracks, key=worth).reading.source
+
+
+def _one(track: Track) -> Series:
+    steps = track.reading.steps
+    numbers = steps.numbers()
+    columns = {name: steps.column(name) for name in FIELDS}
+    skews = [skew for number in numbers if (skew := steps.skew(number)) is not None]
+    stride = _stride(numbers)
+    return Series(track, numbers, columns, dict(track.reading.not_steady), skews, stride, steps.interval)
+
+
+def _stride(numbers: Sequence[int]) -> int:
+    """The usual distance of two records."""
+    gaps = Counter(b - a for a, b in pairwise(numbers))
+    return gaps.most_common(1)[0][0] if gaps else 1
+
+
+def _several(draft: Draft, tracks: list[Track]) -> Series:
+    """Several files of one source: ranks of one attempt are merged by step, attempts replace one another."""
+    dated = [Track(item.file, item.reading, _started(item)) for item in tracks]
+    attempts: list[list[Track]] = []
+    for track in sorted(dated, key=lambda item: (item.started is not None, item.started or datetime.min)):
+        group = next((group for group in attempts if _beside(group[0], track)), None)
+        if group is None:
+            attempts.append([track])
+        else:
+            group.append(track)
+    merged = [_ranks(draft, group) for group in attempts]
+    found = merged[0]
+    for later in merged[1:]:
+        found = _after(draft, found, later)
+    found.files = len(tracks)
+    return found
+
+
+def _started(track: Track) -> datetime | None:
+    stamp = first_stamp(track.file)
+    return stamp.time if stamp else None
+
+
+def _beside(a: Track, b: Track) -> bool:
+    """Whether two files are ranks of one attempt: they start together and print the same steps."""
+    if a.started and b.started and abs((a.started - b.started).total_seconds()) > TOGETHER_SECONDS:
+        return False
+    first, second = set(a.reading.steps), set(b.reading.steps)
+    if len(first & second) < _SAME_STEPS * min(len(first), len(second)):
+        return False
+    return not _losses_differ(a.reading, b.reading, first & second)
+
+
+def _losses_differ(a: Reading, b: Reading, steps: set[int]) -> bool:
+    """Whether most losses of the same steps differ: every rank prints the loss of all, or its own near it."""
+    pairs = [(a.steps.get(step, "loss"), b.steps.get(step, "loss")) for step in sorted(steps)[:200]]
+    known = [(x, y) for x, y in pairs if x is not None and y is not None and x == x and y == y]
+    apart = sum(abs(x - y) > _LOSS_AGREES * max(abs(x), abs(y)) for x, y in known)
+    return bool(known) and apart > len(known) / 2
+
+
+def _ranks(draft: Draft, tracks: list[Track]) -> Series:
+    """Ranks of one attempt: the slowest rank's time stands, other figures are the first file's that has them."""
+    if len(tracks) == 1:
+        return _one(tracks[0])
+    every = [_one(track) for track in tracks]
+    rows = [dict(zip(item.numbers, range(len(item.numbers)), strict=True)) for item in every]
+    numbers = sorted(set().union(*rows))
+    columns: dict[str, list[float | None]] = {name: [] for name in FIELDS}
+    skews: list[float] = []
+    for number in numbers:
+        for name in FIELDS:
+            values = [
+                value
+                for item, row in zip(every, rows, strict=True)
+                if number in row and (value := item.columns[name][row[number]]) is not None
+            ]
+            if name == "step_seconds" and values:
+                slowest = max(values)
+                columns[name].append(slowest)
+                if len(values) > 1 and slowest > 0:
+                    skews.append((slowest - min(values)) / slowest)
+            else:
+                columns[name].append(values[0] if values else None)
+    flagged: dict[int, Reason] = {}
+    for item in reversed(every):
+        flagged |= item.not_steady
+    names = ", ".join(track.file.name for track in tracks[:4])
+    draft.tell("note", f"{len(tracks)} files print the same steps and are read as ranks: {names}")
+    return Series(tracks[0], numbers, columns, flagged, skews, every[0].stride, every[0].interval)
+
+
+def _after(draft: Draft, earlier: Series, later: Series) -> Series:
+    """A later attempt: from its first step on, its records stand."""
+    first = later.numbers[0]
+    kept = sum(number < first for number in earlier.numbers)
+    lost = len(earlier.numbers) - kept
+    before, after = earlier.track.file.name, later.track.file.name
+    if kept == 0:
+        draft.contradict(
+            "run.launch",
+            f"{before} and {after} both begin at step {first}, at other times or with other losses: "
+            "two launches, or one that began anew",
+            f"the steps of {after}",
+        )
+    elif lost:
+        draft.tell("note", f"{after} goes on from step {first}: {lost} later steps of {before} were lost and left out")
+    columns = {name: [*earlier.columns[name][:kept], *later.columns[name]] for name in FIELDS}
+    flagged = {number: why for number, why in earlier.not_steady.items() if number < first} | later.not_steady
+    numbers = [*earlier.numbers[:kept], *later.numbers]
+    return Series(later.track, numbers, columns, flagged, [*earlier.skews, *later.skews], later.stride, later.interval)
+
+
+def _restarts(draft: Draft, track: Track) -> None:
+    steps = track.reading.steps
+    if steps.restarts:
+        times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
+        draft.tell("note", f"the step numbers go back {times}; of repeated steps the last record stands", track.where)
+    if steps.lost:
+        draft.tell("note", f"{steps.lost:,} steps beyond what is kept in memory were counted and not read", track.where)
+
+
+def _compare(draft: Draft, main: Series, other: Track) -> None:
+    """Say where another source prints other step times or losses for the same steps."""
+    mine: Mapping[int, int] = {number: row for row, number in enumerate(main.numbers)}
+    for name, word, tolerance in (("step_seconds", "step times", _TIMES_AGREE), ("loss", "losses", _LOSS_AGREES)):
+        ratios = []
+        for number in other.reading.steps:
+            row = mine.get(number)
+            a = main.columns[name][row] if row is not None else None
+            b = other.reading.steps.get(number, name)
+            if a is not None and b is not None and a > 0 and b > 0:
+                ratios.append(b / a)
+        if ratios and abs(median(ratios) - 1) > tolerance:
+            path = "measurement.step_durations_seconds" if name == "step_seconds" else "measurement.loss"
+            what = (
+                f"{word} of {other.file.name} by {other.reading.source} are {median(ratios):.3g} times those "
+                f"of {main.track.file.name} by {main.track.reading.source}"
+            )
+            draft.contradict(path, what, f"those by {main.track.reading.source}")

@@ -1,0 +1,125 @@
+"""The path: what was asked for, what was seen, and by which level of evidence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from receipts.evidence import FileEvidence, Seen
+from receipts.ingest.config import readings
+from receipts.ingest.draft import Draft, Where
+from receipts.receipt.catalogue import find
+
+SOURCE: Final = "path"
+LEVELS: Final = ("intent", "backend", "kernels")
+# The loop whose own lines a log holds: which framework hosted the run, where no reader says it in so many words.
+HOSTS: Final[Mapping[str, str]] = {
+    "megatron": "megatron-lm",
+    "megatron-bridge": "megatron-bridge",
+    "nemo": "nemo",
+    "torchtitan": "torchtitan",
+    "deepspeed": "deepspeed",
+    "megatron-deepspeed": "megatron-deepspeed",
+    "nanotron": "nanotron",
+    "maxtext": "maxtext",
+    "maxtext-metrics": "maxtext",
+    "t5x": "t5x",
+    "llm.c": "llm.c",
+    "modded-nanogpt": "modded-nanogpt",
+    "hf-trainer": "hf-trainer",
+}
+_ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
+_LISTS: Final = ("replicated", "frameworks")
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+Observed = tuple[Seen, Where, str]
+
+
+def state_path(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for."""
+    by_leaf: defaultdict[str, list[Observed]] = defaultdict(list)
+    for file, reading in readings(files):
+        for seen in reading.seen:
+            by_leaf[seen.leaf].append((seen, Where(file.name, seen.place), reading.source))
+    for leaf, observed in by_leaf.items():
+        if leaf not in _LISTS:
+            _leaf(draft, leaf, observed)
+    _frameworks(draft, files, by_leaf)
+    if replicated := by_leaf.get("replicated"):
+        names = list(dict.fromkeys(seen.value for seen, _, _ in replicated if seen.value))
+        draft.put("path.witnessed.replicated", names, replicated[0][1], replicated[0][2])
+    _fallbacks(draft, files)
+    _transfers(draft, files)
+
+
+def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
+    best = max(LEVELS.index(seen.level) for seen, _, _ in observed)
+    strongest = [item for item in observed if LEVELS.index(item[0].level) == best]
+    value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
+    _, where, source = strongest[0]
+    if LEVELS[best] == "intent":
+        path = _ASKED.get(leaf, f"path.intended.{leaf}")
+        if draft.get(path) is None and find(path) is not None:
+            draft.put(path, value, where, source)
+        return
+    path = f"path.witnessed.{leaf}"
+    if find(path) is None:
+        draft.tell("note", f"{leaf} was seen as {value[:80]}; the receipt has no such leaf", where)
+        return
+    if leaf == "cuda_graphs":
+        value = _BOOLEANS.get(str(strongest[-1][0].value).lower())
+    draft.put(path, value, where, source, LEVELS[best])
+    weaker = [item for item in observed if item[0].level != "intent" and LEVELS.index(item[0].level) < best]
+    others = dict.fromkeys(seen.value for seen, _, _ in weaker) if weaker else {}
+    if others and not set(others) <= {seen.value for seen, _, _ in strongest}:
+        said = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
+        draft.contradict(path, said, str(value))
+
+
+def _frameworks(draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]]) -> None:
+    """Every host framework seen: as readers say, and whose own lines the log holds."""
+    told = [item for leaf in ("framework", "frameworks") for item in by_leaf.get(leaf, ()) if item[0].level != "intent"]
+    names = dict.fromkeys(seen.value for seen, _, _ in told)
+    where, source = (told[0][1], told[0][2]) if told else (Where(""), SOURCE)
+    if not names:
+        for file, reading in readings(files):
+            host = HOSTS.get(reading.source)
+            if host is not None and len(reading.steps):
+                where, source = (where, source) if names else (Where(file.name), reading.source)
+                names[host] = None
+    if not names:
+        return
+    draft.put("path.witnessed.frameworks", list(names), where, source)
+    if len(names) == 1 and draft.get("path.witnessed.framework") is None:
+        draft.put("path.witnessed.framework", next(iter(names)), where, source)
+
+
+def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
+    found: dict[str, int] | None = None
+    where, source = Where(""), SOURCE
+    for file, reading in readings(files):
+        if reading.fallbacks is not None:
+            if found is None:
+                found, where, source = {}, Where(file.name), reading.source
+            for name, count in reading.fallbacks.items():
+                if name and len(name) <= 500 and len(found) < 1000:
+                    found[name] = max(min(count, 2**62), found.get(name, 0), 0)
+    if found is not None:
+        draft.put("path.witnessed.fallbacks", found, where, source)
+
+
+def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    rates = [
+        (reading.host_transfers / reading.steps_covered, Where(file.name), reading.source)
+        for file, reading in readings(files)
+        if reading.host_transfers is not None and reading.steps_covered
+    ]
+    if rates:
+        rate, where, source = max(rates, key=lambda item: item[0])
+        draft.put("path.witnessed.host_transfers_per_step", round(rate, 6), where, source)
+        return
+    for file, reading in readings(files):
+        if reading.host_transfers:
+            text = f"{reading.host_transfers} transfers to the host in an unknown number of steps"
+            draft.tell("missing", text, Where(file.name))
