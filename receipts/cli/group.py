@@ -14,6 +14,7 @@ from receipts.errors import ReceiptsError
 # name → (module, one line for --help). The command object in the module is called `command`.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "submit": ("submit", "Check receipts and keep them in the store."),
+    "ingest": ("ingest", "Put a run's logs, profiles and reports together into one receipt."),
     "check": ("check", "Check receipts without storing them."),
     "compare": ("compare", "Say what the difference between two numbers means."),
     "show": ("show", "Show one receipt, headed by the five answers."),

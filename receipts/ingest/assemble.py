@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from receipts.errors import Problem
@@ -22,9 +23,8 @@ from receipts.ingest.series import series
 from receipts.ingest.wanted import missing
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
-from receipts.receipt.document import Receipt
+from receipts.receipt.catalogue import leaves
 
-SECTIONS = tuple(field.alias or name for name, field in Receipt.model_fields.items())
 REQUIRED = ("run.launch", "run.lane", "run.kind", "run.outcome", "run.provenance", "run.started")
 
 
@@ -80,7 +80,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     )
     return Ingested(
         _ordered(draft.tree),
-        tuple(draft.found),
+        tuple(sorted(draft.found.values(), key=lambda item: _place(item.path))),
         missing(draft, lane, tuple(files)),
         tuple(draft.contradictions),
         tuple(draft.told),
@@ -121,5 +121,28 @@ def _notes(draft: Draft, settings: Mapping[str, Any]) -> None:
 
 
 def _ordered(tree: dict[str, Any]) -> dict[str, Any]:
-    """The tree in the order of the schema's sections."""
-    return {name: tree[name] for name in SECTIONS if name in tree}
+    """The tree in the order of the schema."""
+    return _by_schema(tree, "")
+
+
+def _by_schema(node: dict[str, Any], path: str) -> dict[str, Any]:
+    places = _places()
+    known = sorted(node, key=lambda key: places.get(f"{path}{key}", len(places)))
+    return {key: _by_schema(node[key], f"{path}{key}.") if isinstance(node[key], dict) else node[key] for key in known}
+
+
+def _place(path: str) -> int:
+    """Where a leaf stands in the document."""
+    places = _places()
+    return places.get(path, places.get(path.partition(".")[0], len(places)))
+
+
+@cache
+def _places() -> dict[str, int]:
+    """The place of every section and leaf in the document; keys of open maps come as they were found."""
+    found: dict[str, int] = {}
+    for leaf in leaves():
+        parts = leaf.path.replace("[]", "").removesuffix(".*").split(".")
+        for count in range(1, len(parts) + 1):
+            found.setdefault(".".join(parts[:count]), len(found))
+    return found

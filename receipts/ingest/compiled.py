@@ -84,6 +84,6 @@ def _cache(draft: Draft) -> None:
     if draft.get("compile.cache_state") is not None or hits is None or misses is None:
         return
     if (hits == 0) != (misses == 0):
-        said = next(item for item in draft.found if item.path == "compile.cache_hits")
+        said = draft.found["compile.cache_hits"]
         state = "warm" if hits else "cold"
         draft.put("compile.cache_state", state, said.where, said.source, f"{hits} hits, {misses} misses")

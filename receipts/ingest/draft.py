@@ -69,7 +69,7 @@ class Draft:
 
     tree: dict[str, Any] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
-    found: list[Found] = field(default_factory=list)
+    found: dict[str, Found] = field(default_factory=dict)
     contradictions: list[Contradiction] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     untold: int = 0
@@ -98,7 +98,7 @@ class Draft:
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = kept
-        self.found.append(Found(path, kept, where, source, text))
+        self.found[path] = Found(path, kept, where, source, text)
         return True
 
     def contradict(self, path: str, what: str, stands: str = "") -> None:

@@ -1,0 +1,217 @@
+"""``receipts ingest``: what a run left behind, put together into one receipt."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from receipts.ingest import Ingested, Options
+
+EPILOG = """\b
+Examples:
+  receipts ingest run.log
+  receipts ingest run.log -o run.json
+  receipts ingest logs/rank_*.log metrics.txt profile.json --lane nvidia-megatron -o run.json
+  receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
+  kubectl logs trainer-0 | receipts ingest - -o run.json
+
+Files are known by what stands in them. Without -o and --submit nothing is written.
+How files become a receipt: docs/ingest.md.
+Exit codes: 0 there is a receipt, 2 nothing was readable or the call is wrong, 4 the store failed."""
+
+PATIENCE = 1.0  # seconds before progress is worth a line
+KINDS = ("training", "microbench", "profile", "serving")
+
+
+@click.command("ingest", epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-…")
+@click.option("--lane", metavar="LANE", help="The lane that the run was meant to keep; else one is proposed.")
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; stands above every file.")
+@click.option("--kind", type=click.Choice(KINDS), help="What was run.  [default: training]")
+@click.option("--witness-for", metavar="LAUNCH", help="The launch whose path this one witnesses (a profiled twin).")
+@click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
+@click.option("--submit", "submitting", is_flag=True, help="Keep the receipt in the store.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON: the receipt and where it came from.")
+@pass_session
+def command(
+    session: Session,
+    files: tuple[str, ...],
+    lane: str | None,
+    settings: tuple[str, ...],
+    kind: str | None,
+    witness_for: str | None,
+    path: str | None,
+    submitting: bool,
+    as_json: bool,
+) -> int:
+    """Read logs, profiles, reports and configurations of ONE run, and put one receipt together.
+
+    Every value comes with the place it was read from. What no file shows stays unstated; what two places tell
+    differently is told, and stays unstated where neither is to be preferred.
+    """
+    from receipts.cli.ingest_text import document, print_ingested
+    from receipts.ingest import assemble, gather
+    from receipts.ingest.files import given
+
+    _refuse_early(path)
+    options = _options(session, lane, settings, kind, witness_for)
+    with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by), _progress() as progress:
+        evidence = gather(items, progress)
+        found = assemble(evidence, options)
+    receipt = found.raw if not found.problems and any(file.readings for file in evidence) else None
+    if receipt is not None:
+        _write(receipt, path)
+    # The receipt alone goes where its reader waits; what is to be said of it goes beside.
+    with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
+        if as_json:
+            output.as_json(document(evidence, found, passed_by))
+        else:
+            print_ingested(evidence, found, passed_by)
+        code = _end(session, found, receipt, path, submitting, as_json)
+    if path == "-" and receipt is not None:
+        sys.stdout.write(receipt.decode())
+    return code
+
+
+def _options(
+    session: Session, lane: str | None, settings: tuple[str, ...], kind: str | None, witness_for: str | None
+) -> Options:
+    from receipts.ingest import Options, read_settings
+
+    lanes = session.rulebook.lanes
+    known = tuple(lanes.get(name) for name in lanes.names())
+    if lane is not None:
+        lanes.get(lane)
+    stated = read_settings(settings)
+    if witness_for is not None:
+        stated["run.witness_for"] = witness_for
+    return Options(lane, kind, stated, known)
+
+
+def _refuse_early(path: str | None) -> None:
+    """A log of gigabytes is not read for a file that cannot be written."""
+    if path in (None, "-"):
+        return
+    target = Path(str(path))
+    if target.exists():
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first")
+    if not target.parent.is_dir():
+        raise UsageError(f"{path} cannot be written: there is no folder {target.parent}")
+
+
+def _write(receipt: bytes, path: str | None) -> None:
+    """Write the receipt whole or not at all, and over nothing."""
+    if path in (None, "-"):
+        return
+    target = Path(str(path))
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
+            stream.write(receipt)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.chmod(stream.name, 0o666 & ~_umask())
+            os.link(stream.name, target)
+        finally:
+            os.unlink(stream.name)
+    except FileExistsError:
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _end(
+    session: Session, found: Ingested, receipt: bytes | None, path: str | None, submitting: bool, as_json: bool
+) -> int:
+    """Store it where asked to, and say what comes next; the exit code."""
+    if receipt is None:
+        output.note("receipts: there is no receipt yet")
+        if found.problems:
+            output.note(str(InputError("receipt", found.problems)))
+        else:
+            output.note("no reader knows any of these files; receipts ingest --help tells what is read")
+        return 2
+    if submitting:
+        return _submit(session, receipt, path or "ingested")
+    if not as_json:
+        output.line()
+        if path not in (None, "-"):
+            output.line(f"wrote {path}; next: receipts check {path}")
+        elif path is None:
+            output.line("nothing was written; -o run.json writes the receipt, --submit stores it")
+    return 0
+
+
+def _submit(session: Session, receipt: bytes, name: str) -> int:
+    from receipts.receipt import Document
+    from receipts.submit import submit
+
+    with session.open_store(create=True) as store:
+        (outcome,) = submit([Document(receipt, name)], store, session.rulebook)
+    if outcome.error is not None:
+        output.refuse(outcome.error)
+        return 2
+    verdict = outcome.verdict
+    state = f"{verdict.status} · path {verdict.path}" if verdict is not None else ""
+    known = "" if outcome.submitted is not None and outcome.submitted.new else " (it was there already)"
+    output.note(f"stored {Document(receipt, name).id[:12]}{known}: {state}")
+    return 0
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[_Progress | None]:
+    """Progress on a terminal's standard error, taken away at the end."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = _Progress()
+    try:
+        yield shown
+    finally:
+        shown.clear()
+
+
+class _Progress:
+    """One line that is written over: which file, how far, how fast."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+        self._shown = False
+
+    def __repr__(self) -> str:
+        return f"_Progress(shown={self._shown})"
+
+    def __call__(self, name: str, done: int, size: int) -> None:
+        now = time.monotonic()
+        if now - self._began < PATIENCE or now - self._last < 0.2:
+            return
+        self._last, self._shown = now, True
+        # A packed file holds more than lies on the disk: how much is not known before it is read.
+        share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
+        sys.stderr.write(f"\r{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}\x1b[K")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,170 @@
+"""What ``receipts ingest`` says: what each file is, what was found where, what was not, and what does not agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from receipts.cli import output
+
+if TYPE_CHECKING:
+    from receipts.evidence import FileEvidence, Reading
+    from receipts.ingest import Found, Ingested, Told
+
+SHOWN = 12
+FILES_SHOWN = 40
+VALUE = 44
+# Parts of other leaves, or the same in every receipt; `--json` has them.
+_PASSED = ("run.provenance", "measurement.loss.steps", "measurement.loss.values", "measurement.stated.statistic")
+_MAPS = ("wheels", "flags", "features", "patches", "notes")
+_SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def print_ingested(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence[str]) -> None:
+    """Print everything for people."""
+    _files(files)
+    if found.found:
+        output.heading("Found")
+        output.table(("leaf", "value", "from"), [*_rows(found.found)])
+    if found.contradictions:
+        output.heading("Does not agree")
+        for item in found.contradictions[:SHOWN]:
+            output.wrapped(f"{item.path}: {item.what}".removeprefix(": "), 2, 4)
+            outcome = f"{item.stands} stands" if item.stands else "left unstated; --set states it" if item.path else ""
+            if outcome:
+                output.wrapped(f"→ {outcome}", 4, 6)
+        _more(len(found.contradictions) - SHOWN)
+    if found.missing:
+        output.heading("Not found")
+        output.table(("leaf", "what would give it"), [(item.path, item.get) for item in found.missing])
+    _remarks(found.told, passed_by, found.untold)
+
+
+def _files(files: Sequence[FileEvidence]) -> None:
+    known = [file for file in files if file.readings]
+    unknown = len(files) - len(known)
+    shown = (known if len(files) > SHOWN else list(files))[:FILES_SHOWN]
+    output.table(
+        ("file", "size", "what it is"), [(file.name, _size(file.size), _what(file)) for file in shown], right=(1,)
+    )
+    _more(len(known) - FILES_SHOWN)
+    if unknown and len(files) > SHOWN:
+        output.line(f"  and {unknown} in which nothing is known to any reader")
+
+
+def _size(size: int) -> str:
+    return next((f"{size / scale:.3g} {unit}" for unit, scale in _SIZES if size >= scale), f"{size} B")
+
+
+def _what(file: FileEvidence) -> str:
+    return ", ".join(_reading(item) for item in file.readings) or "nothing known to any reader"
+
+
+def _reading(reading: Reading) -> str:
+    steps = len(reading.steps)
+    parts = []
+    if steps:
+        parts.append(f"{steps:,} steps" if steps > 1 else "1 step")
+    if reading.failures:
+        parts.append(f"{len(reading.failures)} failure{'s' if len(reading.failures) > 1 else ''}")
+    if reading.seen:
+        parts.append(", ".join(dict.fromkeys(f"{seen.leaf} {seen.value}" for seen in reading.seen[:3])))
+    return f"{reading.source} ({'; '.join(parts)})" if parts else reading.source
+
+
+def _rows(found: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
+    """One row a leaf, in the order of the document; large open maps in one."""
+    kept = [item for item in found if item.path not in _PASSED and item.path != "evidence"]
+    sizes = Counter(item.path.partition(".")[0] for item in kept)
+    told: set[str] = set()
+    for item in kept:
+        section = item.path.partition(".")[0]
+        if section in _MAPS and sizes[section] > SHOWN // 2:
+            if section not in told:
+                told.add(section)
+                yield f"{section}.*", f"{sizes[section]} entries", str(item.where)
+            continue
+        yield item.path, _value(item), _from(item)
+
+
+def _value(item: Found) -> str:
+    """The value, a long list by what is said of it, bytes as people read them."""
+    value = item.value
+    if item.path == "run.launch" and item.text:
+        return f"{value[:12]}… ({item.text})"
+    if isinstance(value, list | tuple | dict):
+        return item.text or _listed(value)
+    if item.path.endswith("bytes") and isinstance(value, int) and value >= 1 << 20:
+        return f"{value / (1 << 30):.4g} GiB"
+    text = str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) <= VALUE else f"{text[: VALUE - 1]}…"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        text = ", ".join(f"{key}: {len(item) if isinstance(item, list) else item}" for key, item in value.items())
+    else:
+        text = ", ".join(map(str, value[:6]))
+    return (text if len(text) <= VALUE else f"{text[: VALUE - 1]}…") or "none"
+
+
+def _from(item: Found) -> str:
+    if item.path == "run.lane" and item.where.file == "ingest":
+        return "proposed"
+    return "" if item.where.file == "ingest" else str(item.where)
+
+
+def _remarks(told: Sequence[Told], passed_by: Sequence[str], untold: int) -> None:
+    words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(told)]
+    words += passed_by
+    if not words:
+        return
+    output.heading("Remarks")
+    for text in words[:SHOWN]:
+        output.wrapped(text, 2, 4)
+    _more(len(words) + untold - SHOWN)
+
+
+def _ordered(told: Sequence[Told]) -> list[Told]:
+    return sorted(told, key=lambda item: ("broken", "missing", "note").index(item.kind))
+
+
+def _more(count: int) -> None:
+    if count > 0:
+        output.line(f"  and {count:,} more; see them all with --json")
+
+
+def document(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence[str]) -> dict[str, Any]:
+    """Everything as data."""
+    import hashlib
+
+    return {
+        "receipt": found.tree,
+        "id": hashlib.sha256(found.raw).hexdigest() if not found.problems else None,
+        "problems": [problem._asdict() for problem in found.problems],
+        "files": [
+            {
+                "name": file.name,
+                "bytes": file.size,
+                "sha256": file.sha256,
+                "readings": [
+                    {"source": item.source, "version": item.version, "records": item.records, "steps": len(item.steps)}
+                    for item in file.readings
+                ],
+            }
+            for file in files
+        ],
+        "found": [
+            {"path": item.path, "from": str(item.where), "source": item.source, "text": item.text}
+            for item in found.found
+        ],
+        "missing": [asdict(item) for item in found.missing],
+        "contradictions": [asdict(item) for item in found.contradictions],
+        "remarks": [
+            {"kind": item.kind, "text": item.text, "from": str(item.where) if item.where else ""} for item in found.told
+        ]
+        + [{"kind": "note", "text": text, "from": ""} for text in passed_by],
+        "untold": found.untold,
+    }
