@@ -1,0 +1,206 @@
+"""What the name of a CUDA kernel says: the work, the library that did it, the type of its operands.
+
+Names are read by the parts that libraries keep from version to version (namespace, entry point, type letters); tile
+sizes, stages and suffixes are never looked at. A name that tells nothing is `other`.
+
+Sources: cuDNN 9 and cuBLAS 12 kernel names in profiler traces of H100 and H200; flash-attention 2.x and
+`hopper/`; PyTorch `aten/src/ATen/native/transformers/cuda`; Transformer Engine `common/`; NCCL 2.18 and later
+(`ncclDevKernel_…`, before: `ncclKernel_…`); mamba-ssm 2.x `ops/triton`; DeepEP `csrc/kernels`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+Work = Literal[
+    "attention", "softmax", "gemm", "communication", "overlap", "ssm", "dispatch", "permute", "inductor", "other"
+]
+FP8: Final = "fp8"
+UNREAD: Final = "unknown"
+# Longer names are templates whose beginnings tell everything that is asked here.
+_LONGEST: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a kernel is. ``family`` is the implementation in the words of `path`, or of this table where it has none.
+
+    ``dtype`` is the type of the inputs of a matrix multiplication, None where the name does not tell. ``arch`` is the
+    compute capability that the kernel was written for (80 for sm80), and ``transformer_engine`` whether only that
+    library has this kernel.
+    """
+
+    work: Work
+    family: str
+    dtype: str | None = None
+    arch: int | None = None
+    transformer_engine: bool = False
+
+
+OTHER: Final = Kernel("other", "other")
+
+# The first that is found decides: a namespace before the entry points that it shares with another library.
+_ATTENTION: Final = (
+    (r"pytorch_flash::", "sdpa_flash"),
+    (r"sparse_mla|dsa_(?:fwd|bwd|attn)", "sparse_mla"),
+    (r"flash_?mla|splitkv_mla", "flash_mla"),
+    (r"flash_attn_?\.?cute|FlashAttention(?:Forward|Backward)Sm1\d\d|flash_(?:fwd|bwd)_sm1\d\d", "flash4"),
+    (r"cudnn\w*_(?:sdpa|fmha|mha)_|cudnn\w*flash_[fb]prop|cudnn::fusion::(?:compute_dot_do_o|convert_dq)", "cudnn"),
+    (r"FlashAttn(?:Fwd|Bwd)|flash::enable_sm90|flash::prepare_varlen", "flash3"),
+    (r"fmha_cutlass[FB]|PyTorchMemEffAttention|attention_kernel_(?:batched|backward_batched)", "mem_efficient"),
+    (r"flash_(?:fwd|bwd)_\w*(?:kernel|parallel)|flash::flash_", "flash2"),
+    (r"flex_attention", "flex"),
+    (r"scaled_(?:\w+_)?softmax_warp_(?:forward|backward)", "te_unfused"),
+    (r"\b_?attn_(?:fwd|bwd)\w*", "triton_flash"),
+)
+_ATTENTION_ANY = re.compile("|".join(f"(?P<a{index}>{pattern})" for index, (pattern, _) in enumerate(_ATTENTION)))
+_SOFTMAX = re.compile(r"softmax_warp_(?:forward|backward)|cunn_SoftMax|SoftMax(?:Forward|Backward)|safe_softmax", re.I)
+
+_NCCL = re.compile(r"nccl(?:Sym[km]?)?(?:Dev)?Kernel_?(?P<what>[A-Za-z]+)?")
+_OTHER_COMMUNICATION = re.compile(r"multimem_\w*(?:reduce|gather)|(?:one|two)_?shot_?all_?reduce|nvshmemi?_\w*", re.I)
+_OVERLAP = re.compile(r"userbuffers_")
+_DISPATCH = re.compile(r"(?P<deepep>deep_?ep::|internode_ll::)|(?P<hybridep>hybrid_?ep)")
+_PERMUTE = re.compile(r"_?(?:un)?permute_(?:with_mask_map_)?kernel|moe_(?:un)?permute|_?sort_chunks_by|_row_id_map")
+_SSM: Final = (
+    (re.compile(r"mamba3|mimo_(?:fwd|bwd)|m2rnn", re.I), "mamba3"),
+    (re.compile(r"selective_scan_(?:fwd|bwd)"), "mamba1"),
+    (
+        re.compile(r"_chunk_(?:scan|state|cumsum)_|_state_passing_|_bmm_chunk_|ssd_chunk|_selective_scan_update"),
+        "mamba2",
+    ),
+    (re.compile(r"causal_conv1d"), "causal_conv1d"),
+    (re.compile(r"chunk_(?:gated_)?delta_rule|chunk_gla|fused_recurrent|recompute_w_u|chunk_fwd_kernel_o"), "fla"),
+    (re.compile(r"\bwkv\d?_"), "rwkv"),
+)
+
+_NVJET = re.compile(r"nvjet_(?:sm(?P<arch>\d{2,3})[a-z]?_)?(?P<types>[a-z]{3,6})_")
+# The letters of cuBLAS: one for both inputs, or one for each where they are narrow (`qq`).
+_LETTERS: Final = {"t": "bf16", "h": "fp16", "s": "fp32", "q": FP8, "d": "fp64"}
+_XMMA = re.compile(r"sm(?P<arch>\d{2,3})_xmma_gemm_(?P<types>(?:f32f32_(?=tf32))?[a-z0-9]+)_")
+_LEGACY = re.compile(
+    r"(?P<chip>maxwell|volta|turing|ampere|ada|hopper|blackwell|cutlass(?:3x)?_(?:sm)?(?P<arch>\d{2,3}))_"
+    r"(?P<rest>[\w]*?)(?P<shape>[a-z]*\d*)gemm"
+)
+_CHIPS: Final = {
+    "maxwell": 52,
+    "volta": 70,
+    "turing": 75,
+    "ampere": 80,
+    "ada": 89,
+    "hopper": 90,
+    "blackwell": 100,
+}
+_TYPE = re.compile(r"tf32|bf16|e4m3|e5m2|e2m1|fp?16|fp?32|fp?64|[iu]8|s8|s4")
+_TYPES: Final = {
+    **{name: FP8 for name in ("e4m3", "e5m2")},
+    **{"e2m1": "fp4", "tf32": "tf32", "bf16": "bf16", "f16": "fp16", "fp16": "fp16"},
+    **{"f32": "fp32", "fp32": "fp32", "f64": "fp64", "fp64": "fp64"},
+    **{"i8": "int8", "u8": "int8", "s8": "int8", "s4": "int4"},
+}
+# cutlass 3, in templates: the first operand type that is named is that of A.
+_TEMPLATE = re.compile(r"float_e(?:4m3|5m2)|float_e2m1|bfloat16|\bhalf_t|__half|tfloat32|int8_t")
+_TEMPLATES: Final = {
+    **{"float_e4m3": FP8, "float_e5m2": FP8, "float_e2m1": "fp4", "bfloat16": "bf16"},
+    **{"half_t": "fp16", "__half": "fp16", "tfloat32": "tf32", "int8_t": "int8"},
+}
+_CUTLASS3 = re.compile(r"cutlass::gemm::|cutlass::(?:device_kernel|Kernel2?)<.*[Gg]emm")
+_GROUPED = re.compile(r"group(?:ed)?_?(?:gemm|mm)|GemmGrouped|GroupProblemShape|PtrArray|_group_gemm", re.I)
+_DEEP_GEMM = re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul|f8f8bf16")
+_CUBLAS_REST = re.compile(r"cublasLt|splitKreduce|gemv(?:2[TN]|x|NSP)|gemm[SK]N?_|gemmk1|dot_kernel|cublas")
+_ANY_GEMM = re.compile(r"gemm|matmul_kernel|triton_(?:tem_\w*|)mm_|triton_tem_fused_\w*(?:mm|bmm)", re.I)
+_INDUCTOR = re.compile(r"triton_(?:poi|red|per|tem|for|mix|sem|unk)_fused")
+_TRANSFORMER_ENGINE = re.compile(r"transformer_engine|cast_transpose|\bnvte_")
+
+
+@lru_cache(maxsize=1 << 15)
+def classify(name: str) -> Kernel:
+    """What the kernel of this name is, mangled, demangled, cut or whole."""
+    text = name[:_LONGEST]
+    engine = _TRANSFORMER_ENGINE.search(text) is not None
+    return _movement(text) or _attention(text, engine) or _sequence(text, engine) or _gemm(text, engine) or _rest(engine, text)
+
+
+def _movement(text: str) -> Kernel | None:
+    if match := _NCCL.search(text):
+        return Kernel("communication", f"nccl_{(match['what'] or UNREAD).lower()}")
+    if _OVERLAP.search(text):
+        return Kernel("overlap", "tp_comm", transformer_engine=True)
+    if match := _DISPATCH.search(text):
+        return Kernel("dispatch", str(match.lastgroup))
+    if _OTHER_COMMUNICATION.search(text):
+        return Kernel("communication", "symmetric_memory")
+    return None
+
+
+def _attention(text: str, engine: bool) -> Kernel | None:
+    if match := _ATTENTION_ANY.search(text):
+        family = next(name for index, (_, name) in enumerate(_ATTENTION) if match[f"a{index}"] is not None)
+        return Kernel("attention", family, transformer_engine=engine)
+    if _SOFTMAX.search(text):
+        return Kernel("softmax", "torch")
+    return None
+
+
+def _sequence(text: str, engine: bool) -> Kernel | None:
+    for pattern, family in _SSM:
+        if pattern.search(text):
+            return Kernel("ssm", family)
+    if _PERMUTE.search(text):
+        return Kernel("permute", "moe", transformer_engine=engine)
+    return None
+
+
+def _gemm(text: str, engine: bool) -> Kernel | None:
+    if match := _NVJET.search(text):
+        return Kernel("gemm", "cublas", _LETTERS.get(match["types"][0]), _number(match["arch"]), engine)
+    if match := _XMMA.search(text):
+        return Kernel("gemm", "cublas", _type(match["types"]), _number(match["arch"]), engine)
+    if _DEEP_GEMM.search(text):
+        return Kernel("gemm", "deep_gemm", FP8, transformer_engine=engine)
+    if match := _LEGACY.search(text):
+        arch = _number(match["arch"]) or _CHIPS.get(match["chip"])
+        return Kernel("gemm", "cublas", _legacy_type(match["rest"], match["shape"]), arch, engine)
+    if _GROUPED.search(text):
+        return Kernel("gemm", "grouped", _template_type(text), transformer_engine=engine)
+    if _CUTLASS3.search(text):
+        return Kernel("gemm", "cutlass", _template_type(text), transformer_engine=engine)
+    if _CUBLAS_REST.search(text):
+        return Kernel("gemm", "cublas", _template_type(text), transformer_engine=engine)
+    if _INDUCTOR.search(text) is None and _ANY_GEMM.search(text):
+        family = "triton" if text.startswith(("triton", "_", "matmul_kernel")) else UNREAD
+        return Kernel("gemm", family, _template_type(text), transformer_engine=engine)
+    return None
+
+
+def _rest(engine: bool, text: str) -> Kernel:
+    if _INDUCTOR.search(text):
+        matmul = "triton_tem" in text and _ANY_GEMM.search(text) is not None
+        return Kernel("gemm", "inductor") if matmul else Kernel("inductor", "inductor")
+    return Kernel("other", "transformer_engine", transformer_engine=True) if engine else OTHER
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text else None
+
+
+def _type(text: str) -> str | None:
+    # What is stored in f32 and multiplied in tf32 is tf32.
+    match = _TYPE.search(text.removeprefix("f32f32_"))
+    return _TYPES[match[0]] if match else None
+
+
+def _legacy_type(rest: str, shape: str) -> str | None:
+    """`bf16_s16816gemm` says bf16, `s1688gemm` alone is tf32, `sgemm` fp32 without tensor cores, `h884gemm` fp16."""
+    if found := _type(rest):
+        return found
+    if "simt" in rest or not shape[1:]:
+        return {"s": "fp32", "d": "fp64", "h": "fp16", "i": "int8"}.get(shape[:1])
+    return {"s": "tf32", "d": "fp64", "h": "fp16", "i": "int8"}.get(shape[:1])
+
+
+def _template_type(text: str) -> str | None:
+    match = _TEMPLATE.search(text)
+    return _TEMPLATES[match[0]] if match else _type(text)
