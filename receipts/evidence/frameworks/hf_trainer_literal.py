@@ -1,0 +1,184 @@
+"""Dictionaries as programs print them: JSON, Python's repr, and what lies between. Never evaluated.
+
+Logs hold ``{'loss': nan}``, ``{"bucket": 5.000000e+08,}``, ``dtype=torch.bfloat16`` and objects such as
+``<Config object at 0x7f…>``. A word that is no literal is kept as text; a document that is cut off gives what came
+before the cut.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+MAX_DEPTH: Final = 40
+MAX_ITEMS: Final = 50_000
+_TOKEN = re.compile(
+    r"""(?P<mark>[{}\[\](),:])
+    |(?P<string>[bruf]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))
+    |(?P<word>[^\s{}\[\](),:'"][^\s{}\[\](),:]*)""",
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NUMBER = re.compile(
+    r"[-+]?(?:\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
+)
+_WORDS: Final = {"true": True, "false": False, "none": None, "null": None}
+_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+_MAX_DIGITS: Final = 400
+
+
+def literal(text: str, start: int = 0) -> Any:
+    """The value that begins at ``start``: dict, list (tuples too), text, number, bool or None.
+
+    What cannot be read is text; nesting beyond `MAX_DEPTH` and items beyond `MAX_ITEMS` are left out.
+    """
+    return _Literal(text, start).value()
+
+
+def balanced(text: str) -> int:
+    """How many braces stay open after ``text``, those in quotes aside; what opened on a line that goes on below."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        if match["mark"] == "{":
+            depth += 1
+        elif match["mark"] == "}":
+            depth -= 1
+    return depth
+
+
+def flattened(value: Any, prefix: str = "", depth: int = 8) -> dict[str, Any]:
+    """Leaves of nested dictionaries by dotted names, ``training.seq_len``; lists are leaves."""
+    if not isinstance(value, dict) or not depth:
+        return {prefix: value} if prefix else {}
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found.update(flattened(item, f"{prefix}.{key}" if prefix else str(key), depth - 1))
+    return found
+
+
+def integer(value: Any) -> int | None:
+    """A whole number, also of a quoted or float form (``1e6``); None for anything else, truth values included."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        value = _word(value.strip().replace(",", ""))
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def number(value: Any) -> float | None:
+    """A number, also of a quoted form; NaN and infinities are numbers."""
+    if isinstance(value, str):
+        value = _word(value.strip().replace(",", ""))
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _word(text: str) -> Any:
+    lower = text.lower()
+    if lower in _WORDS:
+        return _WORDS[lower]
+    if len(text) < _MAX_DIGITS and _NUMBER.fullmatch(text):
+        digits = text.replace("_", "")
+        if digits.lstrip("+-").isdigit():
+            whole = int(digits)
+            return whole if abs(whole) < 2**63 else float(digits)
+        return float(digits)
+    return text
+
+
+class _Literal:
+    """One value out of a text, token by token; the position only moves forward."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._tokens = _TOKEN.finditer(text, start)
+        self._text = text
+        self._items = 0
+        self._held: re.Match[str] | None = None
+
+    def value(self, depth: int = 0) -> Any:
+        token = self._next()
+        if token is None:
+            return None
+        if token["string"] is not None:
+            return self._string(token["string"])
+        if token["word"] is not None:
+            return self._words(token)
+        if token["mark"] in _CLOSERS:
+            return self._mapping(depth + 1) if token["mark"] == "{" else self._list(_CLOSERS[token["mark"]], depth + 1)
+        self._held = token
+        return None
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while (token := self._next()) is not None and token["mark"] != "}":
+            if token["mark"] is not None:
+                continue
+            key = self._string(token["string"]) if token["string"] is not None else token["word"]
+            colon = self._next()
+            if colon is None or colon["mark"] != ":":
+                self._held = colon
+                continue
+            value = self.value(depth) if depth < MAX_DEPTH else self._skip()
+            if self._room():
+                found[key] = value
+        return found
+
+    def _list(self, closer: str, depth: int) -> list[Any]:
+        found: list[Any] = []
+        while (token := self._next()) is not None and token["mark"] != closer:
+            if token["mark"] in ("}", "]", ")"):
+                self._held = token
+                return found
+            if token["mark"] in (",", ":"):
+                continue
+            self._held = token
+            value = self.value(depth) if depth < MAX_DEPTH else self._skip()
+            if self._room():
+                found.append(value)
+        return found
+
+    def _words(self, first: re.Match[str]) -> Any:
+        """A word, or several up to the next mark; a call such as ``device(type='cuda')`` is kept as its text."""
+        start, end = first.start("word"), first.end()
+        single, depth = True, 0
+        while (token := self._next()) is not None:
+            mark = token["mark"]
+            if depth == 0 and mark in (",", "}", "]", ")", ":"):
+                self._held = token
+                break
+            if mark in _CLOSERS:
+                depth += 1
+            elif mark in ("}", "]", ")"):
+                depth -= 1
+            single, end = False, token.end()
+        return _word(first["word"]) if single else self._text[start:end][:MAX_ITEMS]
+
+    def _string(self, text: str) -> str:
+        body = text[text.index(text[-1]) + 1 : -1]
+        return _ESCAPE.sub(r"\1", body) if "\\" in body else body
+
+    def _skip(self) -> Any:
+        """Pass over one value."""
+        depth = 0
+        while (token := self._next()) is not None:
+            if token["mark"] in _CLOSERS:
+                depth += 1
+            elif token["mark"] in ("}", "]", ")"):
+                if not depth:
+                    self._held = token
+                    return None
+                depth -= 1
+            elif token["mark"] == "," and not depth:
+                return None
+        return None
+
+    def _room(self) -> bool:
+        self._items += 1
+        return self._items <= MAX_ITEMS
+
+    def _next(self) -> re.Match[str] | None:
+        if (held := self._held) is not None:
+            self._held = None
+            return held
+        return next(self._tokens, None)

@@ -1,0 +1,361 @@
+"""torchtitan's log: step lines of every version since 2024, several ranks, and what stands around them.
+
+Sources: `torchtitan/components/metrics.py` (before 2025 `train.py`). ``tps`` (``wps`` before 2024-11-25) are tokens
+a second a *device*, averaged since the last logged line, as are ``tflops`` and ``mfu``; the loss is the global mean at
+the logged step; ``memory`` is the largest *reserved* pool of this rank since the last line, whose statistics are reset
+there, in GiB.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import ClassVar, Final
+
+from receipts.evidence.frameworks.hf_trainer_literal import balanced
+from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
+from receipts.evidence.numbers import number
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import MemoryRow, Place, Reading
+
+# Width-limited numbers only: each of them is a float without looking at it again.
+_FAST = re.compile(
+    r"step:\s+(\d{1,12})  loss:\s+(-?\d{1,12}\.\d{1,12}|nan)(?:  grad_norm:\s+(\d{1,15}\.\d{1,12}|nan|inf))?"
+    r"  memory:\s+(\d{1,9}\.\d{1,6})GiB\([\d.]{1,12}%\)  [tw]ps: (\d{1,3}(?:,\d{3}){0,4})"
+    r"(?:  tflops: (\d{1,3}(?:,\d{3}){0,4}\.\d{1,6}))?  mfu: (\d{1,9}\.\d{1,6})%"
+)
+_STEP = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
+_CELL = re.compile(
+    r"(?<![\w/])m?(loss|global_avg_loss|grad_norm|memory|peak_memory|tps|wps|throughput\(tps\)|tflops|mfu|mfu\(%\))"
+    r"[:=]\s*([^\s`|]{1,40})",
+    re.IGNORECASE,
+)
+_RANK = re.compile(r"\[(?:rank|default)(\d{1,6})\]")
+_GIB = re.compile(r"([\d.]{1,12})GiB")
+# What is left of a colour code whose escape character was lost on the way: `[31mstep:`.
+_RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
+_EVALUATION = re.compile(r"valid(?:ate|ation)?\b|\bval\b|\beval", re.IGNORECASE)
+_COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
+_DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
+_START = re.compile(r"Training starts at step (\d{1,12})")
+_NAMES: Final = {
+    "wps": "tps",
+    "throughput(tps)": "tps",
+    "global_avg_loss": "loss",
+    "mfu(%)": "mfu",
+    "peak_memory": "memory",
+}
+_MAX_BLOCK: Final = 4000
+_MAX_RANKS: Final = 65_536
+
+
+class Torchtitan(LineReader):
+    """Reads torchtitan's console lines."""
+
+    source: ClassVar[str] = "torchtitan"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"tps: ",
+        b"wps: ",
+        b"WPS: ",
+        b"GiB(",
+        b"throughput(tps)=",
+        b"Running with configs: {",
+        b"Running with args: {",
+        b"device mesh with",
+        b"Trainer is initialized with",
+        b"Training starts at step",
+        b"GiB memory",
+        b"Peak FLOPS used for computing MFU",
+        b"Peak flops undefined",
+        b"total parameters",
+        b"Total parameter count: dense",
+        b"ModelArgs(",
+        b"torchtitan version:",
+        b"activation checkpointing to the model",
+        b"Applied FSDP",
+        b"Applied HSDP",
+        b"Applied DDP",
+        b"with torch.compile",
+        b"Float8 ",
+        b"memory allocation retries",
+        b"OOM errors thrown",
+        b"traces at step",
+        b"Saving the checkpoint",
+        b"Saving a full checkpoint",
+        b"--training.",
+        b"--parallelism.",
+        b"batch_size = ",
+        b"seq_len = ",
+        b"parallel_degree = ",
+        b"parallel_shard_degree = ",
+        b"parallel_replicate_degree = ",
+        b"[training]",
+        b"[parallelism]",
+        b"[validation]",
+        b"[experimental]",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._config = TorchtitanConfig(self.reading)
+        self._lines = 0
+        self._block: list[str] = []
+        self._block_line = self._block_rank = 0
+        self._depth = 0
+        self._pending: tuple[int, int | None] | None = None
+        self._wrapped_trainer = False
+        self._last: dict[int | None, int] = {}
+        self._peak: dict[int | None, tuple[float, int, int]] = {}
+        self._texts: dict[int | None, str] = {}
+        self._disturbed: dict[int | None, str] = {}
+        self._first_after_start = True
+        self._counts: dict[str, int] = {}
+        self._bad = self._good = False
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
+        if self._block:
+            return self._continue_block(text)
+        match = _FAST.search(text)
+        if match is not None and match.end() >= len(text) - 1 and "alid" not in text:
+            rank = _RANK.search(text, 0, match.start()) if "[" in text[: match.start()] else None
+            self._fast(match, int(rank[1]) if rank else None, number)
+            return False
+        if "[" in text and "m" in text:
+            text = _RESIDUE.sub("", text)
+        if self._steps(text, number):
+            return self._pending is not None
+        return self._other(text, number)
+
+    def finish(self) -> Reading | None:
+        """The reading, with each rank's peak and the file's arguments where nothing printed said otherwise."""
+        if not self._lines:
+            return None
+        self._config.settle()
+        reading = self.reading
+        reading.records = self._lines
+        if self._bad or self._good:
+            reading.diverged = self._bad
+        for rank, (gib, step, line) in sorted(self._peak.items(), key=lambda item: -1 if item[0] is None else item[0]):
+            reading.memory.append(
+                MemoryRow(
+                    Place(line),
+                    chip=rank,
+                    phase="post_step0" if step <= 1 else "steady",
+                    step=step,
+                    peak_reserved_bytes=round(gib * 2**30),
+                    bytes_limit=self._config.capacity,
+                )
+            )
+        for what, count in self._counts.items():
+            reading.counters[what] = count
+        if reading.steps.interval is None:
+            reading.steps.interval = _interval(reading.steps.numbers())
+        return reading
+
+    def _fast(self, match: re.Match[str], rank: int | None, line: int) -> None:
+        step, loss, norm, memory, tps, tflops, mfu = match.groups()
+        values: dict[str, float | None] = {
+            "loss": float(loss),
+            "tokens_per_second_per_chip": float(tps.replace(",", "")),
+            "mfu": float(mfu) / 100,
+        }
+        if norm is not None:
+            values["grad_norm"] = float(norm)
+        if tflops is not None:
+            values["tflops_per_second_per_chip"] = float(tflops.replace(",", ""))
+        if self._texts.get(rank) != memory:
+            self._memory(memory, int(step), rank, line)
+        self._record(int(step), values, rank)
+
+    def _steps(self, text: str, line: int) -> bool:
+        """Records of a line in any version's form, several where lines were glued; a wrapped one's rest."""
+        found = [match for match in _STEP.finditer(text) if not _evaluation(text, match.start())]
+        if not found:
+            pending, self._pending = self._pending, None
+            values, memory = _cells(text) if pending is not None else ({}, None)
+            if pending is None or not (values or memory):
+                return False
+            self._add(pending, values, memory, line)
+            return True
+        ends = [match.start() for match in found[1:]] + [len(text)]
+        took = False
+        for match, end in zip(found, ends, strict=True):
+            values, memory = _cells(text[match.end() : end])
+            if "loss" not in values and "tokens_per_second_per_chip" not in values:
+                continue
+            ranks = _RANK.findall(text, 0, match.start())
+            rank = int(ranks[-1]) if ranks else None
+            step = int(match[1])
+            if memory is not None:
+                self._memory(memory, step, rank, line)
+            self._record(step, values, rank)
+            self._pending = None if "tokens_per_second_per_chip" in values and "mfu" in values else (step, rank)
+            took = True
+        return took
+
+    def _add(self, at: tuple[int, int | None], values: dict[str, float | None], memory: str | None, line: int) -> None:
+        step, rank = at
+        if memory is not None:
+            self._memory(memory, step, rank, line)
+        seconds = self._seconds(values)
+        self.reading.steps.add(step, {**values, "step_seconds": seconds} if seconds is not None else values)
+
+    def _record(self, step: int, values: dict[str, float | None], rank: int | None) -> None:
+        steps = self.reading.steps
+        last = self._last.get(rank)
+        if last is not None and step <= last:
+            # This rank went back: what the others print from here on is of the new run.
+            self._last = {name: min(at, step - 1) for name, at in self._last.items()}
+        elif rank is not None and step in steps:
+            self._keep_slowest(step, values)
+        if len(self._last) < _MAX_RANKS:
+            self._last[rank] = step
+        if (seconds := self._seconds(values)) is not None:
+            values["step_seconds"] = seconds
+        steps.put(step, values, rank)
+        self._lines += 1
+        if self._first_after_start or step == 1:
+            if step == 1 or self._started_here:
+                self.reading.not_steady[step] = "compile" if self._compiled else "warmup"
+            self._first_after_start = False
+        if self._disturbed and (why := self._disturbed.pop(rank, None)) is not None:
+            self.reading.not_steady.setdefault(step, "profile" if why == "profile" else "checkpoint")
+        self._judge(values.get("loss"), values.get("grad_norm"))
+
+    def _judge(self, loss: float | None, norm: float | None) -> None:
+        if loss is not None:
+            if loss - loss != 0 or (norm is not None and norm != norm):
+                self._bad = True
+            else:
+                self._good = True
+
+    @property
+    def _compiled(self) -> bool:
+        return self._config.value("compile.posture") not in (None, "eager")
+
+    _started_here = False
+
+    def _keep_slowest(self, step: int, values: dict[str, float | None]) -> None:
+        """Of two ranks' rates for one step, the lower ones stand: a step is as long as its slowest rank."""
+        before = self.reading.steps.get(step, "tokens_per_second_per_chip")
+        now = values.get("tokens_per_second_per_chip")
+        if before is not None and (now is None or now > before):
+            for name in ("tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu"):
+                values.pop(name, None)
+            values["tokens_per_second_per_chip"] = before
+
+    def _seconds(self, values: dict[str, float | None]) -> float | None:
+        rate = values.get("tokens_per_second_per_chip")
+        if not rate:
+            return None
+        tokens = self._config.step_tokens_per_chip()
+        return tokens / rate if tokens else None
+
+    def _memory(self, text: str, step: int, rank: int | None, line: int) -> None:
+        self._texts[rank] = text
+        gib = number(text)
+        if gib is None or not 0 <= gib < 1e6:
+            return
+        peak = self._peak.get(rank)
+        if (peak is None and len(self._peak) < _MAX_RANKS) or (peak is not None and gib > peak[0]):
+            self._peak[rank] = (gib, step, line)
+
+    def _other(self, text: str, line: int) -> bool:
+        if self._wrapped_trainer:
+            self._wrapped_trainer = False
+            self._config.trainer(text, line)
+            return False
+        if ("Running with " in text or "Building " in text) and text.rstrip().endswith("{"):
+            return self._open_block(text, line)
+        if "Running with args: {" in text or "Running with configs: {" in text:
+            self._lines += self._config.document(text, line)
+            return False
+        if match := _START.search(text):
+            self._first_after_start = self._started_here = True
+        if match := _COUNTS.search(text):
+            self._count(match, line)
+        elif match := _DUMP.search(text):
+            self._profiled(int(match[1]), _RANK.findall(text))
+        elif "Saving the checkpoint" in text or "Saving a full checkpoint" in text:
+            ranks = _RANK.findall(text)
+            self._disturbed[int(ranks[-1]) if ranks else None] = "checkpoint"
+        elif self._config.line(text, line):
+            self._lines += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
+            self._wrapped_trainer = "Trainer is initialized" in text and text.rstrip().endswith(",")
+        return self._wrapped_trainer
+
+    def _profiled(self, step: int, ranks: list[str]) -> None:
+        self._disturbed[int(ranks[-1]) if ranks else None] = "profile"
+        if step in self.reading.steps:
+            self.reading.not_steady[step] = "profile"
+
+    def _count(self, match: re.Match[str], line: int) -> None:
+        name = "cuda_alloc_retries" if "retries" in match[2] else "cuda_ooms"
+        if name not in self._counts:
+            what = "the allocator ran full and freed its cache" if "retries" in match[2] else "allocations failed"
+            self.reading.remark("note", f"{match[0]}: {what}", line)
+        self._counts[name] = max(self._counts.get(name, 0), int(match[1]))
+
+    def _open_block(self, text: str, line: int) -> bool:
+        if "Building " in text and "with {" not in text:
+            return False
+        self._block = [text[text.rindex("{") :]]
+        self._block_line = line
+        ranks = _RANK.findall(text)
+        self._block_rank = int(ranks[-1]) if ranks else -1
+        self._depth = 1
+        return True
+
+    def _continue_block(self, text: str) -> bool:
+        match = _RANK.match(text)
+        rank = int(match[1]) if match else -1
+        if rank != self._block_rank:
+            return True
+        body = text[match.end() :].lstrip(":") if match else text
+        self._block.append(body)
+        self._depth += balanced(body)
+        if self._depth > 0 and len(self._block) < _MAX_BLOCK:
+            return True
+        lines, self._block = self._block, []
+        self._lines += self._config.document("\n".join(lines), self._block_line)
+        return False
+
+
+def _evaluation(text: str, at: int) -> bool:
+    """Whether the words before a ``step:`` make it one of an evaluation."""
+    return _EVALUATION.search(text, max(0, at - 24), at) is not None
+
+
+def _cells(text: str) -> tuple[dict[str, float | None], str | None]:
+    values: dict[str, float | None] = {}
+    memory = None
+    for label, word in _CELL.findall(text):
+        name = _NAMES.get(label.lower(), label.lower())
+        if name == "loss":
+            values.setdefault("loss", number(word))
+        elif name == "grad_norm":
+            values["grad_norm"] = number(word)
+        elif name == "tps":
+            values["tokens_per_second_per_chip"] = number(word)
+        elif name == "tflops":
+            values["tflops_per_second_per_chip"] = number(word)
+        elif name == "mfu":
+            values["mfu"] = _fraction(word.partition("%")[0])
+        elif match := _GIB.match(word):
+            memory = match[1]
+    return values, memory
+
+
+def _fraction(percent: str) -> float | None:
+    value = number(percent)
+    return None if value is None else value / 100
+
+
+def _interval(numbers: list[int]) -> int | None:
+    """The spacing of logged steps, the first aside: torchtitan logs step 1 and then every so many."""
+    gaps = {after - before for before, after in pairwise(numbers[1:])}
+    return gaps.pop() if len(gaps) == 1 else None
+
+
+READERS = (Torchtitan,)
