@@ -68,14 +68,20 @@ def ended(text: str) -> bool:
 def failures(text: str) -> list[Failure]:
     """The failed allocations that a text holds, without their place; ``text`` has single blanks for any white space."""
     found = list(_START.finditer(text))
-    stops = [match.start() for match in found[1:]] + [len(text)]
-    read = (_failure(text, match, stop) for match, stop in zip(found, stops, strict=True))
+    stops = [*(match.start() for match in found), len(text)][1:]
+    read = (_failure(text, match, stop) for match, stop in zip(found, stops, strict=False))
     return [item for item in read if item is not None]
 
 
-def hip(text: str) -> bool:
-    """Whether the message is that of an AMD device, which no lane of NVIDIA's may take for its own."""
-    return any(match["runtime"] == "HIP" for match in _START.finditer(text))
+def notes(text: str) -> list[str]:
+    """What a person should know of a message beside its figures."""
+    found = []
+    if any(match["runtime"] == "HIP" for match in _START.finditer(text)):
+        found.append("HIP's message: an AMD device, no NVIDIA run")
+    capacity, allocated = _first(text, _FIGURES["capacity"]), _first(text, _FIGURES["allocated"])
+    if capacity is not None and allocated is not None and allocated > capacity:
+        found.append("more is allocated than the device holds: the driver pages to the host")
+    return found
 
 
 def _failure(text: str, match: re.Match[str], stop: int) -> Failure | None:

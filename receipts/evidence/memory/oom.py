@@ -22,6 +22,7 @@ MAX_SPEAKERS: Final = 1024
 MAX_BLOCK: Final = 1 << 16
 MAX_TEXT: Final = 1 << 15
 FEW_LINES: Final = 9
+AFTER_LINES: Final = 3
 MANY_LINES: Final = 300
 
 # A new message; whatever was open of the same rank ends here.
@@ -70,6 +71,9 @@ class _Block:
         if not self.report and ("usage >=" in body or "Largest program" in body or "BufferAssignment" in body):
             self.report = True
             self.left = MANY_LINES
+        elif cuda_oom.ended(body):
+            # What follows may still say that the run goes on.
+            self.left = min(self.left, AFTER_LINES)
         self.left -= 1
 
 
@@ -158,6 +162,7 @@ class OomReader(LineReader):
             found.append(_exited(*self._exit))
         if self._lost:
             self.reading.remark("note", f"{self._lost} further failed allocations were not kept")
+        found.sort(key=lambda item: item.place.line)
         self.reading.records = len(found)
         return super().finish()
 
@@ -166,11 +171,11 @@ class OomReader(LineReader):
         # A wrapped message of a rank may lack the prefix on its later lines.
         own = speaker if speaker in self._open or speaker else self._latest
         block = self._open.get(own)
-        if block is not None and (begins is None or (middle is not None and middle.start() < begins.start())):
+        if block is not None and (begins is None or _within(block, begins, middle, body)):
             goes_on = not block.report or middle is not None or _REPORT.match(body) is not None
             if goes_on and not body.startswith("Traceback ("):
                 block.take(body)
-                if block.left <= 0 or cuda_oom.ended(body):
+                if block.left <= 0:
                     self._close(own)
                 return
         if block is not None:
@@ -182,14 +187,12 @@ class OomReader(LineReader):
         self._open[speaker] = block = _Block(number, rank, self._frames.pop(speaker, None))
         self._latest = speaker
         block.take(body)
-        if cuda_oom.starts(body) and cuda_oom.ended(body):
-            self._close(speaker)
 
     def _close(self, speaker: str) -> None:
         block = self._open.pop(speaker)
         failures, text = _read(block.lines)
-        if cuda_oom.hip(text):
-            self.reading.remark("note", "HIP's message: an AMD device, no NVIDIA run", block.number)
+        for note in cuda_oom.notes(text):
+            self.reading.remark("note", note, block.number)
         shape = score_matrix.shape(text)
         if shape is not None and failures:
             # A buffer of batch, heads, rows and columns of scores is what no fused attention makes.
@@ -262,6 +265,13 @@ class OomReader(LineReader):
                 limit_bytes=count(limit[1]) or last.limit_bytes if limit else last.limit_bytes,
                 used_bytes=count(used[1]) if used else last.used_bytes,
             )
+
+
+def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, body: str) -> bool:
+    """Whether a line with an opening word goes on with the message: one that says nothing yet is not over."""
+    if middle is not None and middle.start() < begins.start():
+        return True
+    return not cuda_oom.starts(body) and not _read(block.lines)[0]
 
 
 def _window(text: str) -> str:

@@ -43,17 +43,21 @@ _HOST = re.compile(
     r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
     r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b"
 )
+_POOL = re.compile(r"Allocator \(GPU_(\d{1,4})_")
 _NO_FAILURE: Final = (
-    (
-        re.compile(r"Allocator \(\w{1,60}\) ran out of memory trying to allocate [^\n]{0,300}?not a failure"),
-        "the pool's caller can do with less",
-    ),
-    (re.compile(r"Can't reduce memory use below"), "the compiler could not rematerialise more; it compiles on"),
-    (re.compile(r"Total hbm usage >="), "a compiler's report of what it places"),
-    (re.compile(r"Unsupported version: expected <= \d{1,6} but got"), "kernel and libtpu are of different versions"),
-    (re.compile(r"expected parameter \d{1,9} of size [^\n]{1,300}?incompatible size"), "a buffer of another layout"),
-    (re.compile(r"device halted prematurely|Core halted unexpectedly"), "a core that halted"),
-    (re.compile(r"Total (?:estimated )?memory size: [\d.]{1,20} GB"), "a static estimate, before anything ran"),
+    # The pool's caller can do with less.
+    re.compile(r"Allocator \(\w{1,60}\) ran out of memory trying to allocate [^\n]{0,300}?not a failure"),
+    # The compiler could not rematerialise more; it compiles on.
+    re.compile(r"Can't reduce memory use below"),
+    # A compiler's report of what it places.
+    re.compile(r"Total hbm usage >="),
+    # Kernel and libtpu are of different versions; the kernel's text is full of memory spaces.
+    re.compile(r"Unsupported version: expected <= \d{1,6} but got"),
+    # E0102, a buffer of another layout; E0200, a core that halted.
+    re.compile(r"expected parameter \d{1,9} of size [^\n]{1,300}?incompatible size"),
+    re.compile(r"device halted prematurely|Core halted unexpectedly"),
+    # MaxText's static estimate, before anything ran.
+    re.compile(r"Total (?:estimated )?memory size: [\d.]{1,20} GB"),
 )
 
 
@@ -64,11 +68,17 @@ def failures(text: str) -> list[Failure]:
 
 def no_failures(text: str) -> list[Failure]:
     """What looks like a failed allocation in a text and is none."""
-    found = (pattern.search(text) for pattern, _ in _NO_FAILURE)
+    found = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
     return [
-        Failure(Place(), is_oom=False, class_="not_oom", message=_message(text, match), fatal=False)
+        Failure(
+            Place(),
+            is_oom=False,
+            class_="not_oom",
+            message=_message(text, match),
+            chip=int(device[1]) if (device := _POOL.search(match[0])) else None,
+            fatal=False,
+        )
         for match in found
-        if match is not None
     ]
 
 
@@ -110,4 +120,4 @@ def _host(text: str) -> Iterator[Failure]:
 
 
 def _message(text: str, match: re.Match[str]) -> str:
-    return text[max(0, match.start() - 100) : match.end() + 200][:MAX_TEXT].strip()
+    return text[max(0, match.start() - 160) : match.end() + 200][:MAX_TEXT].strip()

@@ -144,7 +144,7 @@ def _memory_space(text: str) -> Iterator[Failure]:
         starts = [match.start() for match in _USED.finditer(text) if match["space"]] or [
             match.start() for match in _SCOPED.finditer(text)
         ]
-    for at, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+    for at, stop in zip(starts, [*starts, len(text)][1:], strict=False):
         part = text[at:stop]
         ran_out, used, scoped = _RAN_OUT.match(part), _USED.search(part), _SCOPED.search(part)
         stack = _STACK.search(part, 0, 600)
