@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.errors import UsageError
 from receipts.evidence import FileEvidence, Place
-from receipts.evidence.stream import Source
+from receipts.evidence.stream import HEAD, Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
 _LEAD: Final = 96
@@ -28,6 +28,9 @@ _MONTHS: Final = {
 _DATE: Final = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?P<name>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) "
     r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) (?:(?P<zone>UTC|GMT) )?(?P<year>20\d\d)"
+)
+_YEARLESS: Final = re.compile(
+    r"^(?:\S+ )?[IWEF](?P<month>[01]\d)(?P<day>[0-3]\d) (?P<time>\d\d:\d\d:\d\d)\.\d+ ", re.MULTILINE
 )
 
 
@@ -51,6 +54,30 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
         if found := stamp(line[:_LEAD].decode("ascii", "replace"), number):
             return found
     return None
+
+
+def last_stamp(file: FileEvidence) -> Stamp | None:
+    """The last time that leads a line of the file's end; None where it is packed, or no line there has one."""
+    source = Source(file.path, file.name)
+    try:
+        if source.packing:
+            return None
+        with file.path.open("rb") as stream:
+            stream.seek(max(0, file.size - HEAD))
+            tail = stream.read(HEAD)
+    except (UsageError, OSError):
+        return None
+    lines = tail.split(b"\n")
+    for line in reversed(lines[-_LINES:]):
+        if found := stamp(line[:_LEAD].decode("ascii", "replace")):
+            return found
+    return None
+
+
+def yearless(file: FileEvidence) -> str:
+    """A stamp without a year, as Google's loggers print it (`I1120 13:05:05`), in words; empty where there is none."""
+    match = _YEARLESS.search(Source(file.path, file.name).head.decode("ascii", "replace"))
+    return f"day {match['day']} of month {match['month']}, {match['time']}, and no year" if match else ""
 
 
 def stamp(text: str, line: int = 0) -> Stamp | None:

@@ -120,4 +120,5 @@ def _distinct(path: str, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _shown(claim: Claim) -> str:
-    return claim.said.text[:80] or str(claim.value)[:80]
+    text, value = claim.said.text[:80], str(claim.value)[:80]
+    return text if value.lower() in text.lower() or not text else f"{value} ({text})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Final
@@ -11,13 +12,21 @@ from receipts.errors import UsageError
 from receipts.evidence import Failure, FileEvidence, Reading
 from receipts.evidence.registry import line_readers
 from receipts.evidence.scan import scan
-from receipts.evidence.stream import Source
+from receipts.evidence.stream import HEAD, Source
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.series import Series
 
 SOURCE: Final = "ending"
 _SHOWN: Final = 5
+_TRACEBACK: Final = b"Traceback (most recent call last)"
+_IGNORED: Final = b"Exception ignored in"
+# The line that ends a traceback, behind the prefix of a rank or a launcher.
+_ERROR: Final = re.compile(
+    r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?)?"
+    r"((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b[^\n]*)",
+    re.MULTILINE,
+)
 _SKIPPED: Final = ("place", "is_oom", "fatal")
 
 
@@ -40,6 +49,10 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
         draft.put("run.outcome", "oom" if stopped[2].is_oom else "crash", where, stopped[1].source)
     elif diverged is not None:
         draft.put("run.outcome", "nan", diverged, SOURCE)
+    elif crash := next((found for file in files if (found := last_traceback(file))), None):
+        draft.put("run.outcome", "crash", crash[0], SOURCE, crash[1])
+        draft.put("failure.class", "not_oom", crash[0], SOURCE)
+        draft.put("failure.message", crash[1], crash[0], SOURCE)
     else:
         where = Where(steps.track.file.name) if steps is not None else Where(files[0].name if files else "")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
@@ -53,12 +66,11 @@ def _first_fatal(
     survived: list[str] = []
     for file, reading, failure in sorted(failures, key=lambda item: not item[2].is_oom):
         where = Where(file.name, failure.place)
-        if failure.fatal and not (not failure.is_oom and failure.class_ == "not_oom"):
-            why = _went_on(file, failure, steps)
-            if why is None:
-                return file, reading, failure
-        else:
-            why = "it did not end the run" if failure.is_oom else "it is no failed allocation"
+        if not failure.is_oom and not failure.fatal:
+            continue  # words that merely look like a failure
+        why = _went_on(file, failure, steps) if failure.fatal else "it did not end the run"
+        if why is None:
+            return file, reading, failure
         survived.append(why)
         if len(survived) <= _SHOWN:
             draft.tell("note", f"{failure.message[:100] or failure.class_}: {why}", where)
@@ -104,6 +116,25 @@ def _after(source: Source, line: int) -> Iterator[bytes]:
             chunk, left = chunk[at:], 0
         if chunk:
             yield chunk
+
+
+def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
+    """A traceback at the end of a log, behind its last step: the error's own line. Packed files are not looked at."""
+    source = Source(file.path, file.name)
+    if source.packing:
+        return None
+    with file.path.open("rb") as stream:
+        stream.seek(max(0, file.size - HEAD))
+        tail = stream.read(HEAD)
+    at = tail.rfind(_TRACEBACK)
+    if at < 0 or _IGNORED in tail[max(0, at - 400) : at]:
+        return None
+    sources = {reading.source for reading in file.readings if len(reading.steps)}
+    kinds = [kind for kind in line_readers() if kind.source in sources]
+    if kinds and any(len(reading.steps) for reading in scan([tail[at:]], kinds)):
+        return None
+    error = _ERROR.search(tail[at:].decode("utf-8", "replace"))
+    return (Where(file.name), error[1][:500]) if error else None
 
 
 def _diverged(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> Where | None:

@@ -9,9 +9,10 @@ from typing import Final
 
 from receipts.accelerators import find as find_accelerator
 from receipts.evidence import FileEvidence
-from receipts.ingest.clock import Stamp, first_stamp
+from receipts.ingest.clock import Stamp, first_stamp, last_stamp, yearless
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.options import Contract, Options
+from receipts.route import permitted
 
 SOURCE: Final = "identity"
 UNLISTED: Final = "unlisted"
@@ -32,14 +33,33 @@ def state_identity(draft: Draft, files: Sequence[FileEvidence], options: Options
 def _started(draft: Draft, files: Sequence[FileEvidence]) -> None:
     if draft.get("run.started") is not None:
         return
-    stamps = [(stamp, file) for file in files if (stamp := first_stamp(file)) is not None]
-    if not stamps:
+    logs = [file for file in files if any(len(reading.steps) for reading in file.readings)]
+    others = [file for file in files if file.readings and file not in logs]
+    for group in (logs, others):
+        stamps = [(stamp, file) for file in group if (stamp := first_stamp(file)) is not None]
+        if stamps:
+            break
+    else:
+        for file in logs + others:
+            if said := yearless(file):
+                draft.tell("missing", f"the log's first stamp is {said}; state the start by --set", Where(file.name))
+                return
         return
     stamp, file = min(stamps, key=lambda pair: pair[0].time)
     where = Where(file.name, stamp.place)
     draft.put("run.started", _written(stamp), where, "clock", stamp.text)
+    _finished(draft, [file for _, file in stamps])
     if not stamp.zoned:
         draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
+
+
+def _finished(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """The last stamp of the logs that began it, where all of them can be read from their end."""
+    stamps = [(last_stamp(file), file) for file in files]
+    known = [(stamp, file) for stamp, file in stamps if stamp is not None]
+    if draft.get("run.finished") is None and known and len(known) == len(stamps):
+        stamp, file = max(known, key=lambda pair: pair[0].time)
+        draft.put("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
 
 
 def _written(stamp: Stamp) -> str:
@@ -63,10 +83,15 @@ def _lane(draft: Draft, options: Options) -> None:
 def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
     """The one lane whose framework and accelerator the evidence shows, and why; `unlisted` where that is not one."""
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
+    runtime = draft.get("path.witnessed.runtime")
     named = draft.get("hardware.accelerator")
     machine = find_accelerator(str(named)) if named is not None else None
     fitting = [
-        lane for lane in lanes if framework in lane.frameworks and (machine is None or machine.key in lane.accelerators)
+        lane
+        for lane in lanes
+        if framework in lane.frameworks
+        and (machine is None or machine.key in lane.accelerators)
+        and (runtime is None or permitted(runtime, lane.path.get("runtime", ("*",))))
     ]
     on = machine.key if machine is not None else f"{named}, which is not known" if named else "an unnamed accelerator"
     if len(fitting) == 1:
@@ -74,6 +99,7 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
     if framework is None:
         return UNLISTED, "no file shows the framework; name a lane by --lane"
     which = f"{' and '.join(lane.name for lane in fitting)} fit" if fitting else "no lane is for"
+    on = f"{on} (runtime {runtime})" if runtime else on
     return UNLISTED, f"{which} {framework} on {on}; name one by --lane"
 
 

@@ -17,6 +17,7 @@ from receipts.errors import InputError, Problem, near
 from receipts.receipt import Receipt
 from receipts.receipt.catalogue import find, leaves
 from receipts.receipt.load import MAX_DIGITS
+from receipts.stats.rounding import half_of
 
 OPEN = ("flags", "features", "patches", "wheels", "notes")
 # Objects and lists of objects that ingesting makes whole.
@@ -123,11 +124,14 @@ def _map_adapter(keys: list[str]) -> TypeAdapter[Any]:
 
 
 def alike(path: str, a: Any, b: Any) -> bool:
-    """Whether two values are one: numbers by 1e-6, texts without case, accelerators by what they name."""
+    """Whether two values are one: numbers as far as both are printed, texts without case, accelerators by what they name."""
     if isinstance(a, bool) or isinstance(b, bool):
         return bool(a == b)
     if isinstance(a, int | float) and isinstance(b, int | float):
-        return math.isclose(a, b, rel_tol=_ALIKE)
+        if isinstance(a, int) and isinstance(b, int):
+            return a == b
+        # One source prints more digits than the other.
+        return math.isclose(a, b, rel_tol=_ALIKE) or abs(a - b) <= max(half_of(float(a)), half_of(float(b)))
     if path == "hardware.accelerator" and find_accelerator(str(a)) is not None:
         return find_accelerator(str(a)) == find_accelerator(str(b))
     if isinstance(a, str) and isinstance(b, str):

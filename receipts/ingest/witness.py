@@ -29,6 +29,8 @@ HOSTS: Final[Mapping[str, str]] = {
     "modded-nanogpt": "modded-nanogpt",
     "hf-trainer": "hf-trainer",
 }
+# They host a run alone; below a framework they are what it is built on.
+LIBRARIES: Final = frozenset({"jax", "torch", "pytorch"})
 _ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
 _LISTS: Final = ("replicated", "frameworks")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -42,7 +44,7 @@ def state_path(draft: Draft, files: Sequence[FileEvidence]) -> None:
         for seen in reading.seen:
             by_leaf[seen.leaf].append((seen, Where(file.name, seen.place), reading.source))
     for leaf, observed in by_leaf.items():
-        if leaf not in _LISTS:
+        if leaf not in _LISTS and (leaf != "framework" or all(seen.level == "intent" for seen, _, _ in observed)):
             _leaf(draft, leaf, observed)
     _frameworks(draft, files, by_leaf)
     if replicated := by_leaf.get("replicated"):
@@ -78,20 +80,21 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
 
 def _frameworks(draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]]) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
-    told = [item for leaf in ("framework", "frameworks") for item in by_leaf.get(leaf, ()) if item[0].level != "intent"]
-    names = dict.fromkeys(seen.value for seen, _, _ in told)
-    where, source = (told[0][1], told[0][2]) if told else (Where(""), SOURCE)
-    if not names:
-        for file, reading in readings(files):
-            host = HOSTS.get(reading.source)
-            if host is not None and len(reading.steps):
-                where, source = (where, source) if names else (Where(file.name), reading.source)
-                names[host] = None
-    if not names:
+    names: dict[str, tuple[Where, str]] = {}
+    for leaf in ("framework", "frameworks"):
+        for seen, where, source in by_leaf.get(leaf, ()):
+            if seen.level != "intent":
+                names.setdefault(seen.value, (where, source))
+    for file, reading in readings(files):
+        if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
+            names[HOSTS[reading.source]] = (Where(file.name), reading.source)
+    hosts = {name: said for name, said in names.items() if name not in LIBRARIES} or names
+    if not hosts:
         return
-    draft.put("path.witnessed.frameworks", list(names), where, source)
-    if len(names) == 1 and draft.get("path.witnessed.framework") is None:
-        draft.put("path.witnessed.framework", next(iter(names)), where, source)
+    first, (where, source) = next(iter(hosts.items()))
+    draft.put("path.witnessed.frameworks", list(hosts), where, source)
+    if len(hosts) == 1:
+        draft.put("path.witnessed.framework", first, where, source)
 
 
 def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
