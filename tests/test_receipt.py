@@ -130,6 +130,26 @@ def test_a_time_without_zone_is_refused_and_any_zone_is_kept() -> None:
     assert parsed(**{"run.started": "2026-03-02T09:00:00-08:00"}).receipt.run.started.utcoffset() is not None
 
 
+@pytest.mark.parametrize(
+    ("given", "stated"),
+    [
+        ("2026-03-02T09:00:00Z", "2026-03-02T09:00:00Z"),
+        ("2026-03-02T09:00:00.250+00:00", "2026-03-02T09:00:00.250000Z"),
+        ("2026-03-02T09:00:00-08:30", "2026-03-02T09:00:00-08:30"),
+    ],
+)
+def test_a_time_is_stated_in_one_form(given: str, stated: str) -> None:
+    one = parsed(**{"run.started": given})
+    assert one.stated["run.started"] == stated == one.receipt.model_dump(mode="json")["run"]["started"]
+
+
+def test_a_section_or_map_in_which_nothing_is_stated_is_an_empty_leaf() -> None:
+    one = parsed(model={"hidden": None}, patches={}, **{"measurement.step_flags": {"compile": [0]}})
+    assert one.stated["model"] == one.stated["patches"] == {}
+    assert one.stated["measurement.step_flags"] == {"compile": [0]}
+    assert not {"model", "patches", "measurement.step_flags"} & one.places
+
+
 def test_a_whole_number_may_be_written_for_a_number_and_never_the_other_way() -> None:
     assert parsed(**{"model.capacity_factor": 1}).receipt.model.capacity_factor == 1.0  # type: ignore[union-attr]
     tree = rule_cases.base()

@@ -55,11 +55,16 @@ def test_a_plain_receipt_is_read_by_the_quick_reader() -> None:
     assert quick.stated["flags.A.value"] == 1
 
 
-@pytest.mark.parametrize("part", ['{"a": "\\": 1"}', '{"a": null}', '{"a": "0", "b": "' + "7" * MAX_DIGITS + '"}'])
-def test_what_the_quick_reader_cannot_tell_is_left_to_the_exact_one(part: str) -> None:
-    document = receipt(notes=part) if "null" not in part else receipt(model='{"hidden": null}')
-    assert _plain(document) is None
-    assert parse(document).receipt.run.launch == "one"
+def test_a_null_is_a_key_and_states_nothing() -> None:
+    quick = _plain(receipt(model='{"hidden": null, "depth": 2}'))
+    assert quick is not None
+    assert "model.hidden" not in quick.stated
+
+
+@pytest.mark.parametrize("notes", ['{"a": "\\": 1"}', '{"a": "0", "b": "' + "7" * MAX_DIGITS + '"}'])
+def test_what_the_quick_reader_cannot_tell_is_left_to_the_exact_one(notes: str) -> None:
+    assert _plain(receipt(notes=notes)) is None
+    assert parse(receipt(notes=notes)).receipt.run.launch == "one"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def surely_strict(raw: bytes, keys: int) -> bool:
     """Whether `parse_json` would refuse nothing in bytes that were read as one object, with so many keys kept in it.
 
     A reader keeps the last of keys that stand twice, so that there are then fewer keys than key endings in the bytes.
-    Where a text looks like the end of a key, or a value is null, this cannot tell.
+    Where a text looks like the end of a key this cannot tell.
     """
     squeezed = raw.translate(_SAME_DIGITS, _BLANKS)
     return b"0" * MAX_DIGITS not in squeezed and squeezed.count(b'":') == keys

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from receipts.errors import InputError
 from receipts.receipt.document import VERSION, Receipt
+from receipts.receipt.flat import Flat
 from receipts.receipt.load import MAX_BYTES, Document, parse_json, surely_strict
 from receipts.receipt.problems import problems
 from receipts.receipt.upcast import upcast
@@ -28,26 +29,19 @@ class Parsed:
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from it, by name
 
     @cached_property
-    def _flat(self) -> tuple[dict[str, Any], set[str], int]:
-        stated: dict[str, Any] = {}
-        places: set[str] = set()
-        tree = self.receipt.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
-        return stated, places, _flatten(tree, "", stated, places)
+    def flat(self) -> Flat:
+        """What the receipt states, by paths."""
+        return Flat(self.receipt)
 
     @cached_property
     def stated(self) -> Mapping[str, Any]:
         """Every stated leaf by its dotted path; lists of values are leaves, rows of a list are ``chips[0].…``."""
-        return self._flat[0]
+        return self.flat.stated
 
     @cached_property
     def places(self) -> Set[str]:
         """Every section, map or list in which something is stated: ``memory``, ``memory.chips``, …."""
-        return self._flat[1]
-
-    @property
-    def keys(self) -> int:
-        """How many keys the document's objects have, those that say null left out."""
-        return self._flat[2]
+        return self.flat.places
 
     def states(self, path: str) -> bool:
         """Whether a leaf, or anything below a section, map or list, is stated."""
@@ -57,34 +51,6 @@ class Parsed:
     def name(self) -> str:
         """What to call it in a sentence: its label, else the start of its id."""
         return self.receipt.run.label or self.id[:12]
-
-
-_NOT_FLATTENED = ("measurement.step_durations_seconds", "measurement.step_flags")
-
-
-def _flatten(node: dict[str, Any], before: str, stated: dict[str, Any], places: set[str]) -> int:
-    """Add the leaves of an object whose own path, with the dot behind it, is ``before``; gives the keys in it."""
-    keys = len(node)
-    for key, value in node.items():
-        if "." in key:  # a flag of a flag: the outer one is a place too
-            places.update(before + key[:dot] for dot, sign in enumerate(key) if sign == ".")
-        kind = type(value)
-        if kind is dict and value and before + key not in _NOT_FLATTENED:
-            places.add(before + key)
-            keys += _flatten(value, f"{before}{key}.", stated, places)
-        elif kind is list and value and type(value[0]) is dict:
-            places.add(before + key)
-            for index, row in enumerate(value):
-                at = f"{before}{key}[{index}]"
-                if type(row) is dict and row:
-                    places.add(at)
-                    keys += _flatten(row, at + ".", stated, places)
-                else:
-                    stated[at] = row
-        else:
-            stated[before + key] = value
-            keys += len(value) if kind is dict else 0
-    return keys
 
 
 def parse(document: Document) -> Parsed:
@@ -115,7 +81,7 @@ def _plain(document: Document) -> Parsed | None:
     if len(document.raw) > MAX_BYTES:
         return None
     parsed = _modelled(document)
-    return parsed if parsed is not None and surely_strict(document.raw, parsed.keys) else None
+    return parsed if parsed is not None and surely_strict(document.raw, parsed.flat.keys) else None
 
 
 def _modelled(document: Document) -> Parsed | None:
