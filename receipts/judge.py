@@ -30,7 +30,12 @@ def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tupl
     """Every finding of the rules on one receipt, in the order of their codes."""
     found: list[Finding] = []
     for item in rules.on("receipt"):
-        found.extend(_guard(item, partial(_judge_one, item, subject), case))
+        try:
+            found += _judge_one(item, subject, case)
+        except ReceiptsError:
+            raise
+        except Exception as error:
+            raise _fault(item, error) from error
     return tuple(found)
 
 
@@ -115,8 +120,13 @@ def _guard(item: Rule, call: Callable[[S], T], subject: S) -> T:
         return call(subject)
     except ReceiptsError:
         raise
-    except Exception as error:  # whatever a rule raises is a fault of that rule, named, and never a pass
-        raise RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise _fault(item, error) from error
+
+
+def _fault(item: Rule, error: Exception) -> RuleError:
+    """Whatever a rule raises is a fault of that rule, named, and never a pass."""
+    return RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}")
 
 
 def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None) -> Finding:

@@ -211,12 +211,12 @@ class Rule:
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that the receipt does not state and that exist for its lane."""
         wanted = self.needs(case) if callable(self.needs) else self.needs
-        found = []
+        states, found = case.launch.parsed.states, []
         for need in wanted:
-            options = need.split("|")
-            if any(map(case.launch.parsed.states, options)):
+            if states(need):
                 continue
-            if all(map(case.lane.applies, options)):
+            options = need.split("|")
+            if not any(map(states, options)) and all(map(case.lane.applies, options)):
                 found.append(need)
         return tuple(found)
 

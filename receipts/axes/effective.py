@@ -29,10 +29,14 @@ Stated = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AxisLeaf:
-    """A member of an axis: ``path`` is where its effective value stands, ``axis`` the name under which it counts."""
+    """A member of an axis: ``path`` is where its effective value stands, ``axis`` the name under which it counts.
+
+    ``stated_at`` are the leaves that it may be read from, the weightiest first.
+    """
 
     path: str
     axis: str
+    stated_at: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
@@ -42,7 +46,8 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
     for leaf in leaves():
         if leaf.role is Role.AXIS and not leaf.path.endswith(".*"):
             path = leaf.path.replace("path.intended.", "path.")
-            found.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path))
+            seen = (leaf.path.replace("path.intended.", "path.witnessed."),) if path != leaf.path else ()
+            found.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path, (*seen, leaf.path)))
     return tuple(found)
 
 
@@ -169,13 +174,11 @@ def _effective(parsed: Parsed) -> Mapping[str, Value]:
     stated = parsed.stated
     found: dict[str, Value] = {}
     for leaf in axis_leaves():
-        if leaf.path.startswith("path."):
-            name = leaf.path.removeprefix("path.")
-            value = stated.get(f"path.witnessed.{name}", stated.get(f"path.intended.{name}"))
-        else:
-            value = stated.get(leaf.path)
-        if value is not None:
-            found[leaf.path] = canonical(value)
+        for place in leaf.stated_at:
+            value = stated.get(place)
+            if value is not None:
+                found[leaf.path] = canonical(value)
+                break
     applied = stated.get("numerics.recompute_applied")
     if applied is not None:
         found["numerics.recompute"] = canonical(applied)

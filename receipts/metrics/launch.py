@@ -131,14 +131,7 @@ class Launch:
 
     def read(self, metric: Metric) -> Reading:
         """The metric's value for this launch, with where it came from."""
-        return {
-            "step": self._step,
-            "rate": self._rate,
-            "memory": self._memory,
-            "compile": self._compile,
-            "loss": self._loss,
-            "outcome": self._outcome,
-        }[metric.summary](metric)
+        return _READ[metric.summary](self, metric)
 
     def _of(self, path: str) -> float | None:
         value = self.stated.get(path)
@@ -221,3 +214,13 @@ class Launch:
 
     def _outcome(self, _metric: Metric) -> Reading:
         return Reading(None, 1, "stated", self.parsed.receipt.run.outcome)
+
+
+_READ: Mapping[str, Callable[[Launch, Metric], Reading]] = {
+    "step": Launch._step,
+    "rate": Launch._rate,
+    "memory": Launch._memory,
+    "compile": Launch._compile,
+    "loss": Launch._loss,
+    "outcome": Launch._outcome,
+}

@@ -159,13 +159,12 @@ def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
     first = (window.start or 0) if window else 0
     last = window.stop if window and window.stop is not None else len(steps)
     flagged = {index for positions in launch.flagged.values() for index in positions}
-    found: set[tuple[int, ...]] = set()
-    inside = range(first, min(last, len(steps)))
-    for name, indices in (("the window", inside), ("all steps", range(len(steps)))):
-        unflagged = [i for i in indices if i not in flagged]
-        for kept, says in (([*indices], name), (unflagged, f"{name} but those flagged")):
-            if kept and tuple(kept) not in found:
-                found.add(tuple(kept))
+    found: list[list[int]] = []
+    for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
+        for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
+            kept = [i for i in inside if i not in left_out]
+            if kept and kept not in found:
+                found.append(kept)
                 yield says, [steps[i] for i in kept]
 
 
@@ -184,10 +183,7 @@ def _half_digit(launch: Launch) -> float:
 
 
 def _statistics(steps: Sequence[float], half: float) -> Iterator[tuple[str, Interval]]:
-    for name, value in (
-        ("median", median(steps)),
-        ("mean", math.fsum(steps) / len(steps)),
-        ("last", steps[-1]),
-        ("best", min(steps)),
-    ):
-        yield name, Interval.around(value, half)
+    yield "median", Interval.around(median(steps), half)
+    yield "mean", Interval.around(math.fsum(steps) / len(steps), half)
+    yield "last", Interval.around(steps[-1], half)
+    yield "best", Interval.around(min(steps), half)

@@ -123,10 +123,11 @@ def half_of(value: float, text: str | None = None) -> float:
         scale = value / printed.mantissa
         # The value may have been rounded or spelled out more exactly than the text: within the text's own digits.
         slack = printed.mantissa_half / abs(printed.mantissa) + FLOAT_ROUNDING
+        if abs(scale / printed.scale - 1.0) <= slack:
+            return printed.mantissa_half * printed.scale
         nearest = min(_LOOSE_SCALES, key=lambda known: abs(scale / known - 1.0))
-        for known in (printed.scale, nearest):
-            if abs(scale / known - 1.0) <= slack:
-                return printed.mantissa_half * known
+        if abs(scale / nearest - 1.0) <= slack:
+            return printed.mantissa_half * nearest
     if printed is not None and printed.mantissa == value == 0.0:
         return printed.half
     own = repr(value)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from receipts.stats.dependence import median_error
-from receipts.stats.order_statistics import median, median_absolute_deviation
+from receipts.stats.order_statistics import median, median_absolute_deviation, quantile
 
 MINIMUM_STEPS = 60
 RECOMMENDED_STEPS = 300
@@ -65,14 +65,17 @@ def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), m
     total = len(durations)
     flagged = frozenset(i for i in excluded if 0 <= i < total)
     positions = [i for i in range(total) if i not in flagged]
+    values = [durations[i] for i in positions]
     whole = _Whole(total, tuple(sorted(flagged)))
-    for i in positions:
-        if not 0.0 < durations[i] < math.inf:
-            return whole.segment("unsteady", f"step {i} is recorded as {durations[i]!r} seconds: correct the record")
+    if min(values, default=1.0) <= 0.0 or not math.isfinite(sum(values)):
+        for i in positions:
+            if not 0.0 < durations[i] < math.inf:
+                record = f"step {i} is recorded as {durations[i]!r} seconds: correct the record"
+                return whole.segment("unsteady", record)
     if len(positions) < minimum:
         return whole.segment("too_few", _too_few(len(positions), minimum, len(flagged)))
 
-    capped = _capped([durations[i] for i in positions])
+    capped = _capped(values)
     dropped = _warm_up(capped)
     if dropped is None:
         return whole.segment(
@@ -149,8 +152,9 @@ def _drift(values: Sequence[float]) -> str | None:
     count = len(values)
     cuts = (0, count // 3, 2 * count // 3, count)
     thirds = [values[cuts[i] : cuts[i + 1]] for i in range(3)]
-    medians = [median(third) for third in thirds]
-    centre = median(values)
+    ordered = [sorted(third) for third in thirds]
+    medians = [quantile(third, 0.5) for third in ordered]
+    centre = median([*ordered[0], *ordered[1], *ordered[2]])  # three runs, which sorting only has to merge
     spread = max(medians) - min(medians)
     if spread <= THIRDS_TOLERANCE * centre:
         return None
