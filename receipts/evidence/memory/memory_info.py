@@ -53,7 +53,8 @@ _STEP_WORD = re.compile(r"steps?|iter(?:ation)?s?|шаг\w{0,2}", re.IGNORECASE)
 class _Record:
     """One dict as it is read: its numbers, and the words that say whose they are."""
 
-    label: str
+    number: int = 0
+    label: str = ""
     plan: bool = False
     values: dict[str, int | None] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
@@ -76,22 +77,23 @@ class MemoryInfoReader(LineReader):
         b'"device": "',
         b"GetAllocatorStats",
         b"MemoryInfo",
+        b'"TPU_',
+        b'"tpu:',
+        b'"cuda:',
     )
 
     def __init__(self) -> None:
         super().__init__()
         self._open: list[_Record] = []
-        self._bare = _Record("")
+        self._bare = _Record()
         self._before = ""
         self._pending = ""
         self._lines = 0
         self._none = 0
         self._more = False
-        self._number = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take a line; more are wanted inside a dict that is spread over lines."""
-        self._number = number
         if len(text) > MAX_TEXT:
             self.reading.remark("broken", "a line too long for memory statistics; its beginning was read", number)
             text = text[:MAX_TEXT]
@@ -105,8 +107,10 @@ class MemoryInfoReader(LineReader):
         at = 0
         self._more = False
         for match in _TOKEN.finditer(text):
-            self._token(match, text, at, number)
-            at = match.end()
+            if match["close"] == ")" and not (self._open and self._open[-1].plan):
+                continue
+            self._token(match, text[at : match.start()], number)
+            at = match.end() if match["open"] or match["close"] else at
         self._before = text[at:].strip()[-120:]
         if self._open:
             self._lines += 1
@@ -115,63 +119,65 @@ class MemoryInfoReader(LineReader):
             return bool(self._open)
         # A dict whose brace stood on a line of its own, or a line of ``name=value``.
         if not self._more:
-            self._flush(number)
+            self._flush()
         return bool(self._bare.values)
 
     def finish(self) -> Reading | None:
         """Rows, plans, or the reason why there are none."""
         for record in (*reversed(self._open), self._bare):
-            self._emit(record, self._number)
+            self._emit(record)
         if self._none and not self.reading.memory and self.reading.memory_unavailable is None:
             self.reading.memory_unavailable = "memory_stats() is None on every device that was asked"
         return super().finish()
 
-    def _token(self, match: re.Match[str], text: str, at: int, number: int) -> None:
+    def _token(self, match: re.Match[str], before: str, number: int) -> None:
+        """Take one token; ``before`` is what stands between it and the last brace of its line."""
         if match["open"]:
-            label = f"{self._pending} {text[at : match.start()] or self._before}".strip()
+            label = f"{self._pending} {before or self._before}".strip()
             if len(self._open) < MAX_DEPTH:
-                self._open.append(_Record(label[-200:], match["open"] != "{"))
+                self._open.append(_Record(number, label[-200:], match["open"] != "{"))
                 self._lines = 0
             self._pending = ""
         elif match["close"]:
             if not self._open:
-                self._flush(number)
+                self._flush()
             elif self._open[-1].plan == (match["close"] == ")"):
-                self._emit(self._open.pop(), number)
+                self._emit(self._open.pop())
             self._pending = ""
         elif match["last"]:
             self._pending = match["last"]
         else:
-            self._value(match, text, number)
+            self._value(match, before, number)
 
-    def _value(self, match: re.Match[str], text: str, number: int) -> None:
+    def _value(self, match: re.Match[str], before: str, number: int) -> None:
         record = self._open[-1] if self._open else self._bare
         self._pending = ""
+        name = match["name"]
         if match["text"] is not None:
-            record.texts[match["name"]] = match["text"]
-        elif match["name"] in _NAMES or compiled_memory.NAME.fullmatch(match["name"]):
-            if record is self._bare and match["name"] in record.values:
-                self._flush(number)
+            record.texts[name] = match["text"]
+        elif name in _NAMES or compiled_memory.NAME.fullmatch(name):
+            if record is self._bare and name in record.values:
+                self._flush()
                 record = self._bare
             word = match["value"]
-            record.values[match["name"]] = None if word[0] in "Nn" else int(word.partition(".")[0])
+            record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
             self._more = True
-            if not self._open and not record.label:
-                record.label = text[: match.start()][-120:]
+            if record is self._bare and len(record.values) == 1:
+                record.number, record.label = number, before[-120:]
 
-    def _flush(self, number: int) -> None:
+    def _flush(self) -> None:
         """What was read outside any dict is one record; the device that was named stays for the dict that follows."""
-        self._emit(self._bare, number)
-        self._bare = _Record("", texts={} if self._bare.values else self._bare.texts)
+        self._emit(self._bare)
+        self._bare = _Record(texts={} if self._bare.values else self._bare.texts)
 
-    def _emit(self, record: _Record, number: int) -> None:
+    def _emit(self, record: _Record) -> None:
         if not record.values:
             return
         if record.plan or compiled_memory.planned(record.values):
-            compiled_memory.put(self.reading, record.values, number)
+            compiled_memory.put(self.reading, record.values, record.number)
             self.reading.records += 1
             return
-        row = _row(record, self._device(record), number)
+        row = _row(record, self._device(record))
         if row is None:
             return
         self.reading.records += 1
@@ -189,7 +195,7 @@ class MemoryInfoReader(LineReader):
         self.reading.memory_unavailable = self.reading.memory_unavailable or reason
 
 
-def _row(record: _Record, label: str, number: int) -> MemoryRow | None:
+def _row(record: _Record, label: str) -> MemoryRow | None:
     """The row of one record; None where it holds neither use, peak nor limit."""
     values = record.values
     total, free = values.get("kb_total"), values.get("kb_free")
@@ -206,7 +212,7 @@ def _row(record: _Record, label: str, number: int) -> MemoryRow | None:
     chip, step = _whose(label)
     # A GPU client's pool is what it has taken from the device, live or not.
     reserved = values.get("peak_pool_bytes")
-    return MemoryRow(Place(number), chip, None, step, used, limit, peak, reserved)
+    return MemoryRow(Place(record.number), chip, None, step, used, limit, peak, reserved)
 
 
 def _first(values: dict[str, int | None], *names: str) -> int | None:

@@ -129,7 +129,9 @@ class TpuInfoReader(LineReader):
         elif name.startswith("tpu-info"):
             self.reading.version = value
         elif "hardware.accelerator" not in self.reading.stated:
-            self.reading.state("hardware.accelerator", value, value, number)
+            # "v6e" and "7x" are tpu-info's names of the chip; the table spells them "TPU v6e" and "TPU7x".
+            name = f"TPU{value}" if value[0].isdigit() else f"TPU {value}"
+            self.reading.state("hardware.accelerator", name, value, number)
 
 
 READERS = (TpuInfoReader,)
