@@ -1,7 +1,7 @@
 """`jax.monitoring` events that a training script kept as JSON.
 
-JAX hands events (``/jax/compilation_cache/cache_hits``) and durations (``/jax/core/compile/backend_compile_duration``)
-to listeners and writes no file itself; scripts keep a list of ``{"event": …, "step": …, "duration_s": …}``, or counts by
+JAX hands events (``/jax/compilation_cache/cache_hits``) and durations (``/jax/core/compile/backend_compile_duration``
+and others) to listeners and writes no file itself; scripts keep a list of ``{"event": …, "step": …}``, or counts by
 name, flat or in phases. A backend compile is told on a persistent-cache hit, too.
 """
 

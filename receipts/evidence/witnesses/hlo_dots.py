@@ -1,0 +1,123 @@
+"""Matrix multiplications of a program: the types that they really take, and attention that was left unfused.
+
+The operands' types are those of the multiplication itself: an fp8 array that is converted before it is multiplied in
+bf16 is a bf16 multiplication.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from typing import Final
+
+MAX_SHAPES: Final = 20_000
+# A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).
+SHARE: Final = 0.10
+MIN_SEQUENCE: Final = 16
+_SHAPE: Final = re.compile(r"([a-z]\w{0,20})\[([\d,<= ]{0,200})\]")
+_NAMES: Final = {
+    "f64": "fp64",
+    "f32": "fp32",
+    "f16": "fp16",
+    "bf16": "bf16",
+    "s8": "int8",
+    "u8": "int8",
+    "s4": "int4",
+    "u4": "int4",
+    "c64": "c64",
+    "c128": "c128",
+}
+# The wider one of two operands decides what is computed.
+_WIDTHS: Final = ("fp64", "c128", "c64", "fp32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4")
+_NARROW: Final = ("fp8", "int8", "fp6", "fp4", "int4")
+
+
+def shape(text: str) -> tuple[str, tuple[int, ...]] | None:
+    """Type and extents of ``bf16[4,2048,128]{2,1,0}``; None for tuples, tokens and what is elided."""
+    match = _SHAPE.match(text)
+    if match is None:
+        return None
+    parts = [part.strip(" <=") for part in match[2].split(",") if part.strip()]
+    if not all(part.isdigit() and len(part) < 16 for part in parts):
+        return None
+    return match[1], tuple(int(part) for part in parts)
+
+
+def dtype(element: str) -> str | None:
+    """The name of an element type in receipts: ``f8e4m3fn`` is fp8, ``s8`` int8; None for indices and masks."""
+    if element.startswith("f8"):
+        return "fp8"
+    if element.startswith(("f4", "f6")):
+        return f"fp{element[1]}"
+    return _NAMES.get(element)
+
+
+class Dots:
+    """The multiplications of all modules of a file."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._work: dict[str, float] = {}
+        self._scores: set[tuple[int, ...]] = set()
+        self._exponents: set[tuple[int, ...]] = set()
+        self._reduced: set[tuple[int, ...]] = set()
+
+    def multiply(self, out: str, left: str | None, right: str | None) -> None:
+        """One multiplication by the types of its result and its operands."""
+        result = shape(out)
+        operands = [found for text in (left, right) if text is not None and (found := shape(text)) is not None]
+        if result is None or len(operands) < 2:
+            return
+        self.count += 1
+        names = [name for name in (dtype(element) for element, _ in operands) if name is not None]
+        if len(names) == 2:
+            name = min(names, key=_WIDTHS.index)
+            # M·N·K of a plain product: the root of the three arrays' sizes multiplied.
+            work = math.sqrt(_elements(result[1])) * math.sqrt(_elements(operands[0][1]))
+            self._work[name] = self._work.get(name, 0.0) + work * math.sqrt(_elements(operands[1][1]))
+        self._note(self._scores, result[1])
+
+    def exponential(self, out: str) -> None:
+        """One exponential, which a softmax takes of every score."""
+        if (found := shape(out)) is not None:
+            self._note(self._exponents, found[1])
+
+    def reduce(self, operand: str | None) -> None:
+        """One reduction, which a softmax makes twice over the scores."""
+        if operand is not None and (found := shape(operand)) is not None:
+            self._note(self._reduced, found[1])
+
+    @property
+    def unfused(self) -> bool:
+        """Whether scores of every position with every other one were computed, raised and summed as whole arrays."""
+        return bool(self._scores & self._exponents & self._reduced)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that carry the work, the largest share first."""
+        total = sum(self._work.values())
+        ranked = sorted(self._work.items(), key=lambda item: -item[1])
+        return tuple(name for name, work in ranked if total and work >= SHARE * total)
+
+    def narrow(self) -> str | None:
+        """The narrow type of multiplications, where there is one."""
+        return first_narrow(self.types)
+
+    @staticmethod
+    def _note(shapes: set[tuple[int, ...]], extents: tuple[int, ...]) -> None:
+        """Keep what may be scores: two equal extents of a sequence's length, and at least one of heads or batch."""
+        key = tuple(sorted(extent for extent in extents if extent > 1))
+        pairs = itertools.pairwise(key)
+        if len(extents) >= 3 and any(one == other >= MIN_SEQUENCE for one, other in pairs) and len(shapes) < MAX_SHAPES:
+            shapes.add(key)
+
+
+def first_narrow(names: Iterable[str]) -> str | None:
+    """The first of these that is narrower than two bytes."""
+    return next((name for name in names if name in _NARROW), None)
+
+
+def _elements(extents: tuple[int, ...]) -> float:
+    return math.prod(float(extent) for extent in extents)

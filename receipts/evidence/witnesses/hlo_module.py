@@ -1,0 +1,243 @@
+"""One HLO module as text, instruction by instruction: what it calls, multiplies, exchanges and how it is split."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from receipts.evidence.witnesses import hlo_kernels
+from receipts.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shape
+
+MAX_TYPES: Final = 500_000
+MAX_REPLICATED: Final = 200
+MAX_TARGETS: Final = 500
+COLLECTIVES: Final = frozenset(
+    f"{name}{suffix}"
+    for name in (
+        *("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
+        *("collective-permute", "collective-broadcast"),
+    )
+    for suffix in ("", "-start")
+)
+HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
+HELPERS: Final = frozenset({"ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"})
+_INTERESTING: Final = (
+    COLLECTIVES | HOST | {"dot", "convolution", "custom-call", "fusion", "exponential", "reduce", "parameter"}
+)
+_TUPLE: Final = re.compile(r"\) ([a-z][a-z0-9\-]*)\(")
+_TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
+_OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
+_ONE: Final = r"\s*(?:/\*[^*]{0,40}\*/)?(?:([a-z]\w*\[[^\]]*\])(?:\{[^}]*\})?\s+)?%?([\w.\-]+)"
+_OPERAND: Final = re.compile(_ONE)
+_OPERANDS: Final = re.compile(f"{_ONE},{_ONE}")
+_GROUPS: Final = re.compile(r"replica_groups=(?:\{\{([\d,]{1,4000})|\[(\d{1,9}),(\d{1,9})\]<=)")
+# Since JAX 0.10: ``replica_groups=mesh['data'=4,'model'=2] {'model'}``.
+_MESH: Final = re.compile(r"replica_groups=mesh\[([^\]]{1,1000})\] \{([^}]{0,1000})\}")
+_AXIS: Final = re.compile(r"'([^']{1,100})'=(\d{1,9})")
+_SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
+_TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
+_HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
+_COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
+# Numbers that the compiler hands out, which differ from one compilation to the next.
+_IDS: Final = re.compile(r"(?<=[\w\-])\.\d+(?:\.(?:clone|remat\d*|\d+))*|channel_id=\d+")
+_TAIL: Final = (", metadata=", ", frontend_attributes=", ", backend_config=", ", stack_frame_id=")
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the modules of one file hold, added up."""
+
+    dots: Dots = field(default_factory=Dots)
+    counts: Counter[str] = field(default_factory=Counter)
+    attention: Counter[str] = field(default_factory=Counter)
+    gemm: Counter[str] = field(default_factory=Counter)
+    unnamed: int = 0
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def at(self, what: str, line: int) -> None:
+        """Remember where something was first seen."""
+        if len(self.lines) < MAX_TARGETS:
+            self.lines.setdefault(what, line)
+
+
+@dataclass(slots=True)
+class Module:
+    """A module, or instructions without their module's head (``name`` is empty)."""
+
+    findings: Findings
+    name: str = ""
+    line: int = 0
+    scheduled: bool = False
+    chips: int = 1
+    instructions: int = 0
+    fused: bool = False
+    in_entry: bool = False
+    complete: bool = False
+    replicated: list[str] = field(default_factory=list)
+    split: int = 0
+    whole_groups: bool = True
+    exchanges: Counter[str] = field(default_factory=Counter)
+    types: dict[str, str] = field(default_factory=dict)
+    hash: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def head(self, text: str) -> None:
+        """The line ``HloModule NAME, is_scheduled=true, …, num_partitions=4``."""
+        found = _HEADER.search(text)
+        self.name = found[1] if found else "?"
+        self.scheduled = "is_scheduled=true" in text
+        for _, count in _COUNT.findall(text):
+            self.chips *= max(int(count), 1)
+
+    @property
+    def optimised(self) -> bool:
+        """Whether the compiler's passes have run: before them there is neither a schedule nor a fusion."""
+        return self.scheduled or self.fused or not self.name
+
+    @property
+    def digest(self) -> str:
+        """Digest of the program without names, ids, places in source and the backend's own tuning."""
+        return self.hash.hexdigest()
+
+    def instruction(self, text: str, at: int, line: int) -> None:
+        """One instruction; ``at`` is where ``" = "`` stands in its text."""
+        # What a logger put before it, and ROOT, are words before the name.
+        name = text[:at].rsplit(None, 1)[-1].lstrip("%") if text[:at].strip() else ""
+        start = at + 3
+        if text.startswith("(", start):
+            found = _TUPLE.search(text, start)
+            if found is None:
+                return
+            type_, opcode, operands = text[start : found.start() + 1], found[1], found.end()
+        else:
+            space = text.find(" ", start)
+            operands = text.find("(", space) + 1
+            if space < 0 or operands == 0:
+                return
+            type_, opcode = text[start:space], text[space + 1 : operands - 1]
+            if len(self.types) < MAX_TYPES:
+                self.types[name] = type_
+        self.instructions += 1
+        end = min((cut for tail in _TAIL if (cut := text.find(tail, operands)) > 0), default=len(text))
+        self.hash.update(_IDS.sub("", text[start:end]).encode("utf-8", "replace"))
+        if opcode in _INTERESTING:
+            self._take(opcode, name, type_, text, operands, line)
+
+    def computation(self) -> None:
+        """A new computation begins: operands are named within their own."""
+        self.types.clear()
+
+    def _take(self, opcode: str, name: str, type_: str, text: str, operands: int, line: int) -> None:
+        dots = self.findings.dots
+        if opcode in ("dot", "convolution"):
+            dots.multiply(type_, *self._operands(text, operands))
+        elif opcode == "custom-call":
+            self._custom_call(name, type_, text, operands, line)
+        elif opcode == "fusion":
+            self.fused = True
+            if "calls=%all-reduce-scatter" in text or "calls=all-reduce-scatter" in text:
+                self._exchange("fused_reduce_scatter", text, line)
+        elif opcode == "exponential":
+            dots.exponential(type_)
+        elif opcode == "reduce":
+            dots.reduce(self._operands(text, operands)[0])
+        elif opcode == "parameter":
+            if self.in_entry and self.chips > 1:
+                self._parameter(name, type_, text)
+        elif opcode in COLLECTIVES:
+            self._exchange(opcode, text, line)
+        elif opcode in ("outfeed", "infeed") or "is_host_transfer=true" in text:
+            self.findings.counts[opcode] += 1
+            self.findings.at("host", line)
+
+    def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
+        found = _TARGET.search(text, operands)
+        if found is None:
+            return
+        target, findings = found[1], self.findings
+        if target in findings.counts or len(findings.counts) < MAX_TARGETS:
+            findings.counts[target] += 1
+        if target in HELPERS:
+            return
+        if hlo_kernels.calls_host(target):
+            findings.counts["host_callbacks"] += 1
+            findings.at("host", line)
+        elif hlo_kernels.multiplies(target):
+            self._library(target, type_, text, operands, line)
+        else:
+            op = _OP_NAME.search(text, operands)
+            kernel = hlo_kernels.attention(target, f"{name} {op[1] if op else ''}")
+            if kernel is not None:
+                findings.attention[kernel] += 1
+                findings.at(kernel, line)
+            elif target == hlo_kernels.MOSAIC:
+                findings.unnamed += 1
+
+    def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
+        left, right = self._operands(text, operands)
+        if target.endswith("$f8"):
+            self.findings.gemm["fp8"] += 1
+            self.findings.at("fp8", line)
+            return
+        first = type_.lstrip("(")
+        self.findings.dots.multiply(first, left, right)
+        names = [dtype(found[0]) for side in (left, right) if side and (found := shape(side))]
+        if names and (narrow := first_narrow(name for name in names if name)) is not None:
+            self.findings.gemm[narrow] += 1
+
+    def _exchange(self, opcode: str, text: str, line: int) -> None:
+        self.findings.counts[opcode] += 1
+        self.findings.at(opcode, line)
+        self.exchanges[opcode] += 1
+        if (size := _group(text)) is not None:
+            self.whole_groups = self.whole_groups and size == self.chips
+
+    def _parameter(self, name: str, type_: str, text: str) -> None:
+        """How the compiler left one array of the step's arguments: split, or whole on every chip."""
+        sharding, extents = _SHARDING.search(text), shape(type_)
+        if sharding is None or extents is None or len(extents[1]) < 2 or dtype(extents[0]) is None:
+            return
+        tiles = _TILES.search(sharding[1])
+        pieces = [int(part) for part in tiles[1].split(",") if part] if tiles else []
+        if tiles and "last_tile_dim_replicate" in sharding[1]:
+            pieces = pieces[:-1]
+        if any(piece > 1 for piece in pieces):
+            self.split += 1
+        elif (tiles or sharding[1].startswith("replicated")) and len(self.replicated) < MAX_REPLICATED:
+            op = _OP_NAME.search(text)
+            self.replicated.append(op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name)
+
+    def _operands(self, text: str, at: int) -> tuple[str | None, str | None]:
+        """Types of the first two operands: printed beside them in old text, else those of their instructions."""
+        found = _OPERANDS.match(text, at)
+        if found is None:
+            one = _OPERAND.match(text, at)
+            return ((one[1] or self.types.get(one[2])) if one else None), None
+        return found[1] or self.types.get(found[2]), found[3] or self.types.get(found[4])
+
+    @property
+    def sharding(self) -> str | None:
+        """``fsdp`` or ``dp``, where the collectives over all chips leave no other reading; None for anything else."""
+        if self.chips < 2 or not self.whole_groups or not (self.complete and self.optimised):
+            return None
+        kinds = {name.removesuffix("-start") for name in self.exchanges}
+        if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
+            return "fsdp" if not self.replicated else None
+        if kinds == {"all-reduce"} and self.replicated:
+            return "dp"
+        return None
+
+
+def _group(text: str) -> int | None:
+    """How many chips exchange with one another; None where the text does not say."""
+    groups = _GROUPS.search(text)
+    if groups is not None:
+        return len(groups[1].split(",")) if groups[1] else int(groups[3])
+    mesh = _MESH.search(text)
+    if mesh is None:
+        return None
+    named = {word.strip(" '") for word in mesh[2].split(",")}
+    return math.prod(int(size) for axis, size in _AXIS.findall(mesh[1]) if axis in named)
