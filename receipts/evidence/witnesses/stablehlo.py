@@ -24,8 +24,6 @@ _PARTITIONS: Final = re.compile(r"mhlo\.num_partitions = (\d{1,9})")
 _SHARDED: Final = re.compile(
     r"sdy\.sharding = #sdy\.sharding<@[\w\"]{1,100}, \[([^\]]{0,500})\]|mhlo\.sharding = \"([^\"]{0,500})\""
 )
-    r"sdy\.sharding = #sdy\.sharding<@[\w\"]{1,100}, \[([^\]]{0,500})\]|mhlo\.sharding = \"([^\"]{0,500})\""
-)
 
 
 class Stablehlo(LineReader):
