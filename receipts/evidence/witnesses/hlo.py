@@ -67,6 +67,11 @@ class Hlo(LineReader):
         if self._joined:
             return self._join(text, number)
         at = text.find(" = ")
+        if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,":
+            # Most lines of a dump.
+            self._foreign = 0
+            self._current(number).instruction(text, at, number)
+            return True
         # A head's own attributes may hold an equals sign (``xla.sdy.meshes={mesh = …}``).
         if at > 0 and "HloModule " not in text[:at]:
             if not self._inside and (_INSTRUCTION.search(text) is None or any(word in text for word in _QUOTED)):

@@ -44,7 +44,8 @@ _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
 _COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
 # Numbers that the compiler hands out, which differ from one compilation to the next.
 _IDS: Final = re.compile(r"(?<=[\w\-])\.\d+(?:\.(?:clone|remat\d*|\d+))*|channel_id=\d+")
-_TAIL: Final = (", metadata=", ", frontend_attributes=", ", backend_config=", ", stack_frame_id=")
+_NO_DIGITS: Final = str.maketrans("", "", "0123456789")
+MAX_PARTS: Final = 3_000
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class Module:
     exchanges: Counter[str] = field(default_factory=Counter)
     types: dict[str, str] = field(default_factory=dict)
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
+    _parts: list[str] = field(default_factory=list)
 
     def head(self, text: str) -> None:
         """The line ``HloModule NAME, is_scheduled=true, …, num_partitions=4``."""
@@ -100,12 +102,17 @@ class Module:
     @property
     def digest(self) -> str:
         """Digest of the program without names, ids, places in source and the backend's own tuning."""
+        self._flush()
         return self.hash.hexdigest()
 
     def instruction(self, text: str, at: int, line: int) -> None:
         """One instruction; ``at`` is where ``" = "`` stands in its text."""
-        # What a logger put before it, and ROOT, are words before the name.
-        name = text[:at].rsplit(None, 1)[-1].lstrip("%") if text[:at].strip() else ""
+        if text.startswith("  %"):
+            name = text[3:at]
+        else:
+            # What a logger put before it, and ROOT, are words before the name.
+            words = text[:at].split()
+            name = words[-1].lstrip("%") if words else ""
         start = at + 3
         if text.startswith("(", start):
             found = _TUPLE.search(text, start)
@@ -121,10 +128,34 @@ class Module:
             if len(self.types) < MAX_TYPES:
                 self.types[name] = type_
         self.instructions += 1
-        end = min((cut for tail in _TAIL if (cut := text.find(tail, operands)) > 0), default=len(text))
-        self.hash.update(_IDS.sub("", text[start:end]).encode("utf-8", "replace"))
+        self._hash(text, start, operands, opcode)
         if opcode in _INTERESTING:
             self._take(opcode, name, type_, text, operands, line)
+
+    def _hash(self, text: str, start: int, operands: int, opcode: str) -> None:
+        """Add what is the program's own: types, opcode, the operands' names without their numbers, attributes."""
+        end = text.find(", metadata=", operands)
+        if end < 0:
+            end = text.find(", backend_config=", operands)
+            end = len(text) if end < 0 else end
+        if (early := text.find(", frontend_attributes=", operands, end)) >= 0:
+            end = early
+        close = text.find(")", operands, end)
+        if opcode == "constant" or close < 0:
+            self._parts.append(text[start:end])
+        else:
+            attributes = text[close:end]
+            if "%" in attributes or "channel_id=" in attributes:
+                attributes = _IDS.sub("", attributes)
+            self._parts.append(text[start:operands])
+            self._parts.append(text[operands:close].translate(_NO_DIGITS))
+            self._parts.append(attributes)
+        if len(self._parts) > MAX_PARTS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self.hash.update("\n".join(self._parts).encode("utf-8", "replace"))
+        self._parts.clear()
 
     def computation(self) -> None:
         """A new computation begins: operands are named within their own."""
