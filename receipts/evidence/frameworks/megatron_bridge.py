@@ -1,0 +1,85 @@
+"""What Megatron-Bridge prints beside the iteration line: step times of rank 0, and its configuration.
+
+Source: src/megatron/bridge/training/utils/train_utils.py and config.py, v0.1 to v0.6. ``Step Time`` is printed by the
+first rank and the iteration line by the last, so that either may come first; the former has two decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import deque
+from typing import Final
+
+from receipts.evidence.frameworks import megatron_config
+from receipts.evidence.frameworks.megatron_yaml import Block
+from receipts.evidence.reading import Reading
+from receipts.evidence.steps import MAX_STEPS
+
+STEP_TIME: Final = re.compile(
+    r"Step Time *: *(\d{1,9}(?:\.\d{1,9})?) *s *(?:\|? *GPU utilization *: *(\d{1,9}(?:\.\d{1,9})?) *(?:MODEL_TFLOP)?)?"
+)
+# Two decimals of seconds, and the last digit of the milliseconds.
+_ROUNDING: Final = 0.00506
+_WAITING: Final = 64
+_NAMES: Final = {"num_moe_experts": "num_experts", "sequence_length": "seq_length", "wgrad_fusion": ""}
+_SECTIONS: Final = ("model", "train", "dataset", "optimizer", "ddp", "scheduler", "rng", "tokenizer", "mixed_precision")
+
+
+class StepTimes:
+    """Pairs step times with iteration records by their time; keeps the order for a log that has no records."""
+
+    __slots__ = ("_records", "_times", "rates", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = array("d")
+        self.rates = array("d")
+        self._times: deque[tuple[float, float]] = deque(maxlen=_WAITING)
+        self._records: deque[tuple[int, float]] = deque(maxlen=_WAITING)
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    def take(self, reading: Reading, text: str) -> None:
+        """Read every step time on a line, and give its TFLOP/s to a record that waits for it."""
+        for seconds, rate in STEP_TIME.findall(text):
+            found = float(seconds), float(rate or "nan")
+            if len(self.seconds) < MAX_STEPS:
+                self.seconds.append(found[0])
+                self.rates.append(found[1])
+            waiting = next((item for item in self._records if abs(item[1] - found[0]) <= _ROUNDING), None)
+            if waiting is None:
+                self._times.append(found)
+                continue
+            self._records.remove(waiting)
+            if found[1] > 0 and reading.steps.get(waiting[0], "tflops_per_second_per_chip") is None:
+                reading.steps.add(waiting[0], {"tflops_per_second_per_chip": found[1]})
+
+    def rate(self, step: int, seconds: float) -> float | None:
+        """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""
+        for at, (printed, rate) in enumerate(self._times):
+            if abs(printed - seconds) <= _ROUNDING:
+                for _ in range(at + 1):
+                    self._times.popleft()
+                return rate if rate > 0 else None
+        self._records.append((step, seconds))
+        return None
+
+    def alone(self, reading: Reading) -> None:
+        """Number the step times by their order: the log holds no iteration record that would name them."""
+        for step, (seconds, rate) in enumerate(zip(self.seconds, self.rates, strict=True), 1):
+            rated = rate if rate > 0 else None
+            reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
+        if self.seconds:
+            reading.remark("note", "steps are numbered by the order of their times; the log names none")
+
+
+def configure(reading: Reading, block: Block) -> None:
+    """State what a configuration dump of Megatron-Bridge gives, by the arguments' names."""
+    found = block.leaf(*_SECTIONS)
+    renamed = {_NAMES.get(name, name): value for name, value in found.items()}
+    renamed.pop("", None)
+    if "rng.seed" in block.found:
+        renamed["seed"] = block.found["rng.seed"]
+    # A dump of differences holds no default: the sizes that it leaves out are unknown, and stay so.
+    megatron_config.state(reading, renamed)

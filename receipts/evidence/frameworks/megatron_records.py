@@ -1,0 +1,166 @@
+"""The iteration records of one log in order: their figures as steps, and what they show of starts and divergence."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Final
+
+from receipts.evidence.frameworks import megatron_lines
+from receipts.evidence.frameworks.megatron_bridge import StepTimes
+from receipts.evidence.frameworks.megatron_profile import Profiler
+from receipts.evidence.reading import Reading
+
+_MAX_SHAPES: Final = 8
+_MAX_REMARKED: Final = 10
+_MAX_KEPT: Final = 300_000
+
+
+class Records:
+    """Fills a reading's steps. ``fresh`` is to be set where the log shows that a training loop begins."""
+
+    def __init__(self, reading: Reading, times: StepTimes, profiler: Profiler) -> None:
+        self.reading = reading
+        self.count = 0
+        self.last: int | None = None
+        self.fresh = False
+        self.deepspeed = self.undated_long_rate = self.reinforcement = False
+        self.starts: set[int] = set()
+        self.carrying: set[int] = set()
+        self.lengths: dict[int, int] = {}
+        self._times = times
+        self._profiler = profiler
+        self._shapes: list[megatron_lines.Shape] = []
+        self._ranks: set[int] = set()
+        self._micro_dates = False
+        self._finite = False
+        self._silent: list[tuple[int, int, int]] = []
+        self._spoilt: list[tuple[int, str, int]] = []
+
+    def quick(self, text: str, number: int) -> bool:
+        """Take a line of a shape that was seen before; True where it was one."""
+        at = text.find("iteration")
+        if at < 0:
+            return False
+        for shape in self._shapes:
+            match = shape.pattern.match(text, at)
+            if match is not None:
+                break
+        else:
+            return False
+        figures = match.groups()
+        try:
+            values = dict(zip(shape.names, map(float, figures[1:]), strict=True))
+        except ValueError:
+            return False
+        values["step_seconds"] *= shape.to_seconds
+        self._keep(int(figures[0]), values, text, at, number)
+        return True
+
+    def take(self, record: str, text: str, start: int, number: int) -> None:
+        """Take one record, which begins at ``start`` of its line."""
+        found = megatron_lines.read(record)
+        if found is None:
+            return
+        self.deepspeed |= found.deepspeed
+        self.reinforcement |= found.reinforcement
+        date = megatron_lines.DATE.search(text[:start])
+        self._micro_dates |= bool(date and date[2])
+        self.undated_long_rate |= found.long_rate and date is None
+        if len(self._shapes) < _MAX_SHAPES and (shape := megatron_lines.shape(record, found)) is not None:
+            self._shapes.append(shape)
+        if not found.ended:
+            found.values["skipped"] = math.nan
+        self._keep(found.step, found.values, text, start, number)
+
+    def judge(self, log_interval: str) -> None:
+        """Divergence: printed, counted, or shown by the absence of a loss from an iteration that trained.
+
+        Megatron prints a loss only where it is not below zero, which NaN is not; an interval of nothing but skipped
+        iterations has no loss, and that is no divergence.
+        """
+        if not self.reinforcement:
+            before = self.intervals(log_interval)
+            for step, skipped, number in self._silent:
+                if skipped == 0 or before.get(step, 0) > skipped:
+                    self._spoil(step, "trained and prints no loss: Megatron leaves out a loss that is NaN", number)
+        if self._spoilt:
+            self.reading.diverged = True
+            for step, what, number in self._spoilt[:_MAX_REMARKED]:
+                self.reading.remark("note", f"iteration {step} {what}", number)
+        elif self._finite:
+            self.reading.diverged = False
+
+    def intervals(self, log_interval: str) -> dict[int, int]:
+        """How many iterations each record averages over, where the numbers or the arguments show it."""
+        numbers = self.reading.steps.numbers()
+        gaps = {step: step - earlier for earlier, step in pairwise(numbers)}
+        if numbers and log_interval.isdigit() and len(log_interval) < 10:
+            gaps[numbers[0]] = int(log_interval)
+        return gaps
+
+    def _keep(self, step: int, values: dict[str, float], text: str, start: int, number: int) -> None:
+        """Put one record's figures, and note what they show."""
+        skipped, nans = values.pop("skipped", 0.0), values.pop("nans", 0.0)
+        values.pop("loss_scale", None)
+        length = values.pop("sequence_length", None)
+        if length is not None and 0 < length < 1e12 and len(self.lengths) < 100:
+            self.lengths.setdefault(int(length), number)
+        self._begin(step)
+        for name in ("tflops_per_second_per_chip", "step_seconds"):
+            if values.get(name) == 0.0:
+                del values[name]
+        if len(self._times) and "tflops_per_second_per_chip" not in values:
+            rate = self._times.rate(step, values.get("step_seconds", -1.0))
+            if rate is not None:
+                values["tflops_per_second_per_chip"] = rate
+        self._watch(step, values, skipped, nans, number)
+        self.reading.steps.put(step, {**values}, self._rank(text, start))
+        if self._profiler.active and len(self.reading.not_steady) < _MAX_KEPT:
+            self.reading.not_steady[step] = "profile"
+        self.count += 1
+        self.last = step
+
+    def _begin(self, step: int) -> None:
+        """Note the first record after a start, and the one that still carries it."""
+        last = self.last
+        if step == last:
+            return
+        if self.fresh or step <= 1 or (last is not None and step < last):
+            if len(self.starts) < _MAX_KEPT:
+                self.starts.add(step)
+        elif self._micro_dates and last in self.starts:
+            # From core 0.16 on, which dates to the microsecond, the first record does not reset the clock.
+            self.carrying.add(step)
+        self.fresh = False
+
+    def _rank(self, text: str, start: int) -> int | None:
+        """The rank that printed a record, once records of several ranks were seen; None while there is one printer."""
+        if start < 3:
+            return None
+        match = megatron_lines.RANK.search(text, 0, start)
+        if match is None:
+            return None
+        rank = int(match[1] or match[2])
+        if len(self._ranks) < 10_000:
+            self._ranks.add(rank)
+        return rank if len(self._ranks) > 1 else None
+
+    def _watch(self, step: int, values: dict[str, float], skipped: float, nans: float, number: int) -> None:
+        loss = values.get("loss")
+        if nans > 0:
+            self._spoil(step, "counts a NaN iteration", number)
+        if loss is None:
+            if math.isfinite(skipped) and len(self._silent) < _MAX_KEPT:
+                self._silent.append((step, int(skipped), number))
+        elif math.isfinite(loss):
+            self._finite = True
+        else:
+            self._spoil(step, "prints a loss that is not finite", number)
+        norm = values.get("grad_norm")
+        if norm is not None and not math.isfinite(norm) and skipped == 0:
+            self._spoil(step, "prints a gradient norm that is not finite", number)
+
+    def _spoil(self, step: int, what: str, number: int) -> None:
+        if len(self._spoilt) < 1_000:
+            self._spoilt.append((step, what, number))

@@ -1,0 +1,311 @@
+"""NeMo: the progress printer of NeMo 2, and the progress bar of NeMo 1 and 2.
+
+Sources: nemo/lightning/pytorch/callbacks/progress_printer.py and progress_bar.py, nemo/utils/timers. Figures have four
+significant digits; ``iteration`` counts within an epoch, ``global_step`` over all from zero; ``val_loss`` repeats the
+last validation on every later line and is no figure of the step.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import pairwise
+from typing import ClassVar, Final
+
+from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady
+from receipts.evidence.frameworks.megatron_memory import Parameters
+from receipts.evidence.frameworks.megatron_yaml import Block
+from receipts.evidence.frameworks.nemo_formula import Formula
+from receipts.evidence.numbers import number
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import MemoryRow, Place, Reading
+
+_PRINTED: Final = re.compile(r"Training epoch (\d{1,9}), iteration (\d{1,12})/(\d{1,12})")
+_BAR: Final = re.compile(r"Epoch (\d{1,9}): [^\[]{0,200}?(?:(\d{1,12})/(\d{1,12}|\?)|(\d{1,12})it) \[")
+_DELTA: Final = re.compile(r"Step (\d{1,12}): train_step_timing in s ?[=:] ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+_PAIR: Final = re.compile(
+    r"([A-Za-z_][\w/ \-\[\].]{0,60}?) ?[=:] ?([-+]?[0-9][\w.+\-]{0,30}|[-+]?nan|[-+]?inf)(?=$|[\s,|\]])"
+)
+_FIELDS: Final = {
+    "train_step_timing in s": "step_seconds",
+    "train_step_timing": "step_seconds",
+    "reduced_train_loss": "loss",
+    "grad_norm": "grad_norm",
+    "global_batch_size": "global_batch",
+    "TFLOPS_per_GPU": "tflops_per_second_per_chip",
+    "tflops_per_sec_per_gpu": "tflops_per_second_per_chip",
+    "tokens_per_sec_per_gpu": "tokens_per_second_per_chip",
+    "tps_per_gpu": "tokens_per_second_per_chip",
+    "tokens_per_sec": "tokens_per_second",
+}
+_LOSSES: Final = ("train_loss", "loss")
+_GROUP: Final = re.compile(
+    r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"
+)
+_DEGREES: Final = {
+    "tensor model": "parallelism.tensor",
+    "pipeline model": "parallelism.pipeline",
+    "context": "parallelism.context",
+    "data": "parallelism.data",
+}
+_WORLD: Final = re.compile(r"Starting with (\d{1,7}) processes|GLOBAL_RANK: \d{1,7}, MEMBER: \d{1,7}/(\d{1,7})")
+_VOCABULARY: Final = re.compile(r"Padded vocab_size: (\d{1,12}), original vocab_size")
+_OPTIMIZER: Final = re.compile(r"OptimizerConfig\((.{1,4000})\)")
+_ARGUMENT: Final = re.compile(r"\b([a-z_0-9]{2,60})=('[^']{0,80}'|[\w.+\-]{1,60})")
+_MODEL_ARGUMENTS: Final = re.compile(
+    r"\b(tensor_model_parallel_size|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size"
+    r"|expert_tensor_parallel_size|virtual_pipeline_model_parallel_size|sequence_parallel|micro_batch_size"
+    r"|global_batch_size|seq_length|num_layers|hidden_size|num_attention_heads|ffn_hidden_size|num_query_groups"
+    r")[=:] ?(\w{1,20})\b"
+)
+
+
+class Nemo(LineReader):
+    """Steps of NeMo's printer or bar, and the layout and configuration that stand around them."""
+
+    source: ClassVar[str] = "nemo"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"Training epoch ",
+        b"train_step_timing in s",
+        b"reduced_train_loss=",
+        b"Experiment configuration *",
+        b" parallel group",
+        b"All distributed processes registered",
+        b"GLOBAL_RANK: ",
+        b"Padded vocab_size: ",
+        b"number of parameters on",
+        b"OptimizerConfig(",
+        b"tensor_model_parallel_size=",
+        b"Restored all states from",
+        b"Trainer.fit` stopped",
+        b"nproc_per_node ",
+        b"max_nodes ",
+        b"min_nodes ",
+        b"(sequence length) * (global batch size)",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._block = Block()
+        self._elastic = megatron_launch.Elastic()
+        self._parameters = Parameters()
+        self._formula = Formula()
+        self._arguments: dict[str, tuple[str, int]] = {}
+        self._epoch = self._base = 0
+        self._last: int | None = None
+        self._starts: set[int] = set()
+        self._restored = False
+        self._finite = self._diverged = False
+        self._peak: MemoryRow | None = None
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True while a configuration dump or the README's formula goes on."""
+        if "train_step_timing" in text or "Training epoch " in text or "reduced_train_loss" in text:
+            self._steps(text, number)
+            return self._block.open or self._formula.open
+        if self._block.open:
+            return self._block.take(text, number)
+        if self._formula.open:
+            return self._formula.take(text, number)
+        if "Experiment configuration *" in text:
+            self._block.begin(text[: text.find("*")])
+            return True
+        if "(sequence length) * (global batch size)" in text:
+            return self._formula.begin()
+        self._small(text, number)
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading, or None where no step of NeMo stands in the file."""
+        reading = self.reading
+        if not reading.steps:
+            return None
+        reading.records = len(reading.steps) + reading.steps.restarts
+        if self._peak is not None:
+            reading.memory.append(self._peak)
+        self._configure()
+        self._formula.state(reading)
+        if self._diverged or self._finite:
+            reading.diverged = self._diverged
+        numbers = reading.steps.numbers()
+        gaps = {later - step for step, later in pairwise(numbers)}
+        if len(gaps) == 1:
+            reading.steps.interval = gap = gaps.pop()
+            if numbers[0] in {gap - 1, gap}:
+                self._starts.add(numbers[0])
+        megatron_steady.mark(reading, self._starts)
+        return reading
+
+    def _steps(self, text: str, number: int) -> None:
+        heads = list(_PRINTED.finditer(text))
+        stops = [*(match.start() for match in heads[1:]), len(text)]
+        for head, stop in zip(heads, stops, strict=False):
+            self._printed(head, text[head.end() : stop], number)
+        if heads:
+            return
+        bar = _BAR.search(text)
+        if bar is not None:
+            self._bar(bar, text[bar.end() : bar.end() + 4_000], number)
+            return
+        delta = _DELTA.search(text)
+        if delta is not None:
+            self._keep(int(delta[1]), {"step_seconds": float(delta[2])}, add=True)
+
+    def _printed(self, head: re.Match[str], rest: str, number: int) -> None:
+        pairs: dict[str, str] = {}
+        for cell in rest.split(" | ")[:100]:
+            key, colon, value = cell.partition(":")
+            if colon and value.strip():
+                pairs.setdefault(key.strip(" |"), value.split()[0])
+        epoch, iteration = int(head[1]), int(head[2])
+        step = _whole(pairs.get("global_step"))
+        if step is None:
+            step = self._counted(pairs)
+        if step is None:
+            if epoch != self._epoch:
+                self._epoch, self._base = epoch, (self._last or 0) + 1 - iteration
+            step = self._base + iteration
+        self._record(step, pairs, number)
+
+    def _bar(self, bar: re.Match[str], rest: str, number: int) -> None:
+        pairs = {key.strip(): value for key, value in _PAIR.findall(rest.split("]")[0])}
+        step = _whole(pairs.get("global_step"))
+        done = bar[2] or bar[4]
+        if step is None and done is not None and "e" in pairs.get("global_step", "e"):
+            # Six thousand and more are printed as 6.02e+3: the bar's own count is exact.
+            step = max(0, int(done) - 1)
+        if step is not None and any(key in pairs for key in _FIELDS):
+            self._record(step, pairs, number)
+
+    def _counted(self, pairs: dict[str, str]) -> int | None:
+        """The step by the samples consumed up to it, where the global step is not printed."""
+        consumed, batch = _whole(pairs.get("consumed_samples")), _whole(pairs.get("global_batch_size"))
+        return consumed // batch - 1 if consumed and batch and consumed % batch == 0 else None
+
+    def _record(self, step: int, pairs: dict[str, str], line: int) -> None:
+        values: dict[str, float] = {}
+        for key, value in pairs.items():
+            name = _FIELDS.get(key)
+            figure = number(value) if name else None
+            if name is not None and figure is not None and (figure != 0 or name in {"loss", "grad_norm"}):
+                values[name] = figure
+        if "loss" not in values:
+            other = next((number(pairs[key]) for key in _LOSSES if key in pairs), None)
+            if other is not None:
+                values["loss"] = other
+        loss = values.get("loss")
+        if loss is not None:
+            self._finite |= math.isfinite(loss)
+            if not math.isfinite(loss):
+                if not self._diverged:
+                    self.reading.remark("note", f"step {step} prints a loss that is not finite", line)
+                self._diverged = True
+        self._memory(step, pairs, line)
+        self._keep(step, values)
+
+    def _keep(self, step: int, values: dict[str, float], *, add: bool = False) -> None:
+        last = self._last
+        if self._restored or step == 0 or (last is not None and step < last):
+            self._starts.add(step)
+        self._restored = False
+        if add:
+            self.reading.steps.add(step, dict(values))
+        else:
+            self.reading.steps.put(step, dict(values))
+        self._last = step
+
+    def _memory(self, step: int, pairs: dict[str, str], line: int) -> None:
+        peak, used = _bytes(pairs.get("peak_memory_usage")), _bytes(pairs.get("memory_allocated"))
+        if peak is None and used is None:
+            return
+        best = self._peak
+        if best is None or (peak or 0) > (best.peak_bytes or 0):
+            self._peak = MemoryRow(Place(line), None, None, step, bytes_used=used, peak_bytes=peak)
+
+    def _small(self, text: str, number: int) -> None:
+        reading = self.reading
+        for kind, ranks in _GROUP.findall(text):
+            reading.state(_DEGREES[kind], ranks.count(",") + 1, f"{kind} parallel group: [{ranks[:60]}]", number)
+        if match := _WORLD.search(text):
+            size = int(match[1] or match[2])
+            if size:
+                reading.state("hardware.chips", size, match[0], number)
+        if match := _VOCABULARY.search(text):
+            reading.state("model.vocabulary", int(match[1]), match[0], number)
+        if match := _OPTIMIZER.search(text):
+            known = {"optimizer", "lr", "min_lr", "bf16", "fp16", "params_dtype", "use_distributed_optimizer"}
+            self._note({name: value for name, value in _ARGUMENT.findall(match[1]) if name in known}, number)
+        if "tensor_model_parallel_size=" in text:
+            self._note(dict(_MODEL_ARGUMENTS.findall(text[:20_000])), number)
+        self._restored |= "Restored all states from" in text
+        reading.complete |= "Trainer.fit` stopped" in text
+        self._parameters.take(text, number)
+        self._elastic.take(text, number)
+
+    def _note(self, found: dict[str, str], line: int) -> None:
+        for name, value in found.items():
+            self._arguments.setdefault(name, (value, line))
+
+    def _configure(self) -> None:
+        reading = self.reading
+        if self._block.found:
+            configure(reading, self._block)
+        if self._arguments:
+            known = {name: value for name, value in self._arguments.items() if name not in self._block.leaf()}
+            megatron_config.state(reading, known)
+        self._elastic.state(reading)
+        degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
+        self._parameters.state(reading, whole_model=all(leaf is not None and leaf.value == 1 for leaf in degrees))
+        batches = {value for value in reading.steps.column("global_batch") if value is not None}
+        if len(batches) == 1 and "batch.global_batch" not in reading.stated and (size := int(batches.pop())) > 0:
+            reading.state("batch.global_batch", size, f"global_batch_size: {size}", 0)
+
+
+def configure(reading: Reading, block: Block) -> None:
+    """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
+    found = block.leaf("model", "trainer")
+    for name, (text, line) in block.found.items():
+        if name.startswith("model.optim."):
+            found.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
+    found.pop("", None)
+    if "model.optim.name" in block.found:
+        found["optimizer"] = block.found["model.optim.name"]
+    precision = block.found.get("trainer.precision", ("", 0))
+    for kind in ("bf16", "fp16"):
+        if precision[0].strip("'\"").startswith(kind) or (kind == "fp16" and precision[0].startswith("16")):
+            found.setdefault(kind, ("True", precision[1]))
+    megatron_config.state(reading, found)
+    _machine(reading, block)
+    scheme = block.found.get("model.peft.peft_scheme")
+    if scheme and scheme[0].strip("'\"") not in {"null", "None", "none"}:
+        kind = scheme[0].strip("'\"")
+        reading.state("numerics.adapters.kind", kind, f"peft_scheme: {kind}", scheme[1])
+        rank = block.found.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
+        if rank[0].isdigit() and len(rank[0]) < 9:
+            reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
+
+
+def _machine(reading: Reading, block: Block) -> None:
+    each, hosts = (block.found.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
+    if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
+        return
+    reading.state("hardware.hosts", int(hosts[0]), f"num_nodes: {hosts[0]}", hosts[1])
+    if each[0].isdigit() and len(each[0]) < 8 and int(each[0]):
+        chips = int(hosts[0]) * int(each[0])
+        reading.state("hardware.chips", chips, f"devices: {each[0]}, num_nodes: {hosts[0]}", each[1])
+
+
+def _whole(text: str | None) -> int | None:
+    """A whole number as a progress line prints it: ``19``, ``19.0``, ``5.000``; None for ``2e+3``."""
+    if text is None or "e" in text.lower() or len(text) > 24:
+        return None
+    found = number(text)
+    return int(found) if found is not None and math.isfinite(found) and found == int(found) and found >= 0 else None
+
+
+def _bytes(text: str | None) -> int | None:
+    found = number(text) if text is not None else None
+    return round(found) if found is not None and 0 < found < 1e18 else None
+
+
+READERS = (Nemo,)
