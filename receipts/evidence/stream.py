@@ -63,14 +63,18 @@ class Source:
 
     def open(self) -> Stream:
         """A stream of the decompressed bytes; reading it may raise `BROKEN`."""
-        raw = self._raw()
-        if self.packing == "gzip":
-            return gzip.GzipFile(fileobj=raw)
-        if self.packing == "xz":
-            return lzma.LZMAFile(raw)
-        if self.packing == "bzip2":
-            return bz2.BZ2File(raw)
-        return raw
+        # By the path: a packed stream closes only the file that it opened itself.
+        packing = self.packing
+        try:
+            if packing == "gzip":
+                return gzip.GzipFile(self.path)
+            if packing == "xz":
+                return lzma.LZMAFile(self.path)
+            if packing == "bzip2":
+                return bz2.BZ2File(self.path)
+        except OSError as error:
+            raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None
+        return self._raw()
 
     def document(self) -> bytes | None:
         """The whole file, or None where it is larger than `MAX_DOCUMENT`; a broken one ends where it breaks."""

@@ -124,7 +124,7 @@ def _map_adapter(keys: list[str]) -> TypeAdapter[Any]:
 
 
 def alike(path: str, a: Any, b: Any) -> bool:
-    """Whether two values are one: numbers as far as both are printed, texts without case, accelerators by what they name."""
+    """Whether two values are one: numbers as far as both are printed, texts without case, chips by their names."""
     if isinstance(a, bool) or isinstance(b, bool):
         return bool(a == b)
     if isinstance(a, int | float) and isinstance(b, int | float):

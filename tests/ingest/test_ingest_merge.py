@@ -1,0 +1,357 @@
+"""What several files say of one launch: configuration, path, memory, compiling, ending, identity."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ingest_evidence import at, file, ingested, reading, stepping, told
+
+from receipts.errors import InputError
+from receipts.evidence import Failure, MemoryRow, Place, Reading
+from receipts.evidence.reading import Remark
+from receipts.ingest import Options, assemble, read_settings
+from receipts.ingest.clock import first_stamp, stamp
+
+
+def test_a_leaf_comes_with_its_file_and_line(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, reading(hardware__chips=8)))
+    (item,) = [item for item in found.found if item.path == "hardware.chips"]
+    assert (item.value, str(item.where)) == (8, "run.log:1")
+
+
+def test_two_sources_that_differ_leave_the_leaf_unstated(tmp_path: Path) -> None:
+    a = file(tmp_path, reading(batch__micro_batch=2), name="a.log")
+    b = file(tmp_path, reading(batch__micro_batch=4), name="b.log")
+    found = ingested(a, b)
+    assert at(found, "batch.micro_batch") is None
+    (item,) = found.contradictions
+    assert item.path == "batch.micro_batch"
+    assert "a.log:1 says 2" in item.what
+    assert "b.log:1 says 4" in item.what
+    assert not item.stands
+
+
+def test_what_a_program_printed_stands_above_its_command_line(tmp_path: Path) -> None:
+    asked = file(tmp_path, reading("command-line", parallelism__tensor=4), name="run.sh")
+    found = ingested(asked, file(tmp_path, reading(parallelism__tensor=2)))
+    assert at(found, "parallelism.tensor") == 2
+    (item,) = found.contradictions
+    assert item.stands == "2"
+
+
+def test_a_file_that_says_two_things_of_a_leaf_says_none(tmp_path: Path) -> None:
+    torn = reading(parallelism__tensor=2)
+    torn.state("parallelism.tensor", 4, line=90)
+    found = ingested(file(tmp_path, torn))
+    assert at(found, "parallelism.tensor") is None
+    assert len(found.contradictions) == 1
+
+
+def test_spellings_of_one_value_do_not_contradict(tmp_path: Path) -> None:
+    a = file(tmp_path, reading(hardware__accelerator="NVIDIA H200", numerics__learning_rate=3e-4), name="a.log")
+    b = file(tmp_path, reading(hardware__accelerator="h200-sxm", numerics__learning_rate=0.0003), name="b.log")
+    assert not ingested(a, b).contradictions
+
+
+def test_ranks_of_several_hosts_name_the_first(tmp_path: Path) -> None:
+    found = ingested(*(file(tmp_path, reading(run__host=f"n{i}"), name=f"{i}.log") for i in range(3)))
+    assert at(found, "run.host") == "n0"
+    assert not found.contradictions
+
+
+def test_a_setting_stands_above_every_file_and_is_noted(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, reading(hardware__chips=8)), hardware__chips=16)
+    assert at(found, "hardware.chips") == 16
+    assert found.tree["notes"]["ingest.stated_by_user"] == ["hardware.chips"]
+    assert found.contradictions[0].stands == "16, as --set states"
+
+
+def test_what_fits_no_leaf_is_told_and_left_out(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, reading(hardware__chips=-1, model__hiden=3, batch__micro_batch="x" * 900)))
+    assert "hardware" not in found.tree
+    assert "no such leaf" in told(found)
+
+
+def test_whole_numbers_that_were_printed_as_decimals_are_whole(tmp_path: Path) -> None:
+    assert at(ingested(file(tmp_path, reading(model__hidden=4096.0))), "model.hidden") == 4096
+
+
+def test_kernels_stand_above_the_backends_own_word(tmp_path: Path) -> None:
+    log, profile = Reading("te-debug", records=1), Reading("torch-profiler", records=1)
+    log.see("attention", "te_fused", "backend", 7)
+    profile.see("attention", "te_unfused", "kernels")
+    found = ingested(file(tmp_path, log), file(tmp_path, profile, name="trace.json"))
+    assert at(found, "path.witnessed.attention") == "te_unfused"
+    assert found.contradictions[0].path == "path.witnessed.attention"
+
+
+def test_several_values_of_one_level_stand_together(tmp_path: Path) -> None:
+    log = Reading("te-debug", records=1)
+    for line, value in enumerate(("te_fused", "te_flash", "te_fused"), start=1):
+        log.see("attention", value, "backend", line)
+    assert at(ingested(file(tmp_path, log)), "path.witnessed.attention") == "te_fused+te_flash"
+
+
+def test_an_argument_is_what_was_asked_for_and_no_witness(tmp_path: Path) -> None:
+    log = Reading("megatron", records=1)
+    log.see("attention", "te_flash", "intent", 3)
+    found = ingested(file(tmp_path, log))
+    assert at(found, "path.intended.attention") == "te_flash"
+    assert at(found, "path.witnessed") is None
+
+
+def test_a_library_below_a_framework_is_no_second_host(tmp_path: Path) -> None:
+    log = stepping([1.0], "maxtext")
+    log.see("framework", "maxtext", "backend")
+    compiles = Reading("jax-compiles", records=1)
+    compiles.see("framework", "jax", "kernels")
+    found = ingested(file(tmp_path, log, compiles))
+    assert at(found, "path.witnessed.frameworks") == ["maxtext"]
+
+
+def test_two_hosts_are_both_listed_and_neither_is_the_one(tmp_path: Path) -> None:
+    log = Reading("deepspeed", records=1)
+    log.see("framework", "deepspeed", "backend")
+    log.see("framework", "megatron-lm", "backend")
+    found = ingested(file(tmp_path, log))
+    assert at(found, "path.witnessed.frameworks") == ["deepspeed", "megatron-lm"]
+    assert at(found, "path.witnessed.framework") is None
+
+
+def test_reports_of_one_run_count_fallbacks_on_and_not_twice(tmp_path: Path) -> None:
+    early, late = Reading("torch-xla-metrics", records=1), Reading("torch-xla-metrics", records=1)
+    early.fallbacks, early.host_transfers, early.steps_covered, early.compile.compiles = {"aten::median": 5}, 5, 5, 2
+    late.fallbacks, late.host_transfers, late.steps_covered, late.compile.compiles = {"aten::median": 20}, 20, 20, 3
+    found = ingested(file(tmp_path, early, name="warm.txt"), file(tmp_path, late, name="end.txt"))
+    assert at(found, "path.witnessed.fallbacks") == {"aten::median": 20}
+    assert at(found, "path.witnessed.host_transfers_per_step") == 1.0
+    assert at(found, "compile.compiles") == 3
+    assert at(found, "compile.compiles_after_warmup") == 1
+
+
+def test_no_fallback_is_a_statement_and_silence_is_none(tmp_path: Path) -> None:
+    whole, silent = Reading("torch-xla-metrics", records=1), Reading("torch-xla-metrics", records=1)
+    whole.fallbacks = {}
+    assert at(ingested(file(tmp_path, whole)), "path.witnessed.fallbacks") == {}
+    assert at(ingested(file(tmp_path, silent)), "path.witnessed") is None
+
+
+def rows(*items: MemoryRow) -> Reading:
+    made = stepping([1.0] * 20)
+    made.memory = list(items)
+    return made
+
+
+def test_chips_have_the_highest_peak_and_what_was_last_in_use(tmp_path: Path) -> None:
+    first = MemoryRow(Place(1), 0, None, 1, bytes_used=5, peak_bytes=9)
+    then = MemoryRow(Place(2), 0, None, 10, bytes_used=6, peak_bytes=30)
+    last = MemoryRow(Place(3), 0, None, 20, bytes_used=4, peak_bytes=20)
+    assert at(ingested(file(tmp_path, rows(first, then, last))), "memory.chips") == [
+        {"chip": 0, "phase": "post_step0", "bytes_used": 5, "peak_bytes": 9, "step": 1},
+        {"chip": 0, "phase": "steady", "bytes_used": 4, "peak_bytes": 30, "step": 10},
+    ]
+
+
+def test_a_figure_that_names_no_chip_is_that_of_the_only_chip(tmp_path: Path) -> None:
+    one = rows(MemoryRow(Place(1), peak_bytes=7))
+    found = ingested(file(tmp_path, one), hardware__chips=1)
+    assert at(found, "memory.chips") == [{"chip": 0, "phase": "steady", "peak_bytes": 7}]
+
+
+def test_a_figure_that_names_none_of_many_chips_is_given_to_none(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7, bytes_used=9))), hardware__chips=8)
+    assert at(found, "memory.chips") is None
+    assert at(found, "memory.aggregate") == {"bytes": 7, "over": "unstated", "kind": "live"}
+
+
+def test_files_of_numbered_ranks_are_chips(tmp_path: Path) -> None:
+    files = [file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=rank)), name=f"rank_{rank}/out.log") for rank in (3, 7)]
+    assert [row["chip"] for row in at(ingested(*files, hardware__chips=8), "memory.chips")] == [3, 7]
+
+
+def test_a_file_alone_is_no_rank_by_its_name(tmp_path: Path) -> None:
+    one = file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7)), name="rank_3.log")
+    assert at(ingested(one, hardware__chips=8), "memory.chips") is None
+
+
+def failed(**more: Any) -> Reading:
+    made = Reading("oom", records=1)
+    made.failures.append(
+        Failure(Place(9), True, "capacity", requested_bytes=1 << 30, message="CUDA out of memory", **more)
+    )
+    return made
+
+
+def test_a_failed_allocation_is_the_outcome(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, failed(chip=3)))
+    assert at(found, "run.outcome") == "oom"
+    assert at(found, "failure") == {
+        "phase": "unknown",
+        "class": "capacity",
+        "requested_bytes": 1 << 30,
+        "message": "CUDA out of memory",
+        "chip": 3,
+    }
+
+
+def test_a_failure_that_the_run_outlived_is_told_and_no_outcome(tmp_path: Path) -> None:
+    earlier = file(tmp_path, failed(step=4), name="worker.log")
+    found = ingested(earlier, file(tmp_path, stepping([1.0] * 20)))
+    assert at(found, "run.outcome") == "ok"
+    assert at(found, "failure") is None
+    assert "the run went on to step 20" in told(found)
+
+
+def test_a_failure_that_says_it_is_not_fatal_is_no_outcome(tmp_path: Path) -> None:
+    assert at(ingested(file(tmp_path, failed(fatal=False))), "run.outcome") == "ok"
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: "])
+def test_a_traceback_at_the_end_is_a_crash(tmp_path: Path, prefix: str) -> None:
+    text = "2026-03-02 09:00:00 begin\nTraceback (most recent call last):\n  File x\nKeyError: 'loss'\n"
+    text = "".join(prefix + line + "\n" for line in text.splitlines())
+    found = ingested(file(tmp_path, stepping([1.0] * 3, "torchtitan"), text=text))
+    assert at(found, "run.outcome") == "crash"
+    assert at(found, "failure.message") == "KeyError: 'loss'"
+
+
+def test_an_exception_that_was_ignored_is_no_crash(tmp_path: Path) -> None:
+    text = "2026-03-02 09:00:00 x\nException ignored in: <x>\nTraceback (most recent call last):\nOSError: gone\n"
+    assert at(ingested(file(tmp_path, stepping([1.0]), text=text)), "run.outcome") == "ok"
+
+
+def test_the_start_is_the_first_stamp_of_the_log_with_its_words(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0]), text="no stamp\n[2026-03-02 09:00:00,125] [INFO] begin\n"))
+    assert at(found, "run.started") == "2026-03-02T09:00:00.125000Z"
+    assert at(found, "run.started_stated") == "2026-03-02 09:00:00,125 (no zone in the log; read as UTC)"
+
+
+def test_a_date_far_inside_a_line_is_no_stamp(tmp_path: Path) -> None:
+    text = "x" * 120 + " data of 2020-01-01 00:00:00\n"
+    assert first_stamp(file(tmp_path, text=text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-03-02T09:00:00Z go", "2026-03-02T09:00:00+00:00"),
+        ("2026/03/02 09:00:00+0200 go", "2026-03-02T09:00:00+02:00"),
+        ("Mon Mar  2 09:00:00 UTC 2026", "2026-03-02T09:00:00+00:00"),
+    ],
+)
+def test_stamps_of_several_forms_are_read(text: str, time: str) -> None:
+    found = stamp(text)
+    assert found is not None
+    assert (found.time.isoformat(), found.zoned) == (time, True)
+
+
+@pytest.mark.parametrize("text", ["2026-13-40 09:00:00", "12026-03-02 09:00:00", "09:00:00", "2026-03-02"])
+def test_what_is_no_time_is_no_stamp(text: str) -> None:
+    assert stamp(text) is None
+
+
+def test_without_a_stamp_there_is_no_start_and_no_receipt(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0]), text="I0302 09:00:00.100000 7 train.py:1] go\n"))
+    assert [problem.at for problem in found.problems] == ["run.started"]
+    assert "day 02 of month 03, 09:00:00, and no year" in told(found)
+
+
+def test_the_launch_is_that_of_host_start_and_command_where_all_are_known(tmp_path: Path) -> None:
+    known: dict[str, Any] = {"run__host": "n1", "run__command": "train", "run__started": "2026-03-02T09:00:00Z"}
+    a, b = (file(tmp_path, reading(**known), name=name, text=name) for name in ("a.log", "b.log"))
+    assert at(ingested(a), "run.launch") == at(ingested(a, b), "run.launch")
+    bare = file(tmp_path, reading(), name="c.log")
+    assert at(ingested(bare), "run.launch") != at(ingested(bare, a, run__host=""), "run.launch")
+
+
+LANES = (
+    SimpleNamespace(
+        name="one",
+        accelerators=("h200-sxm",),
+        frameworks=("megatron-lm",),
+        path={"runtime": ("cuda",)},
+        witness=("attention", "gemm"),
+        evidence="kernels",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "source", "lane"),
+    [
+        ("NVIDIA H200", "megatron", "one"),
+        ("TPU v6e", "megatron", "unlisted"),
+        ("NVIDIA H200", "nanotron", "unlisted"),
+    ],
+)
+def test_a_lane_is_proposed_for_framework_and_accelerator(
+    tmp_path: Path, accelerator: str, source: str, lane: str
+) -> None:
+    config = reading("x-config", hardware__accelerator=accelerator)
+    found = assemble([file(tmp_path, config, stepping([1.0], source))], Options(lanes=LANES))
+    assert at(found, "run.lane") == lane
+
+
+def test_what_the_lane_wants_witnessed_and_nobody_saw_is_missing(tmp_path: Path) -> None:
+    found = assemble([file(tmp_path, stepping([1.0]))], Options(lane="one", lanes=LANES))
+    wanted = {item.path: item.get for item in found.missing}
+    assert "NVTE_DEBUG" in wanted["path.witnessed.attention"]
+    assert "path.witnessed.gemm" in wanted
+
+
+def test_every_file_and_source_is_evidence_with_its_digest(tmp_path: Path) -> None:
+    log = Reading("te-debug", records=4)
+    log.see("attention", "te_fused", "backend", 7)
+    made = file(tmp_path, stepping([1.0] * 3), log)
+    steps, debug = at(ingested(made), "evidence")
+    assert (steps["kind"], debug["kind"], debug["level"]) == ("megatron", "te-debug", "backend")
+    assert steps["sha256"] == debug["sha256"] == made.sha256
+    assert "level" not in steps
+    assert debug["observed"] == {"records": 4, "attention.te_fused": 1}
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    def made() -> bytes:
+        return ingested(file(tmp_path, reading(hardware__chips=8), stepping([1.0] * 3))).raw
+
+    assert made() == made()
+
+
+def test_settings_are_read_as_their_leaves_want_them() -> None:
+    words = ["hardware.chips=8", "run.label=8", "flags.NCCL_ALGO=Ring", "parallelism.sequence=true", 'run.tags=["a"]']
+    assert read_settings(words) == {
+        "hardware.chips": 8,
+        "run.label": "8",
+        "flags.NCCL_ALGO": "Ring",
+        "parallelism.sequence": True,
+        "run.tags": ["a"],
+    }
+
+
+def test_all_wrong_settings_are_told_at_once() -> None:
+    words = ["batch.micro_btch=2", "hardware.chips=many", "nonsense", "memory.chips=[]", "run.started=noon"]
+    with pytest.raises(InputError) as refused:
+        read_settings(words)
+    said = str(refused.value)
+    assert "did you mean batch.micro_batch" in said
+    assert len(refused.value.problems) == 5
+
+
+def test_a_packed_log_has_a_start_and_no_end(tmp_path: Path) -> None:
+    made = file(tmp_path, stepping([1.0]), name="run.log.gz")
+    made.path.write_bytes(gzip.compress(b"2026-03-02 09:00:00 begin\n"))
+    found = ingested(made)
+    assert at(found, "run.started") == "2026-03-02T09:00:00Z"
+    assert at(found, "run.finished") is None
+
+
+def test_a_million_remarks_are_a_bounded_number_of_lines(tmp_path: Path) -> None:
+    noisy = tuple(Remark("note", f"remark {number}", Place(number)) for number in range(100_000))
+    found = ingested(file(tmp_path, stepping([1.0]), remarks=noisy))
+    assert len(found.told) == 500
+    assert found.untold > 99_000
+    assert len(found.raw) < 100_000

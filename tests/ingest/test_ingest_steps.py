@@ -1,0 +1,159 @@
+"""Steps of one launch: durations, averages, ranks, attempts, losses."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from ingest_evidence import at, file, ingested, reading, stepping, told
+
+DURATIONS = "measurement.step_durations_seconds"
+
+
+def test_a_log_of_every_step_gives_every_duration_in_order(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([3.0, 1.0, 1.25])))
+    assert at(found, DURATIONS) == [3.0, 1.0, 1.25]
+
+
+def test_averages_over_ten_steps_are_no_durations(tmp_path: Path) -> None:
+    averages = stepping([1.0, 2.0, 3.0], first=10, every=10)
+    averages.steps.interval = 10
+    found = ingested(file(tmp_path, averages))
+    assert at(found, DURATIONS) is None
+    assert at(found, "measurement.steps") == 30
+    assert at(found, "measurement.stated.statistic") == "mean"
+    assert at(found, "measurement.stated.step_seconds") == pytest.approx(2.0)
+    assert "average over 10 steps" in told(found)
+
+
+def test_the_rate_of_averages_is_that_of_their_mean_time(tmp_path: Path) -> None:
+    averages = stepping([1.0, 3.0], every=10, tokens_per_second=[300.0, 100.0])
+    averages.steps.interval = 10
+    found = ingested(file(tmp_path, averages))
+    assert at(found, "measurement.stated.tokens_per_second") == pytest.approx(150.0)
+
+
+def test_every_tenth_step_alone_is_a_sample_and_no_mean(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0, 1.0, 4.0], every=10)))
+    assert at(found, "measurement.stated.statistic") == "median"
+    assert at(found, "measurement.stated.step_seconds") == 1.0
+
+
+def test_one_lost_line_among_a_hundred_is_told_and_the_rest_stands(tmp_path: Path) -> None:
+    steps = stepping([1.0] * 50)
+    for number in range(52, 101):
+        steps.steps.put(number, {"step_seconds": 1.0})
+    found = ingested(file(tmp_path, steps))
+    assert len(at(found, DURATIONS)) == 99
+    assert "1 of 100 steps have no time" in told(found)
+
+
+def test_a_log_with_half_of_its_steps_lost_keeps_no_durations(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0, None] * 20)))
+    assert at(found, DURATIONS) is None
+    assert at(found, "measurement.stated.step_seconds") == 1.0
+
+
+def test_durations_follow_from_tokens_a_second_where_a_log_prints_rates_alone(tmp_path: Path) -> None:
+    config = reading("torchtitan", hardware__chips=4, batch__global_batch=8, batch__sequence_length=1000)
+    rates = stepping([None] * 3, "torchtitan", tokens_per_second_per_chip=[1000.0, 2000.0, 2000.0])
+    found = ingested(file(tmp_path, config, rates))
+    assert at(found, DURATIONS) == [2.0, 1.0, 1.0]
+    assert "follow from 8,000 tokens a step" in told(found)
+
+
+def test_flags_stand_at_positions_and_not_at_step_numbers(tmp_path: Path) -> None:
+    steps = stepping([9.0, 1.0, 1.0, 5.0], first=100)
+    steps.not_steady = {100: "compile", 103: "checkpoint"}
+    assert at(ingested(file(tmp_path, steps)), "measurement.step_flags") == {"compile": [0], "checkpoint": [3]}
+
+
+def test_a_time_that_cannot_be_is_flagged_and_told(tmp_path: Path) -> None:
+    steps = stepping([1.0, 0.003, 1.0])
+    steps.not_steady = {2: "impossible"}
+    found = ingested(file(tmp_path, steps))
+    assert at(found, "measurement.step_flags") == {"warmup": [1]}
+    assert "step 2: impossible" in told(found)
+
+
+def test_tokens_a_step_are_batch_times_length(tmp_path: Path) -> None:
+    config = reading("megatron-config", batch__sequence_length=4096)
+    found = ingested(file(tmp_path, config, stepping([1.0, 1.0], global_batch=64.0)))
+    assert at(found, "batch.global_batch") == 64
+    assert at(found, "measurement.tokens_per_step") == 64 * 4096
+
+
+def test_a_batch_that_grows_leaves_tokens_a_step_unstated(tmp_path: Path) -> None:
+    config = reading("megatron-config", batch__sequence_length=4096)
+    found = ingested(file(tmp_path, config, stepping([1.0, 1.0], global_batch=[32.0, 64.0])))
+    assert at(found, "measurement.tokens_per_step") is None
+    assert "moves over the steps" in told(found)
+
+
+def test_ranks_give_the_slowest_time_of_a_step_and_the_skew(tmp_path: Path) -> None:
+    files = [
+        file(tmp_path, stepping(times, loss=2.0), name=f"r{rank}.log")
+        for rank, times in enumerate(([1.0, 1.0], [1.25, 1.0]))
+    ]
+    found = ingested(*files)
+    assert at(found, DURATIONS) == [1.25, 1.0]
+    assert at(found, "measurement.health.rank_skew") == pytest.approx(0.1)
+
+
+def test_a_later_attempt_stands_from_its_first_step_on(tmp_path: Path) -> None:
+    first = file(tmp_path, stepping([1.0] * 10), name="a.log", text="2026-03-02 09:00:00 begin\n")
+    second = file(tmp_path, stepping([2.0] * 10, first=8), name="b.log", text="2026-03-02 12:00:00 begin\n")
+    found = ingested(second, first)
+    assert at(found, DURATIONS) == [1.0] * 7 + [2.0] * 10
+    assert "3 later steps of a.log were lost" in told(found)
+
+
+def test_two_launches_are_told_as_such(tmp_path: Path) -> None:
+    first = file(tmp_path, stepping([1.0] * 3), name="a.log", text="2026-03-02 09:00:00 begin\n")
+    second = file(tmp_path, stepping([2.0] * 3), name="b.log", text="2026-03-03 09:00:00 begin\n")
+    found = ingested(first, second)
+    assert [item.path for item in found.contradictions] == ["run.launch"]
+
+
+def test_another_source_of_the_same_steps_that_disagrees_is_told(tmp_path: Path) -> None:
+    found = ingested(
+        file(tmp_path, stepping([1.0] * 5)),
+        file(tmp_path, stepping([1000.0] * 4, "wandb"), name="history.json"),
+    )
+    assert at(found, DURATIONS) == [1.0] * 5
+    (item,) = found.contradictions
+    assert "1e+03 times" in item.what
+
+
+def test_a_last_loss_that_is_nan_is_the_outcome(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0] * 3, loss=[2.0, math.nan, math.nan])))
+    assert at(found, "run.outcome") == "nan"
+    assert at(found, "measurement.loss") == {"first": 2.0, "finite": False, "steps": [1], "values": [2.0]}
+
+
+def test_a_divergence_that_the_source_hides_is_no_finite_loss(tmp_path: Path) -> None:
+    steps = stepping([1.0] * 3, loss=[2.0, 0.0, 0.0])
+    steps.diverged = True
+    found = ingested(file(tmp_path, steps))
+    assert at(found, "run.outcome") == "nan"
+    assert at(found, "measurement.loss.finite") is False
+
+
+def test_a_loss_that_recovers_is_not_finite_and_no_failure(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0] * 3, loss=[2.0, math.inf, 1.9])))
+    assert at(found, "run.outcome") == "ok"
+    assert at(found, "measurement.loss.finite") is False
+
+
+def test_more_steps_than_a_receipt_holds_are_cut_and_told(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0] * 100_050)))
+    assert len(at(found, DURATIONS)) == 100_000
+    assert "the first 100,000 are kept" in told(found)
+
+
+def test_figures_that_are_no_numbers_become_none_of_the_receipts(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0, math.inf, 1.0], mfu=[0.4, math.nan, 0.4], grad_norm=math.inf)))
+    assert at(found, DURATIONS) == [1.0, 1.0]
+    assert at(found, "measurement.stated.mfu") == 0.4
+    assert at(found, "measurement.gradient_norm") == {"finite": False}
