@@ -70,6 +70,7 @@ class Torchtitan(LineReader):
         b"total parameters",
         b"Total parameter count: dense",
         b"ModelArgs(",
+        b"with {",
         b"torchtitan version:",
         b"activation checkpointing to the model",
         b"Applied FSDP",

@@ -1,0 +1,300 @@
+"""DeepSpeed's log: steps, the throughput timer, the pipeline engine, overflow, memory, timers.
+
+Sources: `deepspeed/utils/timer.py`, `runtime/engine.py`, `runtime/pipe/engine.py`, `runtime/utils.py`
+(`see_memory_usage`), 0.1 (2020) to 0.19 (2026). Samples are of the global batch, ``GB`` is 2**30 bytes, and
+``RunningAvgSamplesPerSec`` (``SamplesPerSec`` of 2020) runs since step 2 with every cheap, skipped step in it: it is no
+step's rate. Under Megatron-DeepSpeed the steps are Megatron's, and this reading claims none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from receipts.evidence.frameworks.deepspeed_config import DeepSpeedConfig, batch_size
+from receipts.evidence.frameworks.deepspeed_reports import Collectives, profile, timers
+from receipts.evidence.frameworks.hf_trainer_literal import balanced
+from receipts.evidence.numbers import number
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.steps import Steps
+
+_PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
+_COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
+_CELL = re.compile(
+    r"(RunningAvgSamplesPerSec|CurrSamplesPerSec|SamplesPerSec|MaxMemAllocated|MemAllocated)=([^,\s]{1,40})"
+)
+_PIPELINE = re.compile(r"\bsteps?:\s*(\d{1,12})(?:\s*/\s*\d+)?\s+loss:\s*(\S{1,30})")
+_SECONDS = re.compile(r"iter time \(s\):\s*(\S{1,30})")
+_PEAKS = re.compile(r"peak (alloc|reverse|reserve) \(MB\):\s*([\d.]{1,20})")
+_USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
+_OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
+_TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
+_JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
+_UNITS = {"M": 1 << 20, "G": 1 << 30}
+_OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank")
+_AT_ONCE = 0.02
+_MAX_BLOCK = 2000
+
+
+class DeepSpeed(LineReader):
+    """Reads DeepSpeed's own lines, in its logs and in those of programs that run on it."""
+
+    source: ClassVar[str] = "deepspeed"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"skipped=",
+        b"SamplesPerSec=",
+        b"iter time (s):",
+        b"time (ms) |",
+        b"OVERFLOW! Rank",
+        b"loss scale overflow! Rank",
+        b"Max_MA ",
+        b"max_mem_allocated: ",
+        b":print] ",
+        b"json = {",
+        b'"train_batch_size"',
+        b'"train_micro_batch_size_per_gpu"',
+        b"'train_micro_batch_size_per_gpu'",
+        b"DeepSpeed info: version=",
+        b"DeepSpeed Basic Optimizer",
+        b"dist_world_size=",
+        b", local_rank=",
+        b" latency:  ",
+        b"Profile Summary at step",
+        b"Comm. Op  ",
+        b"already at minimum - cannot decrease scale",
+        b"elapsed time per iteration",
+        b"elapsed_time_per_iteration_ms=",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._config = DeepSpeedConfig(self.reading)
+        self._collectives = Collectives(self.reading)
+        self._records = 0
+        self._megatron = False
+        self._block: list[str] = []
+        self._block_line = self._depth = 0
+        self._in_table = False
+        self._reported: tuple[int, int] | None = (0, 0)
+        self._overflows = 0
+        self._overflow_at: float | None = None
+        self._pipeline = False
+        self._timer_memory: dict[str, int] = {}
+        self._usage: dict[str, int] = {}
+        self._places: dict[str, int] = {}
+        self._batch: int | None = None
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True within the user's JSON and the table of collectives."""
+        if self._block:
+            return self._continue_block(text)
+        if self._in_table:
+            self._in_table = self._collectives.line(text)
+            if self._in_table:
+                return True
+        if "SamplesPerSec=" in text:
+            self._throughput(text, number)
+        elif "skipped=" in text and (match := _PROGRESS.search(text)):
+            self._progress(int(match[1]), int(match[2]), text)
+        elif "iter time (s):" in text:
+            self._pipe(text)
+        elif "time (ms) |" in text:
+            self._records += timers(text, self.reading)
+            if "mem_allocated:" in text:
+                self._memory_usage(text, number)
+        elif "elapsed" in text and "iteration" in text:
+            self._megatron = True
+        else:
+            return self._other(text, number)
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading; without steps where Megatron's own iteration lines tell them."""
+        reading = self.reading
+        reading.records = self._records + self._config.records
+        if not reading.records:
+            return None
+        self._rows()
+        if self._overflows:
+            reading.counters["overflow_steps"] = self._overflows
+        if self._megatron:
+            reading.steps = Steps()
+            reading.not_steady.clear()
+        elif self._pipeline:
+            reading.steps.interval = self._config.steps_per_print
+        reading.not_steady = {step: why for step, why in reading.not_steady.items() if step in reading.steps}
+        if self._overflows or reading.counters.get("skipped_steps"):
+            reading.remark(
+                "note", "steps were skipped for overflow: they are cheap, and running averages of samples/s hold them"
+            )
+        return reading
+
+    def _progress(self, step: int, skipped: int, text: str) -> None:
+        self._records += 1
+        before, self._reported = self._reported, (step, skipped)
+        if skipped:
+            self.reading.counters["skipped_steps"] = skipped
+        reading = self.reading
+        if step == 0:
+            return
+        if step not in reading.steps:
+            reading.steps.put(step, {})
+        all_skipped = before is not None and before[0] < step and step - before[0] == skipped - before[1]
+        if all_skipped or self._overflowed_now(text):
+            reading.not_steady[step] = "skipped"
+        self._overflow_at = None
+
+    def _overflowed_now(self, text: str) -> bool:
+        """Whether the last overflow was told in the same moment as this line, and so was of this very step."""
+        now = _seconds_of_day(text)
+        return self._overflow_at is not None and now is not None and 0 <= now - self._overflow_at < _AT_ONCE
+
+    def _throughput(self, text: str, line: int) -> None:
+        compact = text.replace(" ", "")
+        cells = dict(_CELL.findall(compact))
+        match = _COUNTERS.search(compact)
+        if not cells:
+            return
+        self._records += 1
+        self._keep(self._timer_memory, "bytes_used", cells.get("MemAllocated"), line, last=True)
+        self._keep(self._timer_memory, "peak_bytes", cells.get("MaxMemAllocated"), line)
+        rate = number(cells.get("CurrSamplesPerSec", ""))
+        if match is None or rate is None:
+            return
+        step = self._step(int(match[1]), int(match[2]) if match[2] else None)
+        if step is None:
+            return
+        if self._batch is None:
+            self._batch = batch_size(self.reading)
+        seconds = self._batch / rate if self._batch and 0 < rate < 1e15 else None
+        if step in self.reading.steps:
+            self.reading.steps.add(step, {"step_seconds": seconds})
+        else:
+            self.reading.steps.put(step, {"step_seconds": seconds})
+        if step == 1:
+            self.reading.not_steady.setdefault(step, "warmup")
+
+    def _step(self, micro: int, step: int | None) -> int | None:
+        """The global step of a throughput line; before 2023 it names micro steps only, and the step stands above."""
+        if step is not None:
+            return step
+        told = self._reported[0] if self._reported else 0
+        accumulation = self.reading.stated.get("batch.accumulation")
+        if accumulation is not None and accumulation.value > 1:
+            return told if told and micro == told * accumulation.value else None
+        return micro
+
+    def _pipe(self, text: str) -> None:
+        match, seconds = _PIPELINE.search(text), _SECONDS.search(text)
+        if match is None or seconds is None:
+            return
+        self._records += 1
+        self._pipeline = True
+        step, loss = int(match[1]), number(match[2])
+        self.reading.steps.put(step, {"loss": loss, "step_seconds": number(seconds[1])})
+        if step == 1:
+            self.reading.not_steady[step] = "warmup"
+        if loss is not None:
+            self.reading.diverged = bool(self.reading.diverged) or loss - loss != 0
+        for kind, size in _PEAKS.findall(text):
+            value = number(size)
+            name = "peak_bytes" if kind == "alloc" else "peak_reserved_bytes"
+            if value is not None and value < 1e9:
+                self._usage[name] = max(self._usage.get(name, 0), round(value * _UNITS["M"]))
+
+    def _other(self, text: str, line: int) -> bool:
+        if any(word in text for word in _OVERFLOW):
+            self._records += 1
+            self._overflows += 1
+            self._overflow_at = _seconds_of_day(text)
+        elif "Max_MA" in text or "max_mem_allocated" in text:
+            self._memory_usage(text, line)
+        elif match := _JSON.search(text):
+            return self._open_block(match[1], line)
+        elif "Comm. Op" in text:
+            self._records += 1
+            self._in_table = True
+            return True
+        elif "already at minimum" in text:
+            self._records += 1
+            self.reading.diverged = True
+            self.reading.remark("note", "the loss scale reached its minimum: every step overflows", line)
+        elif " latency:" in text or "Profile Summary" in text:
+            step = profile(text, self.reading)
+            if step is not None:
+                self._records += 1
+                # The profile named after step N is of the step that runs next.
+                self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
+        else:
+            self._config.line(text, line)
+        return False
+
+    def _memory_usage(self, text: str, line: int) -> None:
+        """`see_memory_usage` resets the peaks whenever it prints: the largest line counts."""
+        names = {"MA": "bytes_used", "Max_MA": "peak_bytes", "Max_CA": "peak_reserved_bytes"}
+        found = False
+        for label, word, unit in _USAGE.findall(text):
+            if name := names.get(label):
+                self._keep(self._usage, name, f"{word}{unit}B", line, last=name == "bytes_used")
+                found = True
+        olds = {
+            "mem_allocated": "bytes_used",
+            "max_mem_allocated": "peak_bytes",
+            "max_cache_allocated": "peak_reserved_bytes",
+        }
+        for label, word in _OLD_USAGE.findall(text):
+            self._keep(self._usage, olds[label], f"{word}GB", line, last=label == "mem_allocated")
+            found = True
+        self._records += found
+
+    def _keep(self, into: dict[str, int], name: str, word: str | None, line: int, *, last: bool = False) -> None:
+        if word is None or len(word) < 3 or word[-2] not in _UNITS or (value := number(word[:-2])) is None:
+            return
+        if 0 <= value < 1e7:
+            size = round(value * _UNITS[word[-2]])
+            if last or size > into.get(name, -1):
+                into[name] = size
+                self._places["timer" if into is self._timer_memory else "usage"] = line
+
+    def _rows(self) -> None:
+        for kind, values in (("timer", self._timer_memory), ("usage", self._usage)):
+            if values:
+                self.reading.memory.append(
+                    MemoryRow(
+                        Place(self._places.get(kind, 0)),
+                        phase="steady" if kind == "timer" else None,
+                        bytes_used=values.get("bytes_used"),
+                        peak_bytes=values.get("peak_bytes"),
+                        peak_reserved_bytes=values.get("peak_reserved_bytes"),
+                    )
+                )
+
+    def _open_block(self, text: str, line: int) -> bool:
+        self._depth = balanced(text)
+        if self._depth <= 0:
+            self._config.document(text, line)
+            return False
+        self._block, self._block_line = [text], line
+        return True
+
+    def _continue_block(self, text: str) -> bool:
+        text = re.sub(r"^\s*[\w.-]{1,60}:\s(?=\s*[\"}\]])", "", text)
+        self._block.append(text)
+        self._depth += balanced(text)
+        if self._depth > 0 and len(self._block) < _MAX_BLOCK and not text.startswith("["):
+            return True
+        lines, self._block = self._block, []
+        self._config.document("\n".join(lines), self._block_line)
+        return False
+
+
+def _seconds_of_day(text: str) -> float | None:
+    match = _TIME.search(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, thousandths = (int(part) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
+
+
+READERS = (DeepSpeed,)
