@@ -89,13 +89,16 @@ class MaxText(LineReader):
         self._starting = True
         self._copies: dict[int, int] = {}
         self._workers: dict[tuple[str, str], int] = {}
-        self._last: StepRecord | None = None
+        self._last_step = -1
+        self._plain = False
         self._finite = True
         self._validation: tuple[float, int] | None = None
         self._said = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take one line of the log."""
+        if self._plain and self._plain_step(text):
+            return False
         if self._table is not None:
             return self._table_row(text, number) or self.line(text, number)
         if "step: " in text and self._step_line(text, number):
@@ -110,6 +113,25 @@ class MaxText(LineReader):
             self._follow(text, number)
         self._other(text, number)
         return self._hold > 0 or self._table is not None
+
+    def _plain_step(self, text: str) -> bool:
+        """A step line of the order that was learnt, one host's, after the last step: what a long log is made of."""
+        shape = self._lines.shape
+        at = text.find("completed step: ")
+        if shape is None or at < 0 or (at and (text[at - 1] != " " or "(" in text[:at] or "[Ramp" in text[:at])):
+            return False
+        match = shape.match(text, at)
+        if match is None:
+            return False
+        step = int(match[1])
+        if step <= self._last_step:
+            return False
+        values: dict[str, float | None] = dict(zip(self._lines.fields, map(float, match.groups()[1:]), strict=True))
+        self._weights = values.pop("total_weights", self._weights)
+        self._last_step = step
+        self.reading.records += 1
+        self.reading.steps.put(step, values)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
@@ -162,14 +184,15 @@ class MaxText(LineReader):
             self._events.marked[step] = "profile"
         elif record.rampup:
             self._events.marked.setdefault(step, "warmup")
-        last = self._last
-        if (self._starting and last is None) or (last is not None and step < last.step and not self._is_copy(record)):
+        last = self._last_step
+        if step < last and record.worker is None and not self._is_copy(record):
             self._starting = True
-        if self._starting and (last is not None or step == 0 or self._said):
+        if self._starting and (last >= 0 or step == 0 or self._said):
             self._events.first.add(step)
         self._starting = False
         self._put(record)
-        self._last = record
+        self._last_step = step
+        self._plain = not self._copies and not self._workers
 
     def _put(self, record: StepRecord) -> None:
         """Record it under the worker that wrote it; the same step with the same loss again is another host's."""
@@ -191,13 +214,8 @@ class MaxText(LineReader):
         steps.put(step, {**record.values})
 
     def _is_copy(self, record: StepRecord) -> bool:
-        last = self._last
-        if (
-            last is None
-            or self._starting
-            or record.worker is not None
-            or not last.step - _RECENT < record.step <= last.step
-        ):
+        last = self._last_step
+        if self._starting or record.worker is not None or not last - _RECENT < record.step <= last:
             return False
         loss = record.values.get("loss")
         return loss is not None and self.reading.steps.get(record.step, "loss") == loss
@@ -257,8 +275,8 @@ class MaxText(LineReader):
             for words, meaning in _RESTARTS:
                 if words in text:
                     self._said += 1
-                    if self._last is not None:
-                        self._starting = True
+                    if self._last_step >= 0:
+                        self._starting, self._plain = True, False
                         self.reading.remark("note", f"{meaning}; the next step is not steady", number)
 
     def _note(self) -> None:

@@ -7,7 +7,6 @@ falls into the step after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
@@ -40,51 +39,57 @@ class Events:
 def not_steady(reading: Reading, events: Events) -> None:
     """Fill ``reading.not_steady``. What the source's own words say of a step stands before what its times suggest."""
     steps = reading.steps
-    seconds = _by_step(steps, "step_seconds")
+    numbers = steps.numbers()
+    seconds = steps.column("step_seconds")
     found = dict(events.marked)
     fast = _impossible(steps, seconds, events.peak_tflops)
-    for step in steps.numbers():
-        if step in fast:
-            found.setdefault(step, "impossible")
-            if step + 1 in steps:
-                found.setdefault(step + 1, "impossible")
-    _beginnings(steps, seconds, events.first, found)
-    if len(seconds) >= ENOUGH:
-        usual = median(seconds.values())
-        for step, taken in seconds.items():
-            reason = events.after.get(step)
-            if reason is not None and taken > DELAYED * usual:
+    for at in fast:
+        found.setdefault(numbers[at], "impossible")
+        # What was not waited for is paid by the step that follows.
+        if numbers[at] + 1 in steps:
+            found.setdefault(numbers[at] + 1, "impossible")
+    usual = _median(seconds)
+    _beginnings(steps, usual, events.first, found)
+    if usual is not None:
+        for step, reason in events.after.items():
+            if (steps.get(step, "step_seconds") or 0.0) > DELAYED * usual:
                 found.setdefault(step, reason)
-            elif taken > STALL * usual:
-                found.setdefault(step, "stall")
+        limit = STALL * usual
+        for at, taken in enumerate(seconds):
+            if taken is not None and taken > limit:
+                found.setdefault(numbers[at], "stall")
     reading.not_steady = {step: found[step] for step in sorted(found) if step in steps}
 
 
-def _by_step(steps: Steps, name: str) -> dict[int, float]:
-    pairs = zip(steps.numbers(), steps.column(name), strict=True)
-    return {step: value for step, value in pairs if value is not None and 0 <= value < float("inf")}
+def _median(values: list[float | None]) -> float | None:
+    """The median of what is there; None with fewer than `ENOUGH` figures, or where it is nothing."""
+    there = [value for value in values if value is not None and 0 <= value < float("inf")]
+    return (median(there) or None) if len(there) >= ENOUGH else None
 
 
-def _impossible(steps: Steps, seconds: Mapping[int, float], peak: float | None) -> set[int]:
-    tflops = _by_step(steps, "tflops_per_second_per_chip")
+def _impossible(steps: Steps, seconds: list[float | None], peak: float | None) -> list[int]:
+    """Positions of the steps whose rate no chip has, or is far above the file's own."""
+    tflops = steps.column("tflops_per_second_per_chip")
     ceiling = NO_CHIP_TFLOPS if peak is None else peak
-    found = {step for step, rate in tflops.items() if rate > ceiling}
-    rates = _by_step(steps, "tokens_per_second_per_chip") or tflops
-    if len(rates) < len(seconds) / 2:
-        rates = {step: 1 / taken for step, taken in seconds.items() if taken > 0}
-    if len(rates) >= ENOUGH:
-        usual = median(rates.values())
-        found |= {step for step, rate in rates.items() if usual > 0 and rate > FAST * usual}
-    return found
+    found = {at for at, rate in enumerate(tflops) if rate is not None and rate > ceiling}
+    rates = steps.column("tokens_per_second_per_chip")
+    if 2 * rates.count(None) > len(rates):
+        rates = tflops
+    if 2 * rates.count(None) > len(rates):
+        rates = [1 / taken if taken is not None and taken > 0 else None for taken in seconds]
+    usual = _median(rates)
+    if usual is not None:
+        limit = FAST * usual
+        found.update(at for at, rate in enumerate(rates) if rate is not None and rate > limit)
+    return sorted(found)
 
 
-def _beginnings(steps: Steps, seconds: Mapping[int, float], first: set[int], found: dict[int, Reason]) -> None:
+def _beginnings(steps: Steps, usual: float | None, first: set[int], found: dict[int, Reason]) -> None:
     """The first step of a process, what follows it at a compile's pace, and one step more."""
-    usual = median(seconds.values()) if len(seconds) >= ENOUGH else None
     for step in sorted(first):
         found.setdefault(step, "compile")
         step += 1
-        while usual is not None and seconds.get(step, 0.0) > SLOW * usual:
+        while usual is not None and (steps.get(step, "step_seconds") or 0.0) > SLOW * usual:
             found.setdefault(step, "compile")
             step += 1
         if step in steps:

@@ -46,28 +46,21 @@ class StepRecord:
 
 
 class StepLines:
-    """Reads step lines; learns the order of the cells once, and falls back to reading them by name."""
+    """Reads step lines; learns the order of the cells once.
+
+    ``shape`` matches a line of that order and of plain, finite numbers from ``completed step: `` on; its groups are
+    the step and then ``fields``. A line that goes on below, or holds a second record, does not match.
+    """
 
     def __init__(self) -> None:
-        self._shape: re.Pattern[str] | None = None
-        self._fields: tuple[str, ...] = ()
+        self.shape: re.Pattern[str] | None = None
+        self.fields: tuple[str, ...] = ()
 
     def records(self, text: str) -> list[StepRecord]:
         """The records of a line: none, one, or several that were glued together."""
-        if self._shape is not None:
-            at = text.find("completed step: ")
-            match = self._shape.match(text, at) if at >= 0 else None
-            if match is not None and "[Ramp" not in text:
-                return [self._fast(match, text[:at])]
         starts = list(_START.finditer(text))
         ends = [start.start() for start in starts[1:]] + [len(text)]
         return [self._record(text, start, end) for start, end in zip(starts, ends, strict=False)]
-
-    def _fast(self, match: re.Match[str], before: str) -> StepRecord:
-        step, *cells = match.groups()
-        values = {name: float(cell) for name, cell in zip(self._fields, cells, strict=True)}
-        weights = values.pop("total_weights", None)
-        return StepRecord(int(step), values, weights, worker=_worker(before) if before else None)
 
     def _record(self, text: str, start: re.Match[str], end: int) -> StepRecord:
         cells = _CELL.findall(text, start.end("step") if start["step"] else start.end("bare"), end)
@@ -98,8 +91,8 @@ class StepLines:
             else:
                 cells.append(rf"{re.escape(name)}: [^\s,]+")
         if fields:
-            self._fields = tuple(fields)
-            self._shape = re.compile(r"completed step: (\d{1,15}), " + ", ".join(cells) + _END)
+            self.fields = tuple(fields)
+            self.shape = re.compile(r"completed step: (\d{1,15}), " + ", ".join(cells) + _END)
 
 
 def _worker(before: str) -> tuple[str, str] | None:
