@@ -95,16 +95,32 @@ _CHIPS: Final = {
 }
 _TYPE = re.compile(r"tf32|bf16|e4m3|e5m2|e2m1|fp?16|fp?32|fp?64|[iu]8|s8|s4")
 _TYPES: Final = {
-    **{name: FP8 for name in ("e4m3", "e5m2")},
-    **{"e2m1": "fp4", "tf32": "tf32", "bf16": "bf16", "f16": "fp16", "fp16": "fp16"},
-    **{"f32": "fp32", "fp32": "fp32", "f64": "fp64", "fp64": "fp64"},
-    **{"i8": "int8", "u8": "int8", "s8": "int8", "s4": "int4"},
+    **dict.fromkeys(("e4m3", "e5m2"), FP8),
+    "e2m1": "fp4",
+    "tf32": "tf32",
+    "bf16": "bf16",
+    "f16": "fp16",
+    "fp16": "fp16",
+    "f32": "fp32",
+    "fp32": "fp32",
+    "f64": "fp64",
+    "fp64": "fp64",
+    "i8": "int8",
+    "u8": "int8",
+    "s8": "int8",
+    "s4": "int4",
 }
 # cutlass 3, in templates: the first operand type that is named is that of A.
 _TEMPLATE = re.compile(r"float_e(?:4m3|5m2)|float_e2m1|bfloat16|\bhalf_t|__half|tfloat32|int8_t")
 _TEMPLATES: Final = {
-    **{"float_e4m3": FP8, "float_e5m2": FP8, "float_e2m1": "fp4", "bfloat16": "bf16"},
-    **{"half_t": "fp16", "__half": "fp16", "tfloat32": "tf32", "int8_t": "int8"},
+    "float_e4m3": FP8,
+    "float_e5m2": FP8,
+    "float_e2m1": "fp4",
+    "bfloat16": "bf16",
+    "half_t": "fp16",
+    "__half": "fp16",
+    "tfloat32": "tf32",
+    "int8_t": "int8",
 }
 _CUTLASS3 = re.compile(r"cutlass::gemm::|cutlass::(?:device_kernel|Kernel2?)<.*[Gg]emm")
 _GROUPED = re.compile(r"group(?:ed)?_?(?:gemm|mm)|GemmGrouped|GroupProblemShape|PtrArray|_group_gemm", re.I)
@@ -120,7 +136,13 @@ def classify(name: str) -> Kernel:
     """What the kernel of this name is, mangled, demangled, cut or whole."""
     text = name[:_LONGEST]
     engine = _TRANSFORMER_ENGINE.search(text) is not None
-    return _movement(text) or _attention(text, engine) or _sequence(text, engine) or _gemm(text, engine) or _rest(engine, text)
+    return (
+        _movement(text)
+        or _attention(text, engine)
+        or _sequence(text, engine)
+        or _gemm(text, engine)
+        or _rest(engine, text)
+    )
 
 
 def _movement(text: str) -> Kernel | None:

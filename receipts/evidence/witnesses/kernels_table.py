@@ -23,9 +23,13 @@ class Columns:
     spans: tuple[tuple[int, int], ...]
 
     def cells(self, row: str) -> dict[str, str]:
-        """The row's cells by the names of their columns. The last column, and one alone, may be longer than its dashes."""
-        found: dict[str, str] = {}
+        """The row's cells by the names of their columns; the last one may be longer than its dashes."""
         last = len(self.spans) - 1
+        words = row.split(None, last)
+        if len(words) == last + 1 and all(number(word) is not None for word in words[:last]):
+            # Numbers and one name: they need no alignment, which is lost where a table was pasted.
+            return dict(zip(self.names, [*words[:last], words[last].strip()], strict=True))
+        found: dict[str, str] = {}
         for at, (name, (begin, end)) in enumerate(zip(self.names, self.spans, strict=True)):
             found[name] = row[begin : None if at == last else end].strip()
         return found

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from receipts.evidence.reading import Reading
 from receipts.evidence.stream import Source
-from receipts.evidence.witnesses.kernels import classify
 from receipts.evidence.witnesses.kernels_histogram import Histogram
 from receipts.evidence.witnesses.torch_trace_timeline import Timeline
 
@@ -151,11 +150,12 @@ def _steps(export: _Export) -> set[int]:
     if table not in export.tables or "text" not in export.columns(table):
         return set()
     found: set[int] = set()
-    query = (
-        f"SELECT DISTINCT COALESCE(n.text, s.value) FROM {table} n LEFT JOIN StringIds s ON s.id = n.textId LIMIT 200000"
-        if "textId" in export.columns(table)
-        else f"SELECT DISTINCT text FROM {table} LIMIT 200000"
-    )
+    query = f"SELECT DISTINCT text FROM {table} LIMIT 200000"
+    if "textId" in export.columns(table) and "StringIds" in export.tables:
+        query = (
+            f"SELECT DISTINCT COALESCE(n.text, s.value) FROM {table} n "
+            "LEFT JOIN StringIds s ON s.id = n.textId LIMIT 200000"
+        )
     for (text,) in export.rows(query):
         if isinstance(text, str) and (match := _STEP.fullmatch(text.strip())):
             found.add(int(match[1]))

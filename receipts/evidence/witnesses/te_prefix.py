@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _RANK = re.compile(
-    r"\[(?:rank|Rank|RANK)[ :=]?(\d{1,6})\]|\[default(\d{1,6})\]:|\[\d+,(\d{1,6})\]<std|^\s*(\d{1,6}): |\brank[ =:](\d{1,6})\b"
+    r"\[(?:rank|Rank|RANK)[ :=]?(\d{1,6})\]|\[default(\d{1,6})\]:|\[\d+,(\d{1,6})\]<std|^\s*(\d{1,6}): "
+    r"|\brank[ =:](\d{1,6})\b"
 )
 _REPEATED = re.compile(r"\[repeated (\d{1,7})x across cluster\]")
 _CALL = re.compile(r"""\(\s*[fr]?["']$""")

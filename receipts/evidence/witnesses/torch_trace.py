@@ -40,7 +40,7 @@ class TorchTraceReader(FileReader):
     def claims(cls, head: bytes) -> bool:
         start = head.lstrip()[:1]
         if start == b"{":
-            return b'"traceEvents"' in head and b'"jaxlib' not in head and _is_kineto(head) or _begins_kineto(head)
+            return (b'"traceEvents"' in head and b'"jaxlib' not in head and _is_kineto(head)) or _begins_kineto(head)
         return start == b"[" and b'"ph"' in head and _CATEGORIES.search(head) is not None
 
     def read(self, source: Source) -> list[Reading]:

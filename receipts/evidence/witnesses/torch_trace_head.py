@@ -88,10 +88,10 @@ def state_head(reading: Reading, body: Body) -> dict[str, Any]:
     if len(names) == 1:
         reading.state("hardware.accelerator", names[0], names[0], record="deviceProperties")
     _distributed(reading, head.get("distributedInfo"))
-    if versions := head.get("cuda_runtime_version"):
-        if isinstance(versions, int) and 1000 <= versions < 1_000_000:
-            text = f"{versions // 1000}.{versions % 1000 // 10}"
-            reading.state("platform.cuda", text, str(versions), record="cuda_runtime_version")
+    runtime = head.get("cuda_runtime_version")
+    if isinstance(runtime, int) and 1000 <= runtime < 1_000_000:
+        text = f"{runtime // 1000}.{runtime % 1000 // 10}"
+        reading.state("platform.cuda", text, str(runtime), record="cuda_runtime_version")
     if isinstance(version := head.get("PyTorch Version") or head.get("torch_version"), str):
         reading.state("wheels.torch", version[:100], record="head")
         reading.version = version[:100]
@@ -103,7 +103,9 @@ def device_arch(head: dict[str, Any]) -> int | None:
     found = {
         10 * item["computeMajor"] + item["computeMinor"]
         for item in _list(head.get("deviceProperties"))
-        if isinstance(item, dict) and isinstance(item.get("computeMajor"), int) and isinstance(item.get("computeMinor"), int)
+        if isinstance(item, dict)
+        and isinstance(item.get("computeMajor"), int)
+        and isinstance(item.get("computeMinor"), int)
     }
     return found.pop() if len(found) == 1 else None
 

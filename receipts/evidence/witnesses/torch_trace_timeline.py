@@ -72,7 +72,9 @@ def _common(left: Spans, right: Spans) -> float:
 
     def covered(at: Spans) -> Spans:
         index = np.searchsorted(right[:, 0], at, side="right")
-        inside = np.where(index > 0, np.minimum(at, right[np.maximum(index - 1, 0), 1]) - right[np.maximum(index - 1, 0), 0], 0.0)
+        inside = np.where(
+            index > 0, np.minimum(at, right[np.maximum(index - 1, 0), 1]) - right[np.maximum(index - 1, 0), 0], 0.0
+        )
         before: Spans = lengths[np.maximum(index - 1, 0)] + inside
         return before
 

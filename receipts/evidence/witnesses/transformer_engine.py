@@ -40,12 +40,18 @@ _JAX = re.compile(
     r"|(?P<warned>Falling back to the unfused attention backend as fused attention)"
 )
 _AVAILABLE = re.compile(r"Available backends = \{(?P<text>[^}]{1,400})\}")
-_REASON = re.compile(r"Disabling (?:(?:FlashAttention|FusedAttention|UnfusedDotProductAttention)\b|all backends)[^\"']*")
+_REASON = re.compile(
+    r"Disabling (?:(?:FlashAttention|FusedAttention|UnfusedDotProductAttention)\b|all backends)[^\"']*"
+)
 _NO_BACKEND: Final = "No dot product attention backend is available for the provided inputs"
 _CONFIG: Final = "Running with config={"
-_QUANTIZER = re.compile(r"(?P<where>\w+\.(?:forward|backward)) >> [^>]{1,40}>> +(?P<name>\w+?)_quantizer *: (?P<type>\w+)")
+_QUANTIZER = re.compile(
+    r"(?P<where>\w+\.(?:forward|backward)) >> [^>]{1,40}>> +(?P<name>\w+?)_quantizer *: (?P<type>\w+)"
+)
 _HINT = re.compile(r"flash-attn(?: v\d)? may provide important feature support or performance improvement")
-_SUPPORT = re.compile(r"Device compute capability [\d.]+ or higher required for \w+ execution|MXFP8 .{0,40}not supported on")
+_SUPPORT = re.compile(
+    r"Device compute capability [\d.]+ or higher required for \w+ execution|MXFP8 .{0,40}not supported on"
+)
 _GROUPED: Final = "Fallback to cuBLAS grouped GEMM"
 _USERBUFFERS = re.compile(r"!!! \[UB(?:P2P)?\]")
 
@@ -63,7 +69,12 @@ class TransformerEngineReader(LineReader):
         *(b"]: using FP8 ", b"]: using non-FP8 "),
         *(b"Selected fused attention backend", b"No fused attention backend", b"Falling back to the unfused attention"),
         *(b".forward >> ", b".backward >> ", b"may provide important feature support or performance"),
-        *(b"Fallback to cuBLAS grouped GEMM", b"!!! [UB", b"required for FP8 execution", b"required for MXFP8 execution"),
+        *(
+            b"Fallback to cuBLAS grouped GEMM",
+            b"!!! [UB",
+            b"required for FP8 execution",
+            b"required for MXFP8 execution",
+        ),
         *(b"required for NVFP4 execution", b"MXFP8 (for all gemm layouts)"),
     )
 
@@ -149,7 +160,9 @@ class TransformerEngineReader(LineReader):
             elif attention:
                 name = FLASH if match["flash"] else FUSED if match["cudnn"] else UNFUSED
                 self._select("printed", name, text, match.start(), number)
-                self._detail(name, "sub-backend " if match["sub"] else "version ", match["sub"] or match["version"], number)
+                self._detail(
+                    name, "sub-backend " if match["sub"] else "version ", match["sub"] or match["version"], number
+                )
 
     def _precision(self, where: str, attention: bool, narrow: bool, number: int) -> None:
         self.reading.records += 1
@@ -175,24 +188,28 @@ class TransformerEngineReader(LineReader):
             for match in _REASON.finditer(text):
                 if not is_source(text[: match.start()]):
                     self._count(self._reasons, _reason(match[0]), number, repeated(text))
-        if (match := _AVAILABLE.search(text)) and "%s" not in match["text"]:
-            self._note(f"available: {match['text']}", number)
+        if (available := _AVAILABLE.search(text)) and "%s" not in available["text"]:
+            self._note(f"available: {available['text']}", number)
         begin = text.find(_NO_BACKEND)
         if begin >= 0 and not is_source(text[:begin]):
             self._no_backend(number, rank_of(text[:begin]))
-        if match := _QUANTIZER.search(text):
-            self._quantizer(match, number)
-        if match := _HINT.search(text):
-            self._hint(match[0], number)
-        if match := _SUPPORT.search(text):
-            self._note(match[0], number)
-        if _GROUPED in text and not is_source(text[: text.index(_GROUPED)]):
-            self.reading.records += 1
-            fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
-            fallbacks["te_cutlass_grouped_gemm"] = fallbacks.get("te_cutlass_grouped_gemm", 0) + repeated(text)
+        if quantizer := _QUANTIZER.search(text):
+            self._quantizer(quantizer, number)
+        if hint := _HINT.search(text):
+            self._note(f"{hint[0]}: a hint that a package is missing, no proof of a path", number)
+        if support := _SUPPORT.search(text):
+            self._note(support[0], number)
+        self._fell_back(text)
         if _USERBUFFERS.search(text) and "{" not in text:
             self.reading.records += 1
             self.reading.see("overlap", "tp_comm", "backend", number)
+
+    def _fell_back(self, text: str) -> None:
+        at = text.find(_GROUPED)
+        if at >= 0 and not is_source(text[:at]):
+            self.reading.records += 1
+            fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
+            fallbacks["te_cutlass_grouped_gemm"] = fallbacks.get("te_cutlass_grouped_gemm", 0) + repeated(text)
 
     def _no_backend(self, number: int, rank: int | None) -> None:
         self.reading.records += 1
@@ -204,15 +221,11 @@ class TransformerEngineReader(LineReader):
     def _quantizer(self, match: re.Match[str], number: int) -> None:
         if match["type"] == "None":
             return
-        self.reading.records += 1
-        self._note(f"{match['where']} quantizes {match['name']} ({match['type']}); printing this reads the device", number)
-
-    def _hint(self, text: str, number: int) -> None:
-        self.reading.records += 1
-        self._note(f"{text}: a hint that a package is missing, no proof of a path", number)
+        self._note(
+            f"{match['where']} quantizes {match['name']} ({match['type']}); printing this reads the device", number
+        )
 
     def _note(self, text: str, number: int) -> None:
-        self.reading.records += 1
         self._count(self._notes, text, number, 1)
 
     def _count(self, table: dict[str, tuple[int, int]], text: str, number: int, times: int) -> None:
