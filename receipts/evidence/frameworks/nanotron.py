@@ -1,0 +1,254 @@
+"""nanotron's log: iteration lines of every version, memory lines, the start line and the printed configuration.
+
+Sources: `src/nanotron/trainer.py` (`train_step_logs`), `logging/base.py` (`human_format`, `log_memory`). Since 2024 the
+figures have three significant digits and a letter of base 1000; ``global_batch_size`` counts samples before 2025-03-26
+and tokens since; ``grad_norm`` and ``lr`` stand wherever the version and the pipeline put them. The time is of one
+iteration, behind a barrier. ``Peak allocated`` is reset by every line that prints it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from receipts.evidence.frameworks.nanotron_config import NanotronConfig
+from receipts.evidence.numbers import scaled
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import MemoryRow, Place, Reading
+
+_ITERATION = re.compile(r"iteration: (\d{1,12}) / (\d{1,12})")
+_MEMORY = re.compile(
+    r"Memory usage: ([\d.]{1,15})MiB\.?\s*Peak allocated:? ([\d.]{1,15})MiB\.?\s*(?:Peak reserved:? ([\d.]{1,15})MiB)?"
+)
+_START: Final = "Clearing the previous training stage"
+_NUMBER: Final = r"(-?\d{1,18}(?:\.\d{1,18})?(?:[eE][-+]?\d{1,3})?[KMBTP]?|nan|inf)"
+_FACTORS: Final = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15}
+_COLUMNS: Final = {
+    "tokens_per_sec": "tokens_per_second",
+    "tokens_per_sec_per_gpu": "tokens_per_second_per_chip",
+    "model_tflops_per_gpu": "tflops_per_second_per_chip",
+    "lm_loss": "loss",
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "time_per_iteration_ms": "milliseconds",
+    "elapsed_time_per_iteration_ms": "milliseconds",
+    "global_batch_size": "batch",
+}
+# Three significant digits: the last may be off by half of one in a hundred.
+_ROUNDING: Final = 1.0051
+_MAX_CELLS: Final = 60
+
+
+class Nanotron(LineReader):
+    """Reads nanotron's lines."""
+
+    source: ClassVar[str] = "nanotron"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"time_per_iteration_ms: ",
+        b"iteration: ",
+        b"Peak allocated",
+        b"[Start training] datetime",
+        b"Clearing the previous training stage",
+        b"ParallelismArgs(",
+        b"TokensArgs(",
+        b"OptimizerArgs(",
+        b"GeneralArgs(",
+        b"Qwen2Config(",
+        b"LlamaConfig(",
+        b"Total number of parameters: ",
+        b"nanotron version: ",
+        b"torch version: ",
+        b"flash-attn version: ",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._config = NanotronConfig(self.reading)
+        self._lines = 0
+        self._shape: re.Pattern[str] | None = None
+        self._names: tuple[str, ...] = ()
+        self._wrapped = ""
+        self._wrapped_line = 0
+        self._totals: set[int] = set()
+        self._switched = False
+        self._samples: set[int] = set()
+        self._chips: tuple[float, float] = (0.0, float("inf"))
+        self._peaks: dict[str, int] = {}
+        self._memory_step: int | None = None
+        self._memory_line = 0
+        self._built: MemoryRow | None = None
+        self._bad = self._good = False
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True within a printed configuration and after a record that was wrapped."""
+        if self._wrapped:
+            whole, at = f"{self._wrapped} {text.strip()}", self._wrapped_line
+            self._wrapped = ""
+            if _ITERATION.search(text) is None:
+                return self._iteration(whole, at, wrapped=True)
+            self._iteration(whole[: len(whole) - len(text.strip())], at, wrapped=True)
+        if self._config.inside:
+            return self._config.line(text, number)
+        if "iteration: " in text:
+            if "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
+                return self._iteration(text, number)
+            return False
+        if "Peak allocated" in text:
+            self._usage(text, number)
+            return False
+        if _START in text:
+            self._switched = True
+            return False
+        return self._config.line(text, number)
+
+    def finish(self) -> Reading | None:
+        """The reading; chips follow from the two rates, samples from what their product says."""
+        if self._wrapped:
+            # The file ends within a record: its last cell may be cut.
+            self._iteration(self._wrapped.rstrip("| ").rpartition(" | ")[0], self._wrapped_line, wrapped=True)
+        reading = self.reading
+        reading.records = self._lines + self._config.records
+        if not self._lines and not self._config.started:
+            return None
+        if self._bad or self._good:
+            reading.diverged = self._bad
+        self._state()
+        if self._peaks:
+            reading.memory.append(
+                MemoryRow(
+                    Place(self._memory_line),
+                    phase="steady",
+                    step=self._memory_step,
+                    bytes_used=self._peaks.get("bytes_used"),
+                    peak_bytes=self._peaks.get("peak_bytes"),
+                    peak_reserved_bytes=self._peaks.get("peak_reserved_bytes"),
+                )
+            )
+        if self._built is not None:
+            reading.memory.append(self._built)
+        if len(self._totals) > 1:
+            totals = ", ".join(str(total) for total in sorted(self._totals)[:5])
+            reading.remark("note", f"iterations are counted towards different totals ({totals}): several runs")
+        return reading
+
+    def _state(self) -> None:
+        low, high = self._chips
+        first, last = -int(-low // 1), int(high) if high < 1e9 else 0
+        if first == last and first >= 1:
+            text = "tokens_per_sec / tokens_per_sec_per_gpu"
+            if "hardware.chips" not in self.reading.stated:
+                self.reading.state("hardware.chips", first, text)
+        if len(self._samples) == 1 and "batch.global_batch" not in self.reading.stated:
+            batch = next(iter(self._samples))
+            self.reading.state("batch.global_batch", batch, f"global_batch_size: {batch}")
+
+    def _iteration(self, text: str, line: int, *, wrapped: bool = False) -> bool:
+        """One record. The line's shape is learnt once; what does not fit it is split, and learnt in its place."""
+        match = self._shape.search(text) if self._shape is not None else None
+        if match is not None:
+            step, total, *words = match.groups()
+            self._record(int(step), int(total), dict(zip(self._names, map(_human, words), strict=True)), line)
+            return False
+        head = _ITERATION.search(text)
+        if head is None:
+            return False
+        cells = [cell.partition(": ") for cell in text[head.end() :].split(" | ")[:_MAX_CELLS]]
+        names = [name.strip(" |") for name, _, _ in cells]
+        if not wrapped and ("lm_loss" not in names or not text.rstrip(" `")[-1].isalnum()):
+            self._wrapped, self._wrapped_line = text.rstrip(), line
+            return True
+        values = {}
+        for name, (_, _, word) in zip(names, cells, strict=True):
+            if (column := _COLUMNS.get(name)) is not None:
+                values[column] = scaled(word.strip(" |`"))
+            elif name.startswith("cuda_"):
+                self._cuda(name, word, int(head[1]), line)
+        self._record(int(head[1]), int(head[2]), values, line)
+        self._learn(names)
+        return False
+
+    def _learn(self, names: list[str]) -> None:
+        """A pattern of this line's cells in their order; none where memory stands in it, which few lines have."""
+        kept = [name for name in names if name in _COLUMNS]
+        columns = tuple(_COLUMNS[name] for name in kept)
+        if len(set(columns)) != len(columns) or any(name.startswith("cuda_") for name in names):
+            return
+        cells = [re.escape(name) + ": " + (_NUMBER if name in _COLUMNS else r"[^|]{0,60}?") for name in names if name]
+        self._names = columns
+        self._shape = re.compile(r"iteration: (\d{1,12}) / (\d{1,12}) \| " + r" \| ".join(cells) + r"\s*$")
+
+    def _record(self, step: int, total: int, values: dict[str, float | None], line: int) -> None:
+        self._lines += 1
+        milliseconds = values.pop("milliseconds", None)
+        batch = values.pop("batch", None)
+        rate = values.get("tokens_per_second")
+        if milliseconds is not None:
+            values["step_seconds"] = milliseconds / 1e3
+            if batch and rate and not 0.9 < rate * milliseconds / 1e3 / batch < 1.1:
+                values["global_batch"] = batch
+                if len(self._samples) < 3 and batch < 2**53:
+                    self._samples.add(round(batch))
+        per_chip = values.get("tokens_per_second_per_chip")
+        if rate and per_chip and 0 < per_chip < 1e30 and rate < 1e30:
+            ratio = rate / per_chip
+            low, high = self._chips
+            self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
+        self.reading.steps.put(step, values)
+        if len(self._totals) < 100:
+            self._totals.add(total)
+        if self._switched:
+            self._switched = False
+            self.reading.not_steady[step] = "stall"
+        elif step == 1 or step == self._config.first_step:
+            self.reading.not_steady[step] = "warmup"
+        loss, norm = values.get("loss"), values.get("grad_norm")
+        if loss is not None:
+            if loss - loss != 0 or (norm is not None and norm != norm):
+                self._bad = True
+            else:
+                self._good = True
+
+    def _cuda(self, name: str, word: str, step: int, line: int) -> None:
+        value = scaled(word.strip(" |`"))
+        if value is None or not 0 <= value < 1e16:
+            return
+        if name == "cuda_memory_allocated":
+            self._peaks["bytes_used"] = round(value)
+            self._memory_step, self._memory_line = step, line
+        elif name == "cuda_max_memory_reserved":
+            self._peak("peak_reserved_bytes", round(value), line)
+
+    def _usage(self, text: str, line: int) -> None:
+        match = _MEMORY.search(text)
+        if match is None:
+            return
+        self._lines += 1
+        used, peak, reserved = (scaled(word) if word else None for word in match.groups())
+        if used is None or peak is None or not max(used, peak, reserved or 0.0) < 1e10:
+            return
+        if "After model building" in text:
+            self._built = MemoryRow(
+                Place(line),
+                phase="post_init",
+                bytes_used=round(used * 2**20),
+                peak_bytes=round(peak * 2**20),
+                peak_reserved_bytes=None if reserved is None else round(reserved * 2**20),
+            )
+            return
+        self._peak("peak_bytes", round(peak * 2**20), line)
+        if reserved is not None:
+            self._peak("peak_reserved_bytes", round(reserved * 2**20), line)
+
+    def _peak(self, name: str, size: int, line: int) -> None:
+        if size > self._peaks.get(name, -1):
+            self._peaks[name] = size
+            self._memory_line = line
+
+
+def _human(word: str) -> float:
+    """A number with a letter of base 1000, of a form that the pattern has checked."""
+    factor = _FACTORS.get(word[-1])
+    return float(word) if factor is None else float(word[:-1]) * factor
+
+
+READERS = (Nanotron,)
