@@ -23,6 +23,8 @@ MAX_BLOCK: Final = 1 << 16
 MAX_TEXT: Final = 1 << 15
 FEW_LINES: Final = 9
 AFTER_LINES: Final = 3
+OPENING_LINES: Final = 3
+MAX_REPEATED: Final = 4096
 MANY_LINES: Final = 300
 
 # A new message; whatever was open of the same rank ends here.
@@ -131,6 +133,7 @@ class OomReader(LineReader):
         self._frames: dict[str, Frame] = {}
         self._latest = ""
         self._known: set[tuple[object, ...]] = set()
+        self._repeated: set[tuple[str, str]] = set()
         self._lost = 0
         self._pool: int | None = None
         self._exit: tuple[int, int, str] | None = None
@@ -180,7 +183,7 @@ class OomReader(LineReader):
                 return
         if block is not None:
             self._close(own)
-        if begins is None and middle is None:
+        if (begins is None and middle is None) or (speaker, body) in self._repeated:
             return
         if len(self._open) >= MAX_SPEAKERS:
             self._close(next(iter(self._open)))
@@ -191,6 +194,10 @@ class OomReader(LineReader):
     def _close(self, speaker: str) -> None:
         block = self._open.pop(speaker)
         failures, text = _read(block.lines)
+        whole = len(block.lines) == 1 or not failures or _failures(_flat(block.lines[0])) == failures
+        if whole and len(self._repeated) < MAX_REPEATED:
+            # A library in a loop writes the same line a thousand times; it says nothing more.
+            self._repeated.add((speaker, block.lines[0]))
         for note in cuda_oom.notes(text):
             self.reading.remark("note", note, block.number)
         shape = score_matrix.shape(text)
@@ -239,7 +246,8 @@ class OomReader(LineReader):
         kept.append(failure)
 
     def _frame(self, speaker: str, found: Frame) -> None:
-        for own in [item for item in (speaker, self._latest if not speaker else "") if item in self._open]:
+        own = speaker or self._latest
+        if own in self._open:
             self._close(own)
         earlier = self._frames.get(speaker)
         if earlier is not None and found.library and not earlier.library:
@@ -271,7 +279,7 @@ def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, 
     """Whether a line with an opening word goes on with the message: one that says nothing yet is not over."""
     if middle is not None and middle.start() < begins.start():
         return True
-    return not cuda_oom.starts(body) and not _read(block.lines)[0]
+    return len(block.lines) <= OPENING_LINES and not cuda_oom.starts(body) and not _read(block.lines)[0]
 
 
 def _window(text: str) -> str:
