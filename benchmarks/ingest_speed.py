@@ -1,0 +1,175 @@
+"""How fast a log is read beside `grep -c` of the same file: `python -m benchmarks ingest_speed`.
+
+Logs of several frameworks are made up: the worst case of step lines alone, and a mixed one in which a step line stands
+among twenty others. Each is read in a process of its own by `receipts.evidence.read`, whole path: bytes, digest, lines,
+readers. CPU of that process, and its highest memory. The bar is 60 MB/s on a core, whatever the framework, and
+150 MB of memory, whatever the size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from benchmarks.result import Result
+
+MEGABYTES_A_SECOND = 60.0
+MEMORY_MB = 150.0
+FULL, QUICK = 200_000_000, 20_000_000
+# What stands between the step lines of a real log: warnings, loaders, NCCL, progress of checkpoints.
+OTHERS = (
+    "/opt/conda/lib/python3.11/site-packages/torch/utils/checkpoint.py:460: UserWarning: use_reentrant is not stated\n",
+    "node-07:4121:4455 [3] NCCL INFO Channel 12/0 : 3[3] -> 2[2] via P2P/CUMEM/read\n",
+    "2026-03-02 09:14:07,512 - data.loader - INFO - shard 000{n:06d}.tar opened, 8192 samples, 12 workers\n",
+    "wandb: uploading history 0.2 s, 14 files waiting, 3.1 MB of 4.4 MB\n",
+    "[rank3]: saving optimizer shard {n} of 4096 to /checkpoints/step_{n}/rank_00003.distcp\n",
+)
+
+
+def clock(number: int) -> str:
+    """A time of day that moves on a second a step."""
+    return f"09:{number // 60 % 60:02d}:{number % 60:02d}"
+
+
+STEPS: Mapping[str, Callable[[int], str]] = {
+    "megatron": lambda n: (
+        f" [2026-03-02 {clock(n)}.512345] iteration {n:8d}/  900000 | consumed samples: {n * 64:12d}"
+        f" | elapsed time per iteration (ms): {800 + n % 7}.{n % 10}"
+        f" | throughput per GPU (TFLOP/s/GPU): 4{n % 90 + 10}.3"
+        f" | learning rate: 3.000000E-04 | global batch size:    64 | lm loss: {2 + 1 / (n + 1):.6E} | loss scale: 1.0"
+        f" | grad norm: 0.{n % 900 + 100} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    ),
+    "torchtitan": lambda n: (
+        f"[rank0]:[titan] 2026-03-02 {clock(n)},512 - root - INFO - step: {n:2d}"
+        f"  loss: {2 + 1 / (n + 1):8.5f}  grad_norm: {n % 9}.{n % 9000 + 1000}  memory: 94.58GiB(67.65%)"
+        f"  tps: {24000 + n % 900:,}  tflops: {260 + n % 9}.41  mfu: 26.{n % 90 + 10}%\n"
+    ),
+    "maxtext": lambda n: (
+        f"I0302 {clock(n)}.103766 140050 metric_logger.py:265] completed step: {n}, seconds:"
+        f" {3 + n % 5 / 1000:.3f}, TFLOP/s/device: 41{n % 9}.228, Tokens/s/device: 5{n % 900 + 100}.482, total_weights:"
+        f" 1048576, loss: {2 + 1 / (n + 1):.3f}, lm_loss: {2 + 1 / (n + 1):.3f}, perplexity: 8.412\n"
+    ),
+    "nanotron": lambda n: (
+        f"03/02/2026 {clock(n)} [INFO|DP=0|PP=0|TP=0|node-07]: iteration: {n} / 900000 |"
+        f" consumed_tokens: {n * 4.19 / 1000:.3g}B | elapsed_time_per_iteration_ms: {500 + n % 9}.{n % 10} |"
+        f" tokens_per_sec: 8.{n % 90 + 10}M | tokens_per_sec_per_gpu: 16.{n % 10}K | global_batch_size: 1.02K |"
+        f" lm_loss: {2 + 1 / (n + 1):.3g} | lr: 0.0003 | model_tflops_per_gpu: 2{n % 90 + 10} |"
+        f" hardware_tflops_per_gpu: 2{n % 90 + 10} | grad_norm: 0.{n % 900 + 100}\n"
+    ),
+    "deepspeed": lambda n: (
+        f"[2026-03-02 {clock(n)},296] [INFO] [timer.py:264:stop] epoch=0/micro_step={n * 8}"
+        f"/global_step={n}, RunningAvgSamplesPerSec=12.{n % 9000 + 1000}, CurrSamplesPerSec=12.{n % 9000 + 1000},"
+        f" MemAllocated=24.42GB, MaxMemAllocated=61.08GB\n"
+    ),
+    "hf-trainer": lambda n: (
+        f"{{'loss': {2 + 1 / (n + 1):.4f}, 'grad_norm': 0.{n % 9000 + 1000}, 'learning_rate': 2.9e-05,"
+        f" 'epoch': {n / 9e5:.6f}, 'num_input_tokens_seen': {n * 65536}}}\n"
+    ),
+    "nemo": lambda n: (
+        f"[NeMo I 2026-03-02 {clock(n)} nemo_logging:393] Training epoch 0, iteration {n}/899999 |"
+        f" lr: 0.0003 | global_batch_size: 512 | global_step: {n} | reduced_train_loss: {2 + 1 / (n + 1):.4g} |"
+        f" train_step_timing in s: {4 + n % 9 / 1000:.3f} | consumed_samples: {n * 512}\n"
+    ),
+}
+CHILD = """
+import json, sys, time
+from pathlib import Path
+from receipts.evidence import read
+read(Path(sys.argv[2]))  # a small file first: what is imported and compiled is no reading of lines
+began = time.process_time()
+found = read(Path(sys.argv[1]))
+spent = time.process_time() - began
+status = Path("/proc/self/status")
+high = status.read_text().split("VmHWM:")[1].split()[0] if status.exists() else "0"
+steps = {reading.source: len(reading.steps) for reading in found.readings}
+print(json.dumps({"cpu": spent, "mb": int(high) * 1024 / 1e6, "steps": steps}))
+"""
+
+
+def lines(kind: str, mixed: bool) -> Iterator[str]:
+    """The lines of a made-up log, without end."""
+    step = STEPS[kind]
+    for number in count(1):
+        if mixed:
+            for other in range(20):
+                yield OTHERS[(number + other) % len(OTHERS)].format(n=number)
+        yield step(number)
+
+
+def write(path: Path, kind: str, mixed: bool, size: int) -> None:
+    """Write a log of about that size."""
+    with path.open("w", encoding="utf-8") as stream:
+        written, waiting = 0, list[str]()
+        for line in lines(kind, mixed):
+            waiting.append(line)
+            written += len(line)
+            if len(waiting) == 10_000 or written >= size:
+                stream.write("".join(waiting))
+                waiting.clear()
+            if written >= size:
+                return
+
+
+def figures(kind: str, mixed: bool, size: int, folder: Path) -> dict[str, float]:
+    """Milliseconds of CPU a megabyte, those of grep, the highest memory in MB, and how many steps were read."""
+    path, small = folder / f"{kind}.log", folder / f"{kind}.small"
+    write(path, kind, mixed, size)
+    write(small, kind, mixed, 10_000)
+    megabytes = path.stat().st_size / 1e6
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(path), str(small)], check=True, capture_output=True, text=True
+    )
+    found = json.loads(done.stdout)
+    began = time.perf_counter()
+    subprocess.run([shutil.which("grep") or "grep", "-c", "iteration", str(path)], check=False, capture_output=True)
+    floor = time.perf_counter() - began
+    path.unlink()
+    steps = max(found["steps"].values(), default=0)
+    return {"ms": found["cpu"] * 1e3 / megabytes, "grep": floor * 1e3 / megabytes, "mb": found["mb"], "steps": steps}
+
+
+def measure(quick: bool = False) -> list[Result]:
+    """Time a megabyte of every framework's log, the worst and the mixed one, and the highest memory of all."""
+    size, results, most = QUICK if quick else FULL, list[Result](), 0.0
+    with tempfile.TemporaryDirectory() as place:
+        for kind in STEPS:
+            for mixed in (False, True):
+                found = figures(kind, mixed, size, Path(place))
+                most = max(most, found["mb"])
+                name = f"reading {kind}, {'mixed lines' if mixed else 'step lines alone'}"
+                name += "" if found["steps"] else " (NO STEP READ)"
+                bar = 1e3 / MEGABYTES_A_SECOND if found["steps"] else 0.0
+                results.append(Result(name, found["ms"], "ms/MB", "grep -c", found["grep"], bar, "value"))
+    return [*results, Result("highest memory of a reading process", most, "MB", bar=MEMORY_MB, bar_on="value")]
+
+
+def main() -> int:
+    """Print one framework's figures, in MB/s."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kinds", nargs="*", choices=[[], *STEPS], help="frameworks, all by default")
+    parser.add_argument("--megabytes", type=int, default=20)
+    chosen = parser.parse_args()
+    slow = 0
+    with tempfile.TemporaryDirectory() as place:
+        for kind in chosen.kinds or STEPS:
+            for mixed in (False, True):
+                found = figures(kind, mixed, chosen.megabytes * 1_000_000, Path(place))
+                rate = 1e3 / found["ms"]
+                slow += rate < MEGABYTES_A_SECOND or not found["steps"]
+                print(
+                    f"{kind:<12} {'mixed' if mixed else 'steps':<6} {rate:8.0f} MB/s"
+                    f"   grep {1e3 / found['grep']:8.0f} MB/s   {found['mb']:6.0f} MB   {found['steps']:,.0f} steps"
+                )
+    return int(slow > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
