@@ -41,7 +41,7 @@ _HOST = re.compile(
     r"|\b[Oo]ut of memory: Kill(?:ed)? process|Memory cgroup out of memory"
     r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
     r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
-    r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b"
+    r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b(?!: Unable)"
 )
 _POOL = re.compile(r"Allocator \(GPU_(\d{1,4})_")
 _NO_FAILURE: Final = (

@@ -1,0 +1,237 @@
+"""Failed allocations of torch, CUDA's libraries, NCCL and the host, as their messages tell them."""
+
+from __future__ import annotations
+
+import pytest
+
+from receipts.evidence.memory.classify import Figures, classify, first_cause
+from receipts.evidence.memory.oom import OomReader
+from receipts.evidence.reading import Failure, Place, Reading
+from receipts.evidence.scan import scan
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+NEW = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 5 has a total capacity of 139.81 GiB "
+    "of which 1.25 GiB is free. Including non-PyTorch memory, this process has 138.50 GiB memory in use. Of the "
+    "allocated memory 135.00 GiB is allocated by PyTorch, with 64.00 MiB allocated in private pools (e.g., CUDA "
+    "Graphs), and 1.50 GiB is reserved by PyTorch but unallocated."
+)
+
+
+def reading(text: str) -> Reading | None:
+    found = scan([text.encode()], [OomReader])
+    return found[0] if found else None
+
+
+def failures(text: str) -> list[Failure]:
+    found = reading(text)
+    return found.failures if found else []
+
+
+def only(text: str) -> Failure:
+    found = failures(text)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_every_figure_of_a_message_is_read() -> None:
+    failure = only(NEW)
+    assert failure.requested_bytes == 3 * GIB
+    assert failure.limit_bytes == round(139.81 * GIB)
+    assert failure.free_bytes == round(1.25 * GIB)
+    assert failure.used_bytes == round(138.5 * GIB)
+    assert (failure.chip, failure.class_, failure.phase) == (5, "capacity", "unknown")
+
+
+def test_the_form_of_torch_1_names_the_device_in_brackets() -> None:
+    failure = only(
+        "RuntimeError: CUDA out of memory. Tried to allocate 640.00 KiB (GPU 3; 15.00 GiB total capacity; 14.00 GiB "
+        "already allocated; 512 bytes free; 14.50 GiB reserved in total by PyTorch)"
+    )
+    assert (failure.chip, failure.requested_bytes, failure.free_bytes) == (3, 640 * 1024, 512)
+
+
+@pytest.mark.parametrize("joint", ["\n", " \n", "\n    "])
+def test_a_message_wrapped_by_hand_is_one_message(joint: str) -> None:
+    wrapped = NEW.replace(". ", "." + joint).replace(" and ", joint + "and ")
+    assert only(wrapped).used_bytes == only(NEW).used_bytes
+
+
+def test_a_terminal_wraps_inside_words_and_numbers() -> None:
+    wrapped = "\n".join(NEW[at : at + 80] for at in range(0, len(NEW), 80))
+    assert only(wrapped).limit_bytes == only(NEW).limit_bytes
+
+
+@pytest.mark.parametrize("cut", ["of which 1.", "of which 1.25 G", "of which"])
+def test_what_was_cut_is_unknown_and_what_stands_before_is_kept(cut: str) -> None:
+    failure = only(NEW[: NEW.index("of which")] + cut)
+    assert failure.free_bytes is None
+    assert failure.limit_bytes == round(139.81 * GIB)
+
+
+def test_a_size_that_nvml_never_had_is_unknown() -> None:
+    assert only(NEW.replace("138.50 GiB", "17179869184.00 GiB")).used_bytes is None
+
+
+def test_use_above_the_capacity_is_no_measurement() -> None:
+    assert only(NEW.replace("138.50 GiB", "900.00 GiB")).used_bytes is None
+
+
+def test_ranks_that_print_at_once_are_kept_apart() -> None:
+    lines = [NEW[at : at + 120] for at in range(0, len(NEW), 120)]
+    other = [line.replace("GPU 5", "GPU 6").replace("3.00 GiB", "7.00 GiB") for line in lines]
+    mixed = "\n".join(f"[rank5]: {one}\n[rank6]: {two}" for one, two in zip(lines, other, strict=True))
+    found = failures(mixed)
+    assert [(item.rank, item.chip, item.requested_bytes) for item in found] == [(5, 5, 3 * GIB), (6, 6, 7 * GIB)]
+
+
+def test_two_messages_on_one_line_are_two_failures() -> None:
+    assert [item.chip for item in failures(f"{NEW} {NEW.replace('GPU 5', 'GPU 2')}")] == [5, 2]
+
+
+def test_an_exception_that_is_printed_twice_failed_once() -> None:
+    assert len(failures(f"{NEW}\nsome text\n{NEW}\n")) == 1
+
+
+def test_the_innermost_frame_outside_the_framework_is_the_site() -> None:
+    text = (
+        '[rank1]:   File "/job/train.py", line 10, in main\n'
+        '[rank1]:   File "/job/model.py", line 77, in forward\n'
+        '[rank1]:   File "/env/site-packages/torch/nn/functional.py", line 5, in softmax\n'
+        f"[rank1]: {NEW}\n"
+    )
+    assert only(text).operator == "/job/model.py:77 in forward"
+
+
+def test_a_message_that_says_it_goes_on_is_not_fatal() -> None:
+    assert not only(f"Runtime error during autotuning:\n{NEW}\nIgnoring this choice.\n").fatal
+    assert only(NEW).fatal
+
+
+def test_prose_about_running_out_is_no_failure() -> None:
+    assert reading("To avoid CUDA out of memory, lower the batch; the table is out of memory slots.\n") is None
+
+
+def test_the_words_of_hip_are_noted() -> None:
+    found = reading(NEW.replace("CUDA out", "HIP out"))
+    assert found is not None
+    assert found.failures[0].is_oom
+    assert any("AMD" in remark.text for remark in found.remarks)
+
+
+def test_more_allocated_than_the_device_holds_is_noted() -> None:
+    found = reading(NEW.replace("135.00 GiB", "200.00 GiB"))
+    assert found is not None
+    assert any("pages to the host" in remark.text for remark in found.remarks)
+
+
+def test_the_asynchronous_allocator_prints_a_table() -> None:
+    failure = only(
+        "torch.OutOfMemoryError: Allocation on device 1 would exceed allowed memory. (out of memory)\n"
+        "Currently allocated     : 9.50 GiB\nRequested               : 640.00 MiB\n"
+        "Device limit            : 12.00 GiB\n"
+        "Free (according to CUDA): 8.00 MiB\nPyTorch limit (set by user-supplied memory fraction)\n"
+        "                        : 17179869184.00 GiB\n"
+    )
+    assert (failure.requested_bytes, failure.limit_bytes, failure.free_bytes) == (640 * MIB, 12 * GIB, 8 * MIB)
+    assert failure.chip == 1
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        (Figures(requested=20 * GIB, capacity=16 * GIB, free=15 * GIB), "oversized_request"),
+        (Figures(requested=6 * GIB, capacity=16 * GIB, allowed=4 * GIB, free=9 * GIB), "oversized_request"),
+        (Figures(endless=True), "oversized_request"),
+        (Figures(requested=2 * GIB, capacity=16 * GIB, free=1 * GIB, unallocated=3 * GIB), "fragmentation"),
+        (Figures(requested=GIB, capacity=16 * GIB, free=0, processes=(9 * GIB,)), "foreign_process"),
+        (
+            Figures(requested=GIB, capacity=16 * GIB, free=0, allocated=14 * GIB, unallocated=0, processes=(15 * GIB,)),
+            "capacity",
+        ),
+        (
+            Figures(requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=60 * GIB, unallocated=0),
+            "outside_allocator",
+        ),
+        (
+            Figures(requested=GIB, capacity=80 * GIB, free=0, this_process=79 * GIB, allocated=78 * GIB, unallocated=0),
+            "capacity",
+        ),
+        (Figures(), "capacity"),
+    ],
+)
+def test_the_class_follows_from_the_figures(figures: Figures, expected: str) -> None:
+    assert classify(figures) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: CUDA error: out of memory",
+        "terminate called\n  what():  CUDA error: out of memory",
+        "RuntimeError: CUDA driver error: out of memory",
+        "RuntimeError: cuda runtime error (2) : out of memory at /x/THC.cu:58",
+        "RuntimeError: CUDA failed with error out of memory",
+        "userbuffers.cpp:12 in function create: CUDA Error: out of memory",
+    ],
+)
+def test_cuda_says_it_without_figures(text: str) -> None:
+    assert only(text).is_oom is True
+
+
+def test_a_library_without_a_handle_may_have_failed_before() -> None:
+    failure = only("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    assert failure.is_oom is None
+    assert failure.operator == "cublasCreate"
+
+
+def test_nccl_tells_the_bytes_on_a_second_line() -> None:
+    text = (
+        "node3:77:99 [4] include/alloc.h:178 NCCL WARN Cuda failure 2 'out of memory'\n\n"
+        "node3:77:99 [4] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291456 bytes\n"
+    )
+    failure = only(text)
+    assert (failure.class_, failure.chip, failure.requested_bytes) == ("outside_allocator", 4, 6291456)
+
+
+def test_nvml_in_the_allocators_report_hides_the_message() -> None:
+    text = 'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":1131'
+    assert only(text).is_oom is True
+    assert not failures(text.replace("CUDACachingAllocator.cpp", "driver_api.cpp"))
+
+
+@pytest.mark.parametrize(
+    ("text", "requested"),
+    [
+        ("[5.1] Out of memory: Killed process 42 (python) total-vm:1kB", None),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0", None),
+        ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4096 bytes. Error code 12", 4096),
+        ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 2.00 GiB for an array", 2 * GIB),
+    ],
+)
+def test_the_hosts_memory_is_another_class(text: str, requested: int | None) -> None:
+    failure = only(text)
+    assert (failure.class_, failure.requested_bytes) == ("host", requested)
+
+
+def test_a_bare_exit_code_is_no_out_of_memory() -> None:
+    assert only("failed (exitcode: 1) local_rank: 0 (pid: 12) of binary").is_oom is False
+    assert only("failed (exitcode: -9) local_rank: 0 (pid: 12) of binary").is_oom is None
+    assert only(f"{NEW}\nfailed (exitcode: 1) local_rank: 0 (pid: 12) of binary").is_oom is True
+
+
+def test_the_first_certain_failure_began_it() -> None:
+    def failure(line: int, is_oom: bool | None, fatal: bool = True) -> Failure:
+        return Failure(Place(line), is_oom, "capacity", fatal=fatal)
+
+    ordered = [failure(1, False), failure(2, None), failure(3, True, fatal=False), failure(9, True), failure(5, True)]
+    found = first_cause(ordered)
+    assert found is not None
+    assert found.place.line == 5
+    assert first_cause([]) is None
+
+
+def test_a_megabyte_of_opening_words_is_read() -> None:
+    assert failures("CUDA out of memory. Tried to allocate " * 27_000) == []
