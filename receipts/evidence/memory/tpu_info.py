@@ -53,6 +53,7 @@ class TpuInfoReader(LineReader):
         self._highest: dict[int, int] = {}
         self._table = False
         self._empty = False
+        self._first = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take a line; more are wanted inside the table of memory."""
@@ -91,8 +92,6 @@ class TpuInfoReader(LineReader):
         if self._empty and not self._rows:
             self.reading.memory_unavailable = "tpu-info found no runtime to ask"
         return super().finish()
-
-    _first: int = 0
 
     def _chip(self, cells: list[str], number: int) -> None:
         if len(self._paths) < MAX_DEVICES:

@@ -151,7 +151,7 @@ def _memory_space(text: str) -> Iterator[Failure]:
         if scoped is not None:
             name = scoped["space"] or scoped["mosaic"]
             sizes = [size(item) for item in scoped.groups() if item and item[0].isdigit()]
-            operator = stack["name"] if stack else _kernel(part)
+            operator = stack["name"] if stack else _named(_OPERATOR, part)
             yield _made(text, at, _space(name), requested=sizes[0], limit=sizes[-1], operator=operator)
             continue
         name = ran_out["space"] if ran_out else used["space"] if used else "hbm"
@@ -278,10 +278,6 @@ def _largest(text: str) -> str | None:
         item = text[first.end() : stop.start() if stop else first.end() + 4000]
         return _named(_OPERATOR, item) or _named(_LABEL, item)
     return _named(_OPERATOR, text) if "Buffer 1:" in text else None
-
-
-def _kernel(text: str) -> str | None:
-    return _named(_OPERATOR, text)
 
 
 def _named(pattern: re.Pattern[str], text: str) -> str | None:
