@@ -71,7 +71,8 @@ def command(
     with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by), _progress() as progress:
         evidence = gather(items, progress)
         found = assemble(evidence, options)
-    receipt = found.raw if not found.problems and any(file.readings for file in evidence) else None
+    known = any(file.readings for file in evidence)
+    receipt = found.raw if known and not found.problems else None
     if receipt is not None:
         _write(receipt, path)
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
@@ -80,7 +81,7 @@ def command(
             output.as_json(document(evidence, found, passed_by))
         else:
             print_ingested(evidence, found, passed_by)
-        code = _end(session, found, receipt, path, submitting, as_json)
+        code = _end(session, found, receipt, path, submitting, as_json) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
     return code
@@ -144,11 +145,7 @@ def _end(
 ) -> int:
     """Store it where asked to, and say what comes next; the exit code."""
     if receipt is None:
-        output.note("receipts: there is no receipt yet")
-        if found.problems:
-            output.note(str(InputError("receipt", found.problems)))
-        else:
-            output.note("no reader knows any of these files; receipts ingest --help tells what is read")
+        output.note(f"receipts: there is no receipt yet\n{InputError('receipt', found.problems)}")
         return 2
     if submitting:
         return _submit(session, receipt, path or "ingested")
@@ -159,6 +156,11 @@ def _end(
         elif path is None:
             output.line("nothing was written; -o run.json writes the receipt, --submit stores it")
     return 0
+
+
+def _unknown() -> int:
+    output.note("receipts: no reader knows any of these files; docs/ingest.md lists what is read")
+    return 2
 
 
 def _submit(session: Session, receipt: bytes, name: str) -> int:

@@ -25,6 +25,9 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 def print_ingested(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence[str]) -> None:
     """Print everything for people."""
     _files(files)
+    if not any(file.readings for file in files):
+        _remarks([item for item in found.told if item.kind == "broken"], passed_by, 0)
+        return
     if found.found:
         output.heading("Found")
         output.table(("leaf", "value", "from"), [*_rows(found.found)])
@@ -98,6 +101,8 @@ def _value(item: Found) -> str:
         return item.text or _listed(value)
     if item.path.endswith("bytes") and isinstance(value, int) and value >= 1 << 20:
         return f"{value / (1 << 30):.4g} GiB"
+    if item.path.startswith("measurement.stated.") and item.text and isinstance(value, float):
+        return f"{value:g} ({item.text})"[:VALUE]
     text = str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
     return text if len(text) <= VALUE else f"{text[: VALUE - 1]}…"
 
