@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from receipts.evidence import FileEvidence, MemoryRow, Reading, read
+from receipts.ingest import Options, assemble
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse
+from receipts.rule import Case
+from receipts.rulebook import builtin
+from receipts.verdict import Level
 
 CODES = ("R202", "R302", "R303", "R304", "R307", "R309")
 LEFT = ("R302", "R304", "R307", "R309")
@@ -69,11 +75,16 @@ class Answers:
         """Stated leaves, by path."""
         return {path: stated.value for item in reversed(self.readings) for path, stated in item.stated.items()}
 
-    def memory(self, wanted: Mapping[str, Any], name: str) -> int | None:
-        """A figure of the wanted chip and step; peaks over the rows where no step is asked for."""
+    def memory(self, wanted: Mapping[str, Any], name: str, order: int | None = None, alike: int = 1) -> int | None:
+        """A figure of the wanted chip and step; peaks over the rows where no step is asked for.
+
+        ``order`` is the place among ``alike`` wanted rows that name the same chip and step.
+        """
         rows = [row for item in self.readings for row in item.memory if row.chip == wanted.get("chip")]
         if "step" in wanted:
             rows = [row for row in rows if row.step == wanted["step"]]
+        if order is not None and len(rows) == alike:
+            rows = [rows[order]]
         figures = [figure for row in rows if (figure := getattr(row, name)) is not None]
         if not figures:
             return None
@@ -133,7 +144,47 @@ class Answers:
         return getattr(first, {"class": "class_"}.get(name, name))
 
 
+# What the want blocks call the runtime of torch_xla is shown by the operators that it executed.
+SHOWN_BY = {"runtime": ("fallbacks",)}
+NEUTRAL = replace(
+    builtin().lanes.get("unlisted"),
+    never_witnessed=False,
+    witness=("fallbacks", "host_transfers_per_step"),
+)
+REQUIRED = {
+    "run.launch": "sample",
+    "run.lane": "unlisted",
+    "run.kind": "training",
+    "run.outcome": "ok",
+    "run.provenance": "quoted",
+    "run.started": "2026-01-01T00:00:00Z",
+}
+
+
 def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
-    """Read one sample and judge its path against what it was meant to be."""
+    """Read one sample, make a receipt of it with what it was meant to be, and let the rules on its path judge.
+
+    The rules are asked whatever else the sample leaves open: a lone report has no batch and no steps.
+    """
     evidence = read(sample)
-    return Answers(source, evidence)
+    asked = {f"path.intended.{name}": value for name, value in intended.items() if name not in SHOWN_BY}
+    parsed = parse(Document(assemble([evidence], Options(settings={**REQUIRED, **asked})).raw, sample.name))
+    case = Case(Launch(parsed, NEUTRAL), NEUTRAL)
+    rules = {item.code: item for item in builtin().rules.rules}
+    offences = {code for code in CODES for offence in rules[code].judge(case) if offence.level is not Level.OPEN}
+    path = parsed.receipt.path
+    witnessed = path.witnessed if path is not None else None
+    seen = {
+        name: _one(value, intended.get(name))
+        for name in ("attention", "gemm", "sharding", "dispatch", "ssm")
+        if (value := getattr(witnessed, name, None)) is not None
+    }
+    shown_by = [leaf for name in intended for leaf in SHOWN_BY.get(name, (name,))] or ["attention"]
+    silent = all(getattr(witnessed, leaf, None) is None for leaf in shown_by)
+    return Answers(source, evidence, frozenset(offences), silent, seen)
+
+
+def _one(value: str, intended: str | None) -> str:
+    """Of several that were seen, the one that was not meant."""
+    names = value.split("+")
+    return next((name for name in names if intended is not None and name != intended), names[0])
