@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final
 
 from receipts.evidence.frameworks.maxtext_steady import SLOW, Events, not_steady
-from receipts.evidence.frameworks.tensorboard_tags import Dialect, dialect
+from receipts.evidence.frameworks.tensorboard_tags import Dialect, cleaned, dialect
 from receipts.evidence.reading import MemoryRow, Place, Reading
 
 # Figures kept until a framework shows itself: every one writes its own names within its first steps.
@@ -24,6 +24,7 @@ class NamedMetrics:
         self.dialect: Dialect | None = None
         self._waiting: list[tuple[int, str, float]] | None = []
         self._names: set[str] = set()
+        self._spelt: dict[str, str] = {}
         self._taken: dict[str, str] = {}
         self._peaks: dict[str, tuple[float, int]] = {}
         self._finite: bool | None = None
@@ -54,7 +55,8 @@ class NamedMetrics:
                 )
             return
         reading.remark("note", f"names are read as {self.dialect.framework}'s ({self.dialect.source})")
-        others = self._names - set(self._taken.values()) - set(self.dialect.memory) - set(self.dialect.validation)
+        read = {*self._taken.values(), *self.dialect.memory, *self.dialect.validation}
+        others = {name for name in self._names if self._spelt.get(cleaned(name), name) not in read}
         if others:
             reading.remark("note", f"names that no figure of a step follows from: {self._some(others)}")
         reading.diverged = None if self._finite is None else not self._finite
@@ -92,7 +94,10 @@ class NamedMetrics:
 
     def _decide(self) -> None:
         waiting, self._waiting = self._waiting or [], None
-        self.dialect = dialect(self._names)
+        known = self.dialect = dialect(self._names)
+        if known is not None:
+            names = (*known.metrics, *known.memory, *known.validation)
+            self._spelt = {cleaned(name): name for name in names}
         for step, name, value in waiting:
             self._put(step, name, value)
 
@@ -100,6 +105,7 @@ class NamedMetrics:
         known = self.dialect
         if known is None:
             return
+        name = self._spelt.get(cleaned(name), name)
         if name in known.validation:
             self._validation = value if math.isfinite(value) else self._validation
         elif name in known.memory:

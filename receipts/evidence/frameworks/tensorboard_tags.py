@@ -6,10 +6,12 @@ a dialect is known by names that only it writes, and only then do its other name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+_FOREIGN = re.compile(r"[^-/\w.]")
 GB: Final = 1e9
 GIB: Final = float(2**30)
 
@@ -72,6 +74,22 @@ DIALECTS: Final = (
         mean=True,
     ),
     Dialect(
+        "nanotron",
+        ("elapsed_time_per_iteration_ms", "model_tflops_per_gpu", "tokens_per_sec_per_gpu"),
+        {
+            "lm_loss": Metric("loss"),
+            "grad_norm": Metric("grad_norm"),
+            "elapsed_time_per_iteration_ms": Metric("step_seconds", 1e-3),
+            "tokens_per_sec": Metric("tokens_per_second"),
+            "tokens_per_sec_per_gpu": Metric(_PER_CHIP),
+            "model_tflops_per_gpu": Metric(_TFLOPS),
+            "global_batch_size": Metric("global_batch"),
+        },
+        "nanotron/trainer.py, train_step_logs",
+        step=("iteration_step",),
+        mean=True,
+    ),
+    Dialect(
         "megatron-bridge",
         ("throughput/tflops/device", "memory/peak_allocated_gigabytes"),
         {
@@ -123,22 +141,6 @@ DIALECTS: Final = (
         "nemo/lightning, NeMo 1.x and 2.x",
         validation=("val_loss",),
         step=("trainer/global_step", "global_step"),
-    ),
-    Dialect(
-        "nanotron",
-        ("elapsed_time_per_iteration_ms", "model_tflops_per_gpu", "tokens_per_sec_per_gpu"),
-        {
-            "lm_loss": Metric("loss"),
-            "grad_norm": Metric("grad_norm"),
-            "elapsed_time_per_iteration_ms": Metric("step_seconds", 1e-3),
-            "tokens_per_sec": Metric("tokens_per_second"),
-            "tokens_per_sec_per_gpu": Metric(_PER_CHIP),
-            "model_tflops_per_gpu": Metric(_TFLOPS),
-            "global_batch_size": Metric("global_batch"),
-        },
-        "nanotron/trainer.py, train_step_logs",
-        step=("iteration_step",),
-        mean=True,
     ),
     Dialect(
         "maxtext",
@@ -202,7 +204,13 @@ DIALECTS: Final = (
 )
 
 
+def cleaned(name: str) -> str:
+    """The name as tensorboardX and older writers spell it: what is no word, dot, dash or stroke becomes ``_``."""
+    return _FOREIGN.sub("_", name)
+
+
 def dialect(names: set[str]) -> Dialect | None:
-    """The framework whose own names are among these, or None. The first of `DIALECTS` that fits: Megatron-Bridge
-    writes Megatron-LM's names and more."""
-    return next((item for item in DIALECTS if not names.isdisjoint(item.signs)), None)
+    """The framework whose own names are among these, however they are spelt, or None. The first that fits counts:
+    nanotron has a name that Megatron-LM's is spelt as, and Megatron-Bridge writes Megatron-LM's names and more."""
+    spelt = {cleaned(name) for name in names}
+    return next((item for item in DIALECTS if any(cleaned(sign) in spelt for sign in item.signs)), None)
