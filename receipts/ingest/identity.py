@@ -12,6 +12,7 @@ from receipts.evidence import FileEvidence
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, yearless
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.options import Contract, Options
+from receipts.ingest.witness import LIBRARIES
 from receipts.route import permitted
 
 SOURCE: Final = "identity"
@@ -90,6 +91,7 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
         lane
         for lane in lanes
         if framework in lane.frameworks
+        and (framework not in LIBRARIES or machine is not None or runtime is not None)
         and (machine is None or machine.key in lane.accelerators)
         and (runtime is None or permitted(runtime, lane.path.get("runtime", ("*",))))
     ]
@@ -104,11 +106,11 @@ def proposed(draft: Draft, lanes: Sequence[Contract]) -> tuple[str, str]:
 
 
 def _launch(draft: Draft, files: Sequence[FileEvidence]) -> tuple[str, Where, str, str]:
-    """Host, start and command where all three are known, else the digests of the files in their order."""
+    """Host, start and command where all three are known, else the digests of the files in which something is known."""
     known = [str(draft.get(path)) for path in _LAUNCH if draft.get(path) is not None]
     if len(known) == len(_LAUNCH):
         text, where = "digest of host, start and command", Where("ingest")
     else:
-        known = sorted({file.sha256 for file in files})
+        known = sorted({file.sha256 for file in files if file.readings} or {file.sha256 for file in files})
         text, where = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}", Where("ingest")
     return hashlib.sha256("\n".join(known).encode()).hexdigest(), where, SOURCE, text

@@ -64,7 +64,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "path.witnessed.gemm": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.compute_dtype": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.sharding": {"": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation"},
-    "path.witnessed.posture": {"": "TORCH_LOGS=recompiles,graph_breaks, or a profile", "xla": "JAX_LOG_COMPILES=1"},
+    "path.witnessed.posture": {"": "TORCH_LOGS=recompiles,graph_breaks, or a profile", "xla": "a profile of one step"},
     "path.witnessed.fallbacks": {
         "": "a profile of one step",
         "torch-xla": "torch_xla.debug.metrics.metrics_report() after warm-up and at the end",
