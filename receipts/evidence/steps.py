@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 # Three times what a receipt may hold; about 60 MB.
@@ -51,7 +51,7 @@ class Steps:
     def __contains__(self, step: object) -> bool:
         return step in self._rows
 
-    def put(self, step: int, values: dict[str, float | None], rank: int | None = None) -> None:
+    def put(self, step: int, values: Mapping[str, float | None], rank: int | None = None) -> None:
         """Record what one line prints for a step; a name outside `FIELDS` is a KeyError.
 
         A rank that prints a step which another rank printed merges into it; the same rank again replaces its record.
@@ -78,7 +78,7 @@ class Steps:
         if rank is not None and (seconds := values.get("step_seconds")) is not None:
             self._times(step, row, rank, seconds)
 
-    def add(self, step: int, values: dict[str, float | None]) -> None:
+    def add(self, step: int, values: Mapping[str, float | None]) -> None:
         """Add to what is known of a step, for sources that print one step over several lines."""
         row = self._rows.get(step)
         if row is None:

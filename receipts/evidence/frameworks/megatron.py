@@ -7,6 +7,7 @@ file shows which of them wrote it. Sources are named at each part; formats from 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks import (
@@ -28,6 +29,12 @@ _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*trainin
 _ENDED: Final = ("[after training is done]", "exiting program")
 _FLOPS: Final = re.compile(r"Effective Tera Flops per GPU: (\d{1,9}(?:\.\d{1,6})?)")
 _BARE: Final = re.compile(r"\s*[-+.\deE]{1,24}\s*$")
+# The host as lanes name it: the lines were printed by its own training loop.
+_HOSTS: Final = {
+    "megatron": "megatron-lm",
+    "megatron-bridge": "megatron-bridge",
+    "megatron-deepspeed": "megatron-deepspeed",
+}
 _MAX_PIECES: Final = 4
 _MAX_PIECE: Final = 2_000
 _MAX_REMARKED: Final = 10
@@ -91,6 +98,7 @@ class Megatron(LineReader):
         if not self._busy and self._records.quick(text, number):
             return False
         self._take(text, number)
+        self._records.calm = False
         self._busy = bool(self._partial) or self._dump.open or self._block.open
         return self._busy
 
@@ -105,6 +113,8 @@ class Megatron(LineReader):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
         reading.source = self._dialect()
+        if records.count or len(self._times):
+            reading.see("framework", _HOSTS[reading.source], "backend")
         self._configure()
         interval = self._dump.found.get("log_interval", ("", 0))[0]
         records.judge(interval)
@@ -244,7 +254,8 @@ class Megatron(LineReader):
         if len(numbers) > 1 and numbers[0] == numbers[1] - numbers[0]:
             # The first record averages over everything since the start.
             records.starts.add(numbers[0])
-        gaps = set(records.intervals(log_interval).values())
+        gaps = {later - step for step, later in pairwise(numbers)}
+        gaps |= {int(log_interval)} if log_interval.isdigit() and len(log_interval) < 10 else set()
         reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
         arguments = {name: value for name, (value, _) in self._dump.found.items()}
         for step in self._profiler.steps(arguments, numbers):

@@ -100,8 +100,11 @@ def state(reading: Reading, found: dict[str, tuple[str, int]]) -> Arguments:
     _recompute(leaves)
     megatron_path.state(leaves)
     _data(leaves)
+    experts, eight = megatron_model.has_experts(arguments), _eight(arguments)
     for name in _FEATURES:
-        leaves.put(f"features.{name}", arguments.scalar(name), name)
+        idle = (name.startswith("moe_") and not experts) or (name.startswith("fp8_") and not eight)
+        if not idle:
+            leaves.put(f"features.{name}", arguments.scalar(name), name)
     return arguments
 
 
@@ -138,15 +141,16 @@ def _sharding(leaves: Leaves) -> None:
 
 def _precision(leaves: Leaves) -> None:
     arguments = leaves.arguments
-    eight = arguments.name("fp8", "fp8_format")
+    eight = _eight(arguments)
     four = arguments.name("fp4", "fp4_format")
     halves = [name for name in ("bf16", "fp16") if arguments.flag(name)]
     if four and arguments.flag(four) is not False:
         leaves.put("numerics.compute_dtype", "fp4", four)
         leaves.put("features.fp4_recipe", arguments.scalar("fp4_recipe"), "fp4_recipe")
-    elif eight and arguments.flag(eight) is not False:
+    elif eight:
         leaves.put("numerics.compute_dtype", "fp8", eight)
-        leaves.put("features.fp8_format", arguments.text(eight), eight)
+        if arguments.flag(eight) is None:
+            leaves.put("features.fp8_format", arguments.text(eight), eight)
         leaves.put("numerics.fp8_recipe", arguments.text("fp8_recipe"), "fp8_recipe")
     elif halves:
         leaves.put("numerics.compute_dtype", halves[0], halves[0])
@@ -159,6 +163,12 @@ def _precision(leaves: Leaves) -> None:
     elif full is not None:
         kind = "fp32" if full else arguments.dtype("params_dtype")
         leaves.put("numerics.reduction_dtype", kind, "accumulate_allreduce_grads_in_fp32")
+
+
+def _eight(arguments: Arguments) -> str | None:
+    """The argument that switches FP8 on, or None: a format, or a switch that is not off."""
+    name = arguments.name("fp8", "fp8_format")
+    return name if name and arguments.flag(name) is not False else None
 
 
 def _optimisation(leaves: Leaves) -> None:
@@ -175,7 +185,9 @@ def _optimisation(leaves: Leaves) -> None:
     leaves.whole("numerics.seed", "seed", least=0)
     style = arguments.name("lr_decay_style")
     if style:
-        rest = [f"{word}={arguments.text(word)}" for word in _SCHEDULE if arguments.name(word)]
+        words = [word for word in _SCHEDULE if arguments.name(word)]
+        wsd = (arguments.text(style) or "").upper() == "WSD"
+        rest = [f"{word}={arguments.text(word)}" for word in words if wsd or "wsd" not in word]
         leaves.put("numerics.schedule", " ".join([arguments.text(style) or "", *rest]), style)
 
 

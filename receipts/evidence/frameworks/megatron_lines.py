@@ -20,10 +20,10 @@ _FIGURE: Final = re.compile(r"[-+]?(?:\d[\d,]{0,40}\.?\d{0,40}(?:[eE][-+]?\d{1,4
 _WHOLE: Final = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,12}(?:E[-+]\d{2,3})?)?|nan|inf", re.IGNORECASE)
 _END: Final = "number of skipped iterations"
 
-# Labels in small letters, with blanks for underscores and hyphens; the factor turns a figure into SI units.
+# Labels in small letters, with blanks for underscores and hyphens; a figure over the divisor is in SI units.
 LABELS: Final[dict[str, tuple[str, float]]] = {
-    "elapsed time per iteration (ms)": ("step_seconds", 1e-3),
-    "elapsed time per iteration ms": ("step_seconds", 1e-3),
+    "elapsed time per iteration (ms)": ("step_seconds", 1e3),
+    "elapsed time per iteration ms": ("step_seconds", 1e3),
     "elapsed time per iteration (s)": ("step_seconds", 1.0),
     "elapsed time per iteration s": ("step_seconds", 1.0),
     "throughput per gpu (tflop/s/gpu)": ("tflops_per_second_per_chip", 1.0),
@@ -48,7 +48,7 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
     "tokens/sec": ("tokens_per_second", 1.0),
     "tokens/s": ("tokens_per_second", 1.0),
     "mfu": ("mfu", 1.0),
-    "mfu (%)": ("mfu", 1e-2),
+    "mfu (%)": ("mfu", 1e2),
     "global batch size": ("global_batch", 1.0),
     "grad norm": ("grad_norm", 1.0),
     "loss scale": ("loss_scale", 1.0),
@@ -104,11 +104,13 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A line's cells learnt once: a pattern with one group for the step and one for each figure that is kept."""
+    """A line's cells learnt once: groups for the step, skipped and NaN iterations, then for each kept figure."""
 
     pattern: re.Pattern[str]
+    order: tuple[int, ...]
     names: tuple[str, ...]
-    to_seconds: float
+    divisor: float
+    has_loss: bool
 
 
 def normal(label: str) -> str:
@@ -161,10 +163,13 @@ def whole(record: str) -> bool:
 
 
 def joined(record: str, rest: str) -> str:
-    """A record that was wrapped, with its next piece: broken between words or, at a column, within one."""
-    apart, together = f"{record} {rest.strip()}", record + rest
-    counts = [len(found.values) if (found := read(text)) else 0 for text in (apart, together)]
-    return apart if counts[0] >= counts[1] else together
+    """A record that was wrapped, with its next piece: broken at a column, within a word or a figure, or between words.
+
+    A terminal breaks anywhere and keeps blanks; a text that was set anew lost the blank at the break.
+    """
+    together, apart = record + rest, f"{record} {rest.lstrip()}"
+    counts = [len(found.values) if (found := read(text)) else 0 for text in (together, apart)]
+    return together if counts[0] >= counts[1] else apart
 
 
 def shape(record: str, found: Iteration) -> Shape | None:
@@ -173,12 +178,12 @@ def shape(record: str, found: Iteration) -> Shape | None:
         return None
     parts = [r"iteration *=? *(\d{1,15})/ *\d{1,15} *"]
     names: list[str] = []
-    to_seconds = 1.0
+    divisor = 1.0
     head = HEAD.match(record)
     cells = record[head.end() if head else 0 :].split("|")
     for cell in cells[1:-1]:
         label, value = _cell(cell)
-        name, factor = LABELS.get(label, ("", 1.0))
+        name, over = LABELS.get(label, ("", 1.0))
         if not name and found.values.get("loss") is not None and label in _primary_labels(cells):
             name = "loss"
         raw = cell[: _separator(cell) + 1] if value else cell
@@ -191,10 +196,12 @@ def shape(record: str, found: Iteration) -> Shape | None:
             return None
         parts.append(re.escape(raw) + r" *([^\s|]+) *")
         names.append(name)
-        to_seconds = factor if name == "step_seconds" else to_seconds
+        divisor = over if name == "step_seconds" else divisor
     if cells[-1].strip() or not {"step_seconds", "skipped", "nans"} <= set(names):
         return None
-    return Shape(re.compile(r"\|".join(parts) + r"\|\s*$"), tuple(names), to_seconds)
+    kept = tuple(name for name in names if name not in {"skipped", "nans"})
+    order = (1, *(names.index(name) + 2 for name in ("skipped", "nans", *kept)))
+    return Shape(re.compile(r"\|".join(parts) + r"\|\s*$"), order, kept, divisor, "loss" in kept)
 
 
 def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *, cut: bool) -> None:
@@ -208,11 +215,11 @@ def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *,
     figure = number(match[0]) if match else None
     if figure is None:
         return
-    name, factor = LABELS.get(label, ("", 1.0))
+    name, over = LABELS.get(label, ("", 1.0))
     if name == "mfu" and "%" in value:
-        factor = 1e-2
+        over = 1e2
     if name:
-        found.values.setdefault(name, figure * factor)
+        found.values.setdefault(name, figure / over)
         found.ended |= name == "skipped"
     elif label.endswith("loss") and not _AUXILIARY.search(label):
         losses.setdefault(label, figure)

@@ -15,6 +15,9 @@ MAX_ROWS: Final = 20_000
 _MIB: Final = 1 << 20
 _LINE: Final = re.compile(r"(?:\[Rank (\d{1,7})\] )?\(?after (\d{1,12}) iterations\)? memory \((MB|GB)\)")
 _CELL: Final = re.compile(r"\| *([a-z][a-z \-]{0,40}): *([0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)")
+# The last of the cells that are kept; a float is printed with its point.
+_LAST: Final = re.compile(r"max (?:reserved|cached): *\d{1,20}\.\d")
+_LAST_BRIDGE: Final = re.compile(r"mem-max-reserved-[a-z]{4,10}: *\d")
 _UNITS: Final = {"gigabytes": 1e9, "megabytes": 1e6, "kilobytes": 1e3, "bytes": 1.0}
 _PLAIN: Final = {
     "allocated": "bytes_used",
@@ -70,8 +73,8 @@ def cut(text: str) -> bool:
     if not heads:
         return False
     tail = text[heads[-1].end() :]
-    wanted = "mem-max-reserved" if "mem-" in tail else "max "
-    return not re.search(rf"{wanted}[a-z\-]*: *[0-9]", tail) or text.rstrip().endswith(("|", ":"))
+    last = _LAST_BRIDGE if "mem-" in tail else _LAST
+    return last.search(tail) is None or text.rstrip().endswith(("|", ":"))
 
 
 def footprints(reading: Reading, text: str) -> None:

@@ -17,13 +17,18 @@ _MAX_KEPT: Final = 300_000
 
 
 class Records:
-    """Fills a reading's steps. ``fresh`` is to be set where the log shows that a training loop begins."""
+    """Fills a reading's steps.
+
+    ``fresh`` is to be set where the log shows that a training loop begins, and ``calm`` to be cleared where anything
+    else was read: the short way through a record is for one that follows another like it.
+    """
 
     def __init__(self, reading: Reading, times: StepTimes, profiler: Profiler) -> None:
         self.reading = reading
         self.count = 0
         self.last: int | None = None
         self.fresh = False
+        self.calm = False
         self.deepspeed = self.undated_long_rate = self.reinforcement = False
         self.starts: set[int] = set()
         self.carrying: set[int] = set()
@@ -32,6 +37,8 @@ class Records:
         self._profiler = profiler
         self._shapes: list[megatron_lines.Shape] = []
         self._ranks: set[int] = set()
+        self._prefix = ""
+        self._highest = -1
         self._micro_dates = False
         self._finite = False
         self._silent: list[tuple[int, int, int]] = []
@@ -40,21 +47,29 @@ class Records:
     def quick(self, text: str, number: int) -> bool:
         """Take a line of a shape that was seen before; True where it was one."""
         at = text.find("iteration")
-        if at < 0:
-            return False
         for shape in self._shapes:
-            match = shape.pattern.match(text, at)
+            match = shape.pattern.match(text, at) if at >= 0 else None
             if match is not None:
                 break
         else:
             return False
-        figures = match.groups()
+        count, skipped, nans, *words = match.group(*shape.order)
         try:
-            values = dict(zip(shape.names, map(float, figures[1:]), strict=True))
+            figures = list(map(float, words))
         except ValueError:
             return False
-        values["step_seconds"] *= shape.to_seconds
-        self._keep(int(figures[0]), values, text, at, number)
+        values = dict(zip(shape.names, figures, strict=True))
+        if shape.divisor != 1.0:
+            values["step_seconds"] /= shape.divisor
+        step = int(count)
+        ordinary = skipped == nans == "0" and 0.0 not in figures and math.isfinite(sum(figures)) and shape.has_loss
+        if ordinary and self.calm and step > self._highest and text.startswith(self._prefix):
+            self.reading.steps.put(step, values)
+            self.count += 1
+            self.last = self._highest = step
+            return True
+        values["skipped"], values["nans"] = float(skipped), float(nans)
+        self._keep(step, values, text, at, number)
         return True
 
     def take(self, record: str, text: str, start: int, number: int) -> None:
@@ -79,7 +94,7 @@ class Records:
         Megatron prints a loss only where it is not below zero, which NaN is not; an interval of nothing but skipped
         iterations has no loss, and that is no divergence.
         """
-        if not self.reinforcement:
+        if self._silent and not self.reinforcement:
             before = self.intervals(log_interval)
             for step, skipped, number in self._silent:
                 if skipped == 0 or before.get(step, 0) > skipped:
@@ -115,11 +130,14 @@ class Records:
             if rate is not None:
                 values["tflops_per_second_per_chip"] = rate
         self._watch(step, values, skipped, nans, number)
-        self.reading.steps.put(step, {**values}, self._rank(text, start))
+        self.reading.steps.put(step, values, self._rank(text, start))
         if self._profiler.active and len(self.reading.not_steady) < _MAX_KEPT:
             self.reading.not_steady[step] = "profile"
         self.count += 1
         self.last = step
+        self._highest = max(self._highest, step)
+        several = len(self._ranks) > 1
+        self.calm = not (several or self._profiler.active or len(self._times) or step in self.starts)
 
     def _begin(self, step: int) -> None:
         """Note the first record after a start, and the one that still carries it."""
@@ -144,6 +162,7 @@ class Records:
         rank = int(match[1] or match[2])
         if len(self._ranks) < 10_000:
             self._ranks.add(rank)
+        self._prefix = text[: match.end()]
         return rank if len(self._ranks) > 1 else None
 
     def _watch(self, step: int, values: dict[str, float], skipped: float, nans: float, number: int) -> None:

@@ -28,12 +28,10 @@ def mark(reading: Reading, starts: Iterable[int], carrying: Iterable[int] = ()) 
     ``starts`` are the first records after the start of a process; ``carrying`` are records whose average still holds
     such a step, because the source did not reset its clock.
     """
-    times = {
-        step: seconds
-        for step in reading.steps.numbers()
-        if (seconds := reading.steps.get(step, "step_seconds")) is not None
-    }
-    first = min(reading.steps.numbers(), default=None)
+    numbers = reading.steps.numbers()
+    column = reading.steps.column("step_seconds")
+    times = {step: seconds for step, seconds in zip(numbers, column, strict=True) if seconds is not None}
+    first = numbers[0] if numbers else None
     for step in starts:
         if step in reading.steps:
             reading.not_steady.setdefault(step, "warmup")

@@ -12,7 +12,7 @@ import re
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady
+from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady, nemo_shape
 from receipts.evidence.frameworks.megatron_memory import Parameters
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.frameworks.nemo_formula import Formula
@@ -39,6 +39,7 @@ _FIELDS: Final = {
     "tokens_per_sec": "tokens_per_second",
 }
 _LOSSES: Final = ("train_loss", "loss")
+_MEMORY: Final = frozenset({"peak_memory_usage", "memory_allocated"})
 _GROUP: Final = re.compile(
     r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"
 )
@@ -97,9 +98,16 @@ class Nemo(LineReader):
         self._restored = False
         self._finite = self._diverged = False
         self._peak: MemoryRow | None = None
+        self._shape: nemo_shape.Shape | None = None
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a configuration dump or the README's formula goes on."""
+        quick = self._shape.read(text) if self._shape is not None else None
+        if quick is not None and self._last is not None and quick[0] > self._last and not self._restored:
+            self._finite = True
+            self.reading.steps.put(*quick)
+            self._last = quick[0]
+            return self._block.open or self._formula.open
         if "train_step_timing" in text or "Training epoch " in text or "reduced_train_loss" in text:
             self._steps(text, number)
             return self._block.open or self._formula.open
@@ -121,6 +129,7 @@ class Nemo(LineReader):
         if not reading.steps:
             return None
         reading.records = len(reading.steps) + reading.steps.restarts
+        reading.see("framework", "nemo", "backend")
         if self._peak is not None:
             reading.memory.append(self._peak)
         self._configure()
@@ -166,6 +175,8 @@ class Nemo(LineReader):
                 self._epoch, self._base = epoch, (self._last or 0) + 1 - iteration
             step = self._base + iteration
         self._record(step, pairs, number)
+        if "global_step" in pairs:
+            self._shape = nemo_shape.learn(pairs, _FIELDS, _MEMORY)
 
     def _bar(self, bar: re.Match[str], rest: str, number: int) -> None:
         pairs = {key.strip(): value for key, value in _PAIR.findall(rest.split("]")[0])}
@@ -209,9 +220,9 @@ class Nemo(LineReader):
             self._starts.add(step)
         self._restored = False
         if add:
-            self.reading.steps.add(step, dict(values))
+            self.reading.steps.add(step, values)
         else:
-            self.reading.steps.put(step, dict(values))
+            self.reading.steps.put(step, values)
         self._last = step
 
     def _memory(self, step: int, pairs: dict[str, str], line: int) -> None:
