@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading
-from receipts.evidence.witnesses.dynamo_counters import read_counters
+from receipts.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
 from receipts.evidence.witnesses.te_prefix import repeated
 
 MAX_PLACES: Final = 40
@@ -100,7 +100,8 @@ class DynamoReader(LineReader):
             reading.counters["recompiles"] = self._recompiles.total()
         if self._limited or self._limit:
             names = self._limited or Counter({self._limit: 1})
-            earlier = reading.fallbacks or {}
+            # Counters that are printed as well do not name the function.
+            earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED}
             reading.fallbacks = earlier | {f"torch.compile:{name}": count for name, count in names.items()}
         # Several pieces are no whole graph. One function that is compiled again may be either.
         if breaks or len(self._frames) > 1:

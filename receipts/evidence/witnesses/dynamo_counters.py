@@ -20,6 +20,8 @@ _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", 
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
 _LIMIT: Final = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
 _MAX: Final = 10**12
+# A function that is run uncompiled, where its name is not said.
+UNNAMED: Final = "torch.compile:recompile_limit"
 
 
 def read_counters(reading: Reading, text: str, line: int) -> None:
@@ -63,7 +65,7 @@ def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
     hit = sum(count for name, count in reasons.items() if any(word in name.lower() for word in _LIMIT))
     if hit:
         reading.counters["recompile_limit"] = hit
-        reading.fallbacks = (reading.fallbacks or {}) | {"torch.compile:recompile_limit": hit}
+        reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED: hit}
         reading.remark("note", "a recompile limit was reached: the function runs uncompiled from there on", line)
 
 

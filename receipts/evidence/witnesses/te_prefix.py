@@ -9,7 +9,8 @@ _RANK = re.compile(
     r"|\brank[ =:](\d{1,6})\b"
 )
 _REPEATED = re.compile(r"\[repeated (\d{1,7})x across cluster\]")
-_CALL = re.compile(r"""\(\s*[fr]?["']$""")
+_ALONE = re.compile(r"\s*\[repeated (\d{1,7})x across cluster\]")
+_CALL = re.compile(r"""(?:\(\s*[fr]?["']|`)$""")
 _BARE = re.compile(r"""^\s*[fr]?["']$""")
 
 
@@ -25,7 +26,13 @@ def repeated(line: str) -> int:
     return max(1, int(match[1])) if match else 1
 
 
+def repeated_before(line: str) -> int | None:
+    """What `repeated` says where the mark was wrapped into a line of its own; None where this line is another one."""
+    match = _ALONE.match(line)
+    return max(1, int(match[1])) if match else None
+
+
 def is_source(prefix: str) -> bool:
-    """Whether the message is a string of a program that a traceback quotes: ``logger.info("Running …``."""
+    """Whether the message is quoted: a program's string in a traceback, ``logger.info("Running …``, or prose."""
     tail = prefix[-80:]
     return bool(_CALL.search(tail) or _BARE.search(tail))

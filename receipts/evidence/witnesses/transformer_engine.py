@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Failure, Place, Reading
 from receipts.evidence.witnesses.te_config import state_config
-from receipts.evidence.witnesses.te_prefix import is_source, rank_of, repeated
+from receipts.evidence.witnesses.te_prefix import is_source, rank_of, repeated, repeated_before
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}
@@ -88,19 +88,24 @@ class TransformerEngineReader(LineReader):
         self._config = ""
         self._config_line = 0
         self._config_lines = 0
+        self._told: list[tuple[str, int | None, str]] = []
 
     def line(self, text: str, number: int) -> bool:
         if self._config:
-            if not _begins_record(text) and self._more_config(text, number):
-                return True
+            if not _begins_record(text):
+                return self._more_config(text, number)
             self._end_config()
+        if self._told and (times := repeated_before(text)) is not None:
+            for name, rank, kind in self._told:
+                self._counts[name, rank][kind] += times - 1
+        self._told = []
         begin = text.find(_CONFIG)
         if begin >= 0 and not is_source(text[:begin]):
             self._config_line, self._config_lines = number, 0
             return self._more_config(text[begin + len(_CONFIG) - 1 :], number)
         self._selections(text, number)
         self._remarks(text, number)
-        return False
+        return bool(self._told)
 
     def finish(self) -> Reading | None:
         if self._config:
@@ -137,6 +142,7 @@ class TransformerEngineReader(LineReader):
             rank = None
         self._counts.setdefault((name, rank), Counter())[kind] += repeated(text)
         self._first.setdefault((name, rank), number)
+        self._told.append((name, rank, kind))
         self.reading.records += 1
 
     def _detail(self, name: str, what: str | None, detail: str | None, number: int) -> None:
@@ -243,7 +249,7 @@ class TransformerEngineReader(LineReader):
         if whole is not None:
             self._config = ""
             self._rest(text, number)
-            return False
+            return bool(self._told)
         if len(self._config) > MAX_CONFIG or self._config_lines > MAX_CONFIG_LINES:
             self._end_config()
             return False
@@ -262,7 +268,11 @@ class TransformerEngineReader(LineReader):
 
 
 def _begins_record(text: str) -> bool:
-    return "DotProductAttention" in text[:120] or "Running with" in text or "Selected backend" in text
+    """Whether another record begins before a config that goes on could end."""
+    head = text.partition("}")[0][:200]
+    return any(
+        mark in head for mark in ("DotProductAttention]:", "DotProductAttention:", "Running with ", "Selected b")
+    )
 
 
 def _reason(text: str) -> str:
