@@ -15,7 +15,7 @@ from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from receipts.axes import Difference
 from receipts.errors import NotFound, RuleError, near
@@ -34,8 +34,7 @@ _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _ATTRIBUTE = "__receipts_rule__"
 
 
-@dataclass(frozen=True, slots=True)
-class Offence:
+class Offence(NamedTuple):
     """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so."""
 
     at: str
@@ -46,8 +45,7 @@ class Offence:
     side: Literal["a", "b"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """A shape of a lane that launches reached, for the envelope."""
 
     chips: int | None
@@ -173,8 +171,7 @@ class ClaimCase:
         return (*self.baseline, *self.candidate)
 
 
-@dataclass(frozen=True)
-class StatementCase:
+class StatementCase(NamedTuple):
     """What a rule on a performance statement in prose sees: its words, where they stand, and what they link to.
 
     ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment.

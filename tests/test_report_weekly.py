@@ -180,7 +180,7 @@ def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
     from receipts.report.frontier import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
-    other = [replace(row, **{column: 7 if column in ("sequence_length", "chips") else "other"}) for row in rows]
+    other = [row._replace(**{column: 7 if column in ("sequence_length", "chips") else "other"}) for row in rows]
     assert len(shapes([*rows, *other])) == 2 * len(shapes(rows))
 
 
@@ -253,8 +253,7 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
 
     (row, *_) = list(store.find())
     rows = [
-        replace(
-            row,
+        row._replace(
             id=f"{index:064d}",
             seq=index,
             outcome="ok",

@@ -7,9 +7,8 @@ shows goes before what was asked for. Only facts that the receipt states lead to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipts.accelerators import dtype_of
 from receipts.accelerators import find as find_accelerator
@@ -27,8 +26,7 @@ _WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})
 Stated = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class AxisLeaf:
+class AxisLeaf(NamedTuple):
     """A member of an axis: ``path`` is where its effective value stands, ``axis`` the name under which it counts.
 
     ``stated_at`` are the leaves that it may be read from, the weightiest first.

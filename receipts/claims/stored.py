@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class History:
             "superseded": {"by": superseded[0], "reason": superseded[1]} if superseded else None,
             "verdict": verdict_json(self.verdict),
             "before": [{"at": item.at, "status": item.status, "rules": item.rules} for item in self.before],
-            "decisions": [asdict(item) for item in self.decisions],
+            "decisions": [item._asdict() for item in self.decisions],
         }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -136,7 +135,7 @@ def print_comparison(verdict: Comparison, form: str, decisions: Sequence[Decisio
     from receipts.verdict import to_json
 
     if form == "json":
-        told = {"decisions": [asdict(item) for item in decisions]} if decisions else {}
+        told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
         output.as_json({**to_json(verdict), **told})
     elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")

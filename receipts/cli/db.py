@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from receipts.cli import output
@@ -30,7 +28,7 @@ def upgrade(session: Session, as_json: bool) -> int:
 
     done = schema.upgrade(address(session.store_url))
     if as_json:
-        output.as_json(asdict(done))
+        output.as_json(done._asdict())
     elif done.found == done.wanted:
         output.line(f"{done.store}: at schema {done.wanted} already")
     else:
@@ -48,7 +46,7 @@ def check(session: Session, as_json: bool) -> int:
 
     found = schema.check(address(session.store_url))
     if as_json:
-        output.as_json(asdict(found))
+        output.as_json(found._asdict())
     else:
         output.line(f"{found.store}: schema {found.found or 'unknown'}, {found.receipts:,} receipts")
         for problem in found.problems:

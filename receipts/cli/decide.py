@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from receipts.cli import output
@@ -36,7 +34,7 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
             store.decide(found, decision, reason)
         made = store.decisions([found])
     if as_json:
-        output.as_json([asdict(item) for item in made])
+        output.as_json([item._asdict() for item in made])
     elif decision is not None:
         output.line(f"{found[:12]}: {sentence(made[-1])}")
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,8 +52,8 @@ def _document(found: Impact) -> dict[str, object]:
             {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in found.claims
         ],
         "documents": list(found.documents),
-        "quotes": [asdict(item) for item in found.quotes],
-        "decisions": [asdict(item) for item in found.decisions],
+        "quotes": [item._asdict() for item in found.quotes],
+        "decisions": [item._asdict() for item in found.decisions],
     }
 
 

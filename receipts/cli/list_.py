@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import islice
 
 import click
@@ -43,7 +42,7 @@ def command(
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found
     if as_json:
-        output.as_json([asdict(item) for item in found])
+        output.as_json([item._asdict() for item in found])
         return 0
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     cells = [

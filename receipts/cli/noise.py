@@ -66,7 +66,7 @@ def _data(item: Noise) -> dict[str, Any]:
 
 
 def _check(check: SelfCheck) -> dict[str, Any]:
-    return {**asdict(check), "share": check.share}
+    return {**check._asdict(), "share": check.share}
 
 
 def print_noise(found: Sequence[Noise], check: SelfCheck) -> None:

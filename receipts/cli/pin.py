@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from receipts.cli import output
@@ -40,7 +38,7 @@ def command(
         else:
             found = store.pin_history(bare) if name else list(store.pins().values())
     if as_json:
-        output.as_json([asdict(item) for item in found])
+        output.as_json([item._asdict() for item in found])
         return 0
     rows = [
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,7 +72,7 @@ def _show(
     five = answers(parsed, lane, verdict, facts)
     if as_json:
         document = {"answers": dict(five.rows()), "verdict": to_json(verdict), "stated": dict(parsed.stated)}
-        output.as_json({"id": parsed.id, **document, "decisions": [asdict(item) for item in decisions]})
+        output.as_json({"id": parsed.id, **document, "decisions": [item._asdict() for item in decisions]})
         return
     run = parsed.receipt.run
     name = output.clean(run.label or run.launch)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from receipts.metrics.launch import Launch, once
 from receipts.metrics.lazy import lazily
@@ -28,8 +28,7 @@ PRINTED_ALIKE = 32
 SINGLE = "a single step"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One thing that a stated number may be: a statistic over some steps, or a product of other stated numbers."""
 
     name: str

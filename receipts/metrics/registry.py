@@ -6,8 +6,7 @@ Unit, better direction, what may move without counting, which regimes and which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipts.errors import NotFound, near
 from receipts.verdict import Taint
@@ -15,8 +14,7 @@ from receipts.verdict import Taint
 Better = Literal["higher", "lower", "neither"]
 
 
-@dataclass(frozen=True, slots=True)
-class Indifference:
+class Indifference(NamedTuple):
     """An axis that cannot move the metric, with the reason, while the axes of ``unchanged`` stand still."""
 
     axis: str
@@ -24,8 +22,7 @@ class Indifference:
     unchanged: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """One number that people compare.
 
     ``summary`` names the launch summary that it is read from: `step` (the median steady step), `rate` (tokens a

@@ -8,10 +8,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipts.errors import InputError, Problem
 from receipts.receipt.problems import capped, join
@@ -28,8 +27,7 @@ _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _BLANKS = b" \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """The bytes as they came, with the id that they have. ``source`` names where they came from, for messages."""
 
     raw: bytes

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipts.stats import student
 
 Source = Literal["measured", "declared"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sigma:
+class Sigma(NamedTuple):
     """The noise floor: standard deviation of a launch's log location, from launches that differ in nothing.
 
     `df` is how many degrees of freedom it was estimated on; none for a figure that somebody declared.
@@ -24,8 +22,7 @@ class Sigma:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A log ratio with its standard error; `df` none means that the error is taken as known."""
 
     log_ratio: float

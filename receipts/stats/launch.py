@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import mul
+from typing import NamedTuple
 
 from receipts.stats.order_statistics import quantile
 from receipts.stats.steady import Segment
@@ -14,8 +14,7 @@ INDEPENDENT = 0.1
 FEWEST_BATCHES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSummary:
+class LaunchSummary(NamedTuple):
     """The steps of a segment in numbers; durations in seconds.
 
     `median` is the launch's location. A rate for somebody who pays for wall time divides by `mean`, stalls in.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipts.stats.effect import CONFIDENCE, Better
 from receipts.stats.estimate import Sigma, against_floor
@@ -32,8 +32,7 @@ def largest_spread(groups: Iterable[Sequence[float]]) -> float | None:
     return max(spreads, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfCheck:
+class SelfCheck(NamedTuple):
     """How often two equal launches were told apart.
 
     `pairs` were compared, and the interval of `excluded_one` of them excludes the ratio 1: about 5 % should, as

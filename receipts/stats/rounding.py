@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipts.errors import InputError, Problem
 from receipts.stats.interval import FLOAT_ROUNDING, Interval
@@ -54,8 +54,7 @@ _LOOSE_SCALES = tuple(10.0**k for k in range(-18, 19)) + tuple(
 ) + (60.0, 3600.0)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(NamedTuple):
     """A printed number: `mantissa` ± `half` as its digits stand, times `scale` for its prefix or unit.
 
     Bases are 1, seconds, bytes, FLOPs and FLOP/s; a percentage is a fraction. `unit` is the text behind the digits

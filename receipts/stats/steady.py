@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from receipts.stats.dependence import median_error
 from receipts.stats.order_statistics import median, median_absolute_deviation, quantile
@@ -27,8 +26,7 @@ THIRDS_ERRORS = 6.0
 Status = Literal["steady", "unsteady", "too_few"]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """Steps `start` to `stop` (last exclusive) without `left_out`, as positions in the launch's list of steps.
 
     Where the status is not `steady` the segment is every step that was not flagged, and `reason` says what keeps
@@ -91,8 +89,7 @@ def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), m
     return Segment(start, total, tuple(i for i in whole.flagged if i >= start), "steady")
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(NamedTuple):
     """Every step that was not flagged: the segment where none is steady."""
 
     total: int

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.errors import UsageError
 
@@ -16,8 +15,7 @@ VARIABLE = "RECEIPTS_STORE"
 POSTGRESQL = "postgresql+psycopg"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """A store's place. `file` is the SQLite file, None on PostgreSQL; `own` says that nobody named one."""
 
     url: URL

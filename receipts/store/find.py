@@ -6,10 +6,9 @@ import fnmatch
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
@@ -38,8 +37,7 @@ _NOT_STATED: Final = "-"
 _CHUNK: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """One condition. `name` is a column, a leaf's path, or the last part of one; `value` is as it was typed.
 
     A value with ``*``, ``?`` or ``[`` is a pattern; ``-`` means *not stated*.
@@ -53,8 +51,7 @@ class Condition:
         return f"{self.name}{self.operator}{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(NamedTuple):
     """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set."""
 
     conditions: tuple[Condition, ...] = ()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -26,8 +25,7 @@ from receipts.store.tables import (
 _PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Supersession:
+class Supersession(NamedTuple):
     """A receipt that no longer stands; `successor` is None where it was retracted. Ids, and time in UTC."""
 
     receipt: str
@@ -36,8 +34,7 @@ class Supersession:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(NamedTuple):
     """A named reference at some time; `receipt` is None where the name was taken away."""
 
     name: str

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, func, insert, select
@@ -22,8 +21,7 @@ from receipts.verdict import ClaimVerdict, to_json
 DECISIONS: Final = ("ship", "hold", "drop")
 
 
-@dataclass(frozen=True, slots=True)
-class NewClaim:
+class NewClaim(NamedTuple):
     """A claim to be added: `body` is its JSON. `supersedes` names the claim that it replaces, for `reason`."""
 
     id: str
@@ -34,8 +32,7 @@ class NewClaim:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredClaim:
+class StoredClaim(NamedTuple):
     """A claim as it was added; `superseded` is the successor (None where it was withdrawn) and the reason."""
 
     id: str
@@ -46,8 +43,7 @@ class StoredClaim:
     superseded: tuple[str | None, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredClaimVerdict:
+class StoredClaimVerdict(NamedTuple):
     """A verdict on a claim as it was given. `receipts` are those that it stood on, as side and id."""
 
     seq: int
@@ -60,8 +56,7 @@ class StoredClaimVerdict:
     document: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What was decided on a receipt, and why. Time in UTC."""
 
     receipt: str
@@ -70,8 +65,7 @@ class Decision:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """A place where a document quotes a receipt."""
 
     document: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, exists, select
 
@@ -52,8 +51,7 @@ METRICS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One receipt as the store lists it: the columns of the table `receipts`, and whether it stands.
 
     Times are in UTC; units are those of the columns' comments. `superseded_by` is the successor's id where the
@@ -108,7 +106,7 @@ class Entry:
 
 
 MOST_INDEXED: Final = 200
-COLUMNS: Final = tuple(item.name for item in fields(Entry) if item.name not in ("superseded_by", "stands"))
+COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("superseded_by", "stands"))
 
 
 def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str, Any]:

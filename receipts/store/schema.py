@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 _LOCK: Final = 0x7265636569707473
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(NamedTuple):
     """What `db upgrade` did: revisions before and after, equal where there was nothing to do."""
 
     store: str
@@ -37,8 +35,7 @@ class Upgrade:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """What `db check` found. `problems` are sentences; none means that the store is whole and up to date."""
 
     store: str

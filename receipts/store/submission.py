@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -20,8 +19,7 @@ from receipts.store.verdicts import add, packed
 from receipts.verdict import ReceiptVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(NamedTuple):
     """What became of a receipt that the store holds. `new` is False where the same bytes were there already.
 
     `status` is the one it was given when it was first stored; `at` when that was, in UTC. `superseded` are the ids
@@ -36,8 +34,7 @@ class Submitted:
     stands: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A judged receipt, ready to be written: nothing that takes time is left for inside the transaction."""
 
     parsed: Parsed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, select
@@ -22,8 +21,7 @@ _VERDICT: Final = Statement.insert(verdicts)
 _SUBJECT: Final = Statement.insert(subjects)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVerdict:
+class StoredVerdict(NamedTuple):
     """A verdict as it was given. `document` is its JSON (``schema/verdict-1.schema.json``), times are in UTC.
 
     `kind` is ``receipt`` or ``comparison``, `rules` the digest of the rule set, `judge` the judge's version.
