@@ -1,0 +1,277 @@
+"""The Hugging Face Trainer on a console: dictionaries of every version, banner, progress bar, metric tables.
+
+A console dictionary is a Python repr: ``nan`` and ``inf`` are bare words, and since transformers 5 the numbers are
+quoted. It carries no step. The step is told by the progress bar that `tqdm.write` draws again below the dictionary, by
+a line of the script's own right above it, by a key that some forks add, or it follows from ``logging_steps``; else the
+record has none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Final
+
+from receipts.evidence.frameworks.hf_trainer_literal import balanced, integer, literal
+from receipts.evidence.frameworks.hf_trainer_records import TrainerRecords
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import Reading, Timing
+
+_DICT = re.compile(r"\{[^{}]{0,20000}\}")
+_OPEN = re.compile(r"\{\s*(?=['\"]|$)")
+_BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
+_HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
+_BANNER = re.compile(
+    r"(instantaneous batch size per (?:device|gpu)|total train batch size|gradient accumulation steps|"
+    r"total optimization steps)[^=]{0,80}=\s*([\d,]{1,30})\s*$",
+    re.IGNORECASE,
+)
+_ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
+_METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
+_EVENT = re.compile(r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b")
+_PATHS: Final = {
+    "instantaneous": "batch.micro_batch",
+    "total train": "batch.global_batch",
+    "gradient": "batch.accumulation",
+}
+_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_MAX_BLOCK: Final = 80
+_MAX_EVENTS: Final = 1000
+
+
+class HfTrainer(LineReader):
+    """Reads what the Trainer prints."""
+
+    source: ClassVar[str] = "hf-trainer"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"'loss': ",
+        b'"loss": ',
+        b"'eval_loss'",
+        b"'eval_runtime'",
+        b"'train_runtime'",
+        b'"train_runtime"',
+        b"_mem_gpu_",
+        b"%|",
+        b"] step=",
+        b"train metrics *****",
+        b"unning training *****",
+        b"nstantaneous batch size per",
+        b"otal train batch size",
+        b"radient accumulation steps",
+        b"radient Accumulation steps",
+        b"otal optimization steps",
+        b"logging_steps",
+        b"logging_first_step",
+        b"ontinuing training from",
+        b"Event Metadata Name:",
+        b"Line ID:",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._records = TrainerRecords(self.reading)
+        self._banner: dict[str, int] = {}
+        self._total: int | None = None
+        self._pending: tuple[dict[str, Any], int] | None = None
+        self._hint: tuple[int, int] | None = None
+        self._block: list[str] = []
+        self._depth = self._block_line = 0
+        self._table: dict[str, Any] | None = None
+        self._table_line = 0
+        self._logging_steps: int | None = None
+        self._resumed = self._started = False
+        self._first_logged = False
+        self._modules: bool | None = None
+        self._events = 0
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True within a dictionary or a table that goes on below."""
+        if self._block:
+            return self._continue_block(text)
+        if self._table is not None:
+            if self._row(text):
+                return True
+            self._end_table()
+        took = False
+        if "'" in text or '"' in text:
+            took = self._dictionaries(text, number)
+            if self._block:
+                return True
+        if not took and "%|" in text:
+            self._bar(text)
+        elif not took:
+            return self._other(text, number)
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading; steps by ``logging_steps`` only where the whole run stands in the file."""
+        if self._block:
+            self._dictionary(literal("\n".join(self._block)), None, self._block_line)
+        self._end_table()
+        self._settle(None)
+        records = self._records
+        if not records.records and not self._events and "global" not in self._banner:
+            return None
+        self._state()
+        follows = self._started and not self._resumed and not self._first_logged
+        records.finish(self._logging_steps if follows else None)
+        self.reading.records = records.records + self._events + len(self._banner)
+        self.reading.steps.interval = self._logging_steps
+        return self.reading
+
+    def _dictionaries(self, text: str, line: int) -> bool:
+        took = False
+        at = 0
+        for match in _DICT.finditer(text):
+            bars = _BAR.findall(text, at, match.start())
+            took |= self._dictionary(literal(match[0]), int(bars[-1][0]) if bars else None, line)
+            at = match.end()
+        if took:
+            if "%|" in (rest := text[at:]):
+                self._bar(rest)
+            return True
+        if "_runtime'" in text or '_runtime"' in text or "'loss'" in text or "_mem_gpu_" in text:
+            return self._open_block(text, line)
+        return False
+
+    def _dictionary(self, values: Any, bar: int | None, line: int) -> bool:
+        """One dictionary; whether the Trainer (or one of its forks) wrote it."""
+        if not isinstance(values, dict):
+            return False
+        if "loss" in values and ("learning_rate" in values or "epoch" in values or "lr" in values):
+            self._settle(None)
+            step = self._own_step(values)
+            if step is None:
+                step = bar
+            if step is None and self._hint is not None and 0 <= line - self._hint[0] <= 1:
+                step = self._hint[1]
+            if step is None:
+                self._pending = (values, line)
+            else:
+                self._records.train(values, step, line)
+            return True
+        if "train_runtime" in values or any("_mem_gpu_" in str(name) for name in values):
+            self._settle(None)
+            self._records.summary(values, line)
+            return True
+        if "eval_runtime" in values or "eval_loss" in values:
+            self._records.evaluation(values, line)
+            return True
+        return False
+
+    def _own_step(self, values: dict[str, Any]) -> int | None:
+        for name in ("step", "global_step", "current_steps", "global_step/max_steps"):
+            if (value := values.get(name)) is not None:
+                word = str(value).partition("/")[0]
+                return integer(word)
+        return None
+
+    def _bar(self, text: str) -> None:
+        """A progress bar below a record tells its step, where it is the bar of the training."""
+        bars = _BAR.findall(text) if self._pending is not None else []
+        if not bars:
+            return
+        step, total = int(bars[0][0]), int(bars[0][1])
+        if self._pending is not None and (self._total is None or total == self._total) and 0 < step <= total:
+            self._settle(step)
+
+    def _settle(self, step: int | None) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._records.train(pending[0], step, pending[1])
+
+    def _other(self, text: str, line: int) -> bool:
+        if match := _BANNER.search(text):
+            self._banner_line(match, line)
+        elif "train metrics *****" in text:
+            self._settle(None)
+            self._table, self._table_line = {}, line
+            return True
+        elif "unning training *****" in text:
+            self._started = True
+        elif "ontinuing training from" in text:
+            self._resumed = True
+        elif match := _ARGUMENT.search(text):
+            self._argument(match)
+        elif "Event Metadata Name:" in text:
+            self._event(text)
+        elif "Line ID:" in text:
+            self._modules = "XLA Modules" in text
+        elif match := _HINT.search(text):
+            self._hint = (line, int(match[1]))
+        return False
+
+    def _argument(self, match: re.Match[str]) -> None:
+        value = integer(match[2])
+        if match[1] == "logging_steps" and value is not None and value >= 1:
+            self._logging_steps = value
+        elif match[1] == "logging_first_step" and match[2].lower() == "true":
+            self._first_logged = True
+
+    def _banner_line(self, match: re.Match[str], line: int) -> None:
+        value = integer(match[2])
+        label = match[1].lower()
+        if value is None or value < 1:
+            return
+        if label.startswith("total opt"):
+            self._total = value
+            return
+        for word, path in _PATHS.items():
+            if label.startswith(word):
+                self._banner[path.rpartition(".")[2].partition("_")[0]] = value
+                self.reading.state(path, value, match[0], line)
+
+    def _state(self) -> None:
+        """Data-parallel ranks follow from the banner's three numbers."""
+        whole, micro, accumulation = (self._banner.get(name) for name in ("global", "micro", "accumulation"))
+        if whole and micro and accumulation and whole % (micro * accumulation) == 0:
+            data = whole // (micro * accumulation)
+            self.reading.state("parallelism.data", data, f"{whole} = {micro} × {accumulation} × {data}")
+
+    def _row(self, text: str) -> bool:
+        match = _METRIC.search(text)
+        if match is None or self._table is None or len(self._table) >= _MAX_BLOCK:
+            return False
+        self._table[match[1].lower()] = match[2]
+        return True
+
+    def _end_table(self) -> None:
+        table, self._table = self._table, None
+        if table:
+            self._records.summary(table, self._table_line)
+
+    def _open_block(self, text: str, line: int) -> bool:
+        """A dictionary over several lines; its opening brace may stand on a line that nobody saw."""
+        match = _OPEN.search(text)
+        body = text[match.start() :] if match else "{" + text
+        self._depth = balanced(body)
+        if self._depth <= 0:
+            return self._dictionary(literal(body), None, line)
+        if ":" not in body:
+            return False
+        self._block, self._block_line = [body], line
+        return True
+
+    def _continue_block(self, text: str) -> bool:
+        self._block.append(text)
+        self._depth += balanced(text)
+        if self._depth > 0 and len(self._block) < _MAX_BLOCK and (not text.strip() or ":" in text):
+            return True
+        lines, self._block = self._block, []
+        self._dictionary(literal("\n".join(lines)), None, self._block_line)
+        return False
+
+    def _event(self, text: str) -> None:
+        """An executed program of a converted XLA profile, by name: how often, and seconds in all."""
+        match = _EVENT.search(text)
+        if match is None or self._modules is False or match[2].count(".") > 1:
+            return
+        before = self.reading.timings.get(match[1])
+        if before is None and len(self.reading.timings) >= _MAX_EVENTS:
+            return
+        self._events += 1
+        seconds = float(match[2]) * _UNITS[match[3]] if match[2] != "." else 0.0
+        taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
+        self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
+
+
+READERS = (HfTrainer,)

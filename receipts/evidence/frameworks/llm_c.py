@@ -1,0 +1,207 @@
+"""llm.c's console and main.log, and the lines of its PyTorch twin `train_gpt2.py`.
+
+Source: `train_gpt2.cu`, `llmc/logger.h` (2024). The time is of one step; ``tok/s`` is a moving average over all
+processes; ``-100.0%`` is the MFU of a chip that its table lacks, and ``(+nanz)`` the z-score before its window is full:
+neither is a number of the run. Console steps count from 1, those of main.log from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from receipts.evidence.numbers import number
+from receipts.evidence.reader import LineReader
+from receipts.evidence.reading import MemoryRow, Place, Reading
+
+_STEP = re.compile(r"\bstep\s+(\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])")
+_LOSS = re.compile(r"\bloss:? +(\S{1,24})")
+_NORM = re.compile(r"\bnorm:? +(\S{1,24})")
+_TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,12})?) ms\b")
+_MFU = re.compile(r"(-?\d{1,6}(?:\.\d{1,6})?)% [\w/ ]{0,30}MFU")
+_RATE = re.compile(r"(\d[\d,]{0,18}(?:\.\d{1,6})?) tok/s")
+_LOGGED = re.compile(r"\bs:(\d{1,12}) (?:trl|tel):(\S{1,24})(?: lr:\S{1,24})?(?: norm:(\S{1,24}))?")
+_MEMORY = re.compile(r"device memory usage: (\d{1,12}) MiB / (\d{1,12}) MiB")
+_PEAK = re.compile(r"peak memory consumption: (\d{1,12}) MiB")
+_VALIDATION = re.compile(r"^\s*val loss (\S{1,24})\s*$")
+_AVERAGE = re.compile(r"total average iteration time: ([\d.]{1,24}) ms")
+_ROW = re.compile(r"^\s*\| ([\w ]{1,24}?)\s+\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
+_BATCH = re.compile(
+    r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
+)
+_ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
+_TABLE: Final = {
+    "sequence length T": "batch.sequence_length",
+    "micro batch size B": "batch.micro_batch",
+    "batch size B": "batch.micro_batch",
+    "num_processes": "hardware.chips",
+    "vocab_size V": "model.vocabulary",
+    "num_layers L": "model.depth",
+    "num_heads NH": "model.heads",
+    "channels C": "model.hidden",
+    "num_parameters": "model.parameters_total",
+}
+
+
+class LlmC(LineReader):
+    """Reads llm.c's lines."""
+
+    source: ClassVar[str] = "llm.c"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b" tok/s",
+        b" trl:",
+        b" tel:",
+        b"device memory usage: ",
+        b"peak memory consumption: ",
+        b"val loss ",
+        b"total average iteration time: ",
+        b"batch_size B=",
+        b"setting grad_accum_steps=",
+        b"| sequence length T ",
+        b"batch size B ",
+        b"| total batch size ",
+        b"| num_processes ",
+        b"| vocab_size V ",
+        b"| num_layers L ",
+        b"| num_heads NH ",
+        b"| channels C ",
+        b"| num_parameters ",
+        b"| device  ",
+        b"| precision ",
+        b"| recompute ",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = 0
+        self._console = False
+        self._row: MemoryRow | None = None
+        self._validation: tuple[float, str, int] | None = None
+        self._unknown_peak = self._bad = self._good = False
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; none needs the next."""
+        if "tok/s" in text:
+            self._step(text, number)
+        elif " trl:" in text or " tel:" in text:
+            self._logged(text, number)
+        else:
+            self._other(text, number)
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading, with the last validation loss."""
+        if not self._lines:
+            return None
+        reading = self.reading
+        reading.records = self._lines
+        if self._bad or self._good:
+            reading.diverged = self._bad
+        if self._row is not None:
+            reading.memory.append(self._row)
+        if self._validation is not None:
+            loss, text, line = self._validation
+            reading.state("measurement.loss.validation", loss, text, line)
+        tokens = reading.counters.pop("tokens_per_step", 0)
+        length = reading.stated.get("batch.sequence_length")
+        if tokens and length is not None and tokens % length.value == 0:
+            text = f"total batch size {tokens} tokens of {length.value}"
+            reading.state("batch.global_batch", tokens // length.value, text, length.place.line)
+        return reading
+
+    def _step(self, text: str, line: int) -> None:
+        step, loss, time = _STEP.search(text), _LOSS.search(text), _TIME.search(text)
+        if step is None or loss is None or time is None:
+            return
+        if not self._console and len(self.reading.steps):
+            # What main.log counts from 0 gives way to the console's own numbers.
+            self.reading.steps = type(self.reading.steps)()
+        self._console = True
+        self._lines += 1
+        norm, mfu, rate = _NORM.search(text), _MFU.search(text), _RATE.search(text)
+        share = float(mfu[1]) if mfu else None
+        if share is not None and share < 0:
+            share = None
+            if not self._unknown_peak:
+                self._unknown_peak = True
+                self.reading.remark("missing", "MFU is -100 %: llm.c knows no peak of this chip", line)
+        at = int(step[1])
+        values = {
+            "loss": number(loss[1].rstrip(",|")),
+            "grad_norm": number(norm[1].rstrip(",|")) if norm else None,
+            "step_seconds": float(time[1]) / 1e3,
+            "tokens_per_second": float(rate[1].replace(",", "")) if rate else None,
+            "mfu": None if share is None else share / 100,
+        }
+        self.reading.steps.put(at, values)
+        if at == 1:
+            self.reading.not_steady[at] = "warmup"
+        self._judge(values["loss"], values["grad_norm"])
+
+    def _logged(self, text: str, line: int) -> None:
+        match = _LOGGED.search(text)
+        if match is None:
+            return
+        self._lines += 1
+        loss = number(match[2])
+        if " tel:" in text:
+            if loss is not None:
+                self._validation = (loss, match[0], line)
+            return
+        norm = number(match[3]) if match[3] else None
+        self._judge(loss, norm)
+        if not self._console:
+            self.reading.steps.put(int(match[1]), {"loss": loss, "grad_norm": norm})
+
+    def _judge(self, loss: float | None, norm: float | None) -> None:
+        if loss is not None:
+            if loss - loss != 0 or (norm is not None and norm != norm):
+                self._bad = True
+            else:
+                self._good = True
+
+    def _other(self, text: str, line: int) -> None:
+        if match := _MEMORY.search(text):
+            self._lines += 1
+            used, limit = int(match[1]) << 20, int(match[2]) << 20
+            self._row = MemoryRow(Place(line), phase="post_init", bytes_used=used, bytes_limit=limit)
+        elif match := _PEAK.search(text):
+            if self._console or self._lines:
+                self.reading.memory.append(MemoryRow(Place(line), phase="steady", peak_bytes=int(match[1]) << 20))
+        elif match := _VALIDATION.search(text):
+            if (loss := number(match[1])) is not None:
+                self._validation = (loss, match[0].strip(), line)
+        elif match := _AVERAGE.search(text):
+            if (mean := number(match[1])) is not None:
+                self.reading.state("measurement.stated.step_seconds", mean / 1e3, match[0], line)
+                self.reading.state("measurement.stated.statistic", "mean", match[0], line)
+        elif match := _BATCH.search(text):
+            self._lines += 1
+            batch, length, chips, tokens = (int(word) for word in match.groups())
+            if min(batch, length, chips, tokens) > 0:
+                self.reading.state("batch.micro_batch", batch, f"B={batch}", line)
+                self.reading.state("batch.sequence_length", length, f"T={length}", line)
+                self.reading.state("hardware.chips", chips, f"num_processes={chips}", line)
+                self.reading.counters["tokens_per_step"] = tokens
+        elif match := _ACCUMULATION.search(text):
+            if int(match[1]):
+                self.reading.state("batch.accumulation", int(match[1]), match[0], line)
+        elif match := _ROW.search(text):
+            self._table(match[1], match[2], line)
+
+    def _table(self, name: str, word: str, line: int) -> None:
+        value = number(word)
+        text = f"{name} | {word}"
+        if name in _TABLE and value is not None and value.is_integer() and 1 <= value < 2**53:
+            self.reading.state(_TABLE[name], int(value), text, line)
+        elif name == "total batch size" and value is not None and value.is_integer() and 1 <= value < 2**53:
+            self.reading.counters["tokens_per_step"] = int(value)
+        elif name == "device":
+            self.reading.state("hardware.accelerator", word, text, line)
+        elif name == "precision" and word.upper() in ("BF16", "FP16", "FP32", "TF32"):
+            self.reading.state("numerics.compute_dtype", word.lower(), text, line)
+        elif name == "recompute" and value is not None:
+            self.reading.state("numerics.recompute", "none" if value == 0 else f"level {word}", text, line)
+
+
+READERS = (LlmC,)
