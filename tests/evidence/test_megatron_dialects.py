@@ -43,7 +43,8 @@ def test_the_form_with_equals_signs_and_its_spellings_of_a_rate(rate: str) -> No
     text = (
         "[2025-01-01 00:00:00.123456][INFO][training_log:661] -  iteration=       3/  317892 | consumed_samples="
         "        2304 | consumed_tokens=     9437184 | elapsed_time_per_iteration_ms=10893.5"
-        " | learning_rate=1.88743e-08 | global_batch_size=  768 | lm loss=11.125000 | loss_scale=1.0 | grad_norm=6.250 | actual_seqlen= 4096 |"
+        " | learning_rate=1.88743e-08 | global_batch_size=  768"
+        " | lm loss=11.125000 | loss_scale=1.0 | grad_norm=6.250 | actual_seqlen= 4096 |"
         " number_of_skipped_iterations=  0 | number_of_nan_iterations=  0 | samples_per_second=70.500 |"
         f" tokens_per_gpu_per_second_tgs=1203.625 | {rate} |\n"
     )

@@ -148,7 +148,7 @@ class Megatron(LineReader):
         for marker in ("Configuration Summary (Non-Default", "_target_: megatron.bridge"):
             if marker in text and not self._block.open:
                 self._bridge = True
-                self._block.begin(text[: text.find(marker)].rstrip(" ="))
+                self._block.begin(text[: text.find(marker)])
         self._small(text, number)
 
     def _small(self, text: str, number: int) -> None:

@@ -29,10 +29,10 @@ class Block:
         self._stack: list[tuple[int, str]] = []
         self._lines = self._foreign = 0
 
-    def begin(self, prefix: str) -> None:
-        """A dump begins on the next line; every line of it stands behind ``prefix``."""
+    def begin(self, before: str) -> None:
+        """A dump begins on the next line; ``before`` is what stands before its title, a prefix and any indentation."""
         self.open = True
-        self._prefix = prefix
+        self._prefix = before.rstrip(" =*")
         self._stack = []
         self._lines = self._foreign = 0
 
@@ -67,7 +67,7 @@ class Block:
             return text
         if text.startswith(self._prefix):
             return text[len(self._prefix) :]
-        return "" if text.strip() == self._prefix.strip() else None
+        return None
 
     def _read(self, body: str, line: int) -> bool:
         section = _SECTION.match(body)
