@@ -62,6 +62,7 @@ class JaxCompiles(LineReader):
         b"step: ",
         b"step=",
         b"step = ",
+        b"step ",
         b"Step ",
     )
 

@@ -1,0 +1,272 @@
+"""HLO text: kernels, types of multiplications, collectives, host transfers, shardings, and what is only meant."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+from receipts.evidence.witnesses.hlo import Hlo
+from receipts.evidence.witnesses.hlo_kernels import attention
+
+HEAD = "HloModule jit_train_step, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[8]{0}}"
+
+
+def module(*instructions: str, head: str = HEAD, computations: str = "", end: str = "}\n") -> str:
+    body = "".join(f"  {line}\n" for line in instructions)
+    return (
+        f"{head}\n\n{computations}ENTRY %main.9 (x: f32[8]) -> f32[8] {{\n  %x = f32[8]{{0}} parameter(0)\n{body}{end}"
+    )
+
+
+def call(target: str, name: str = "custom-call.1", op: str = "", kind: str = "bf16[4,128]{1,0}") -> str:
+    metadata = f', metadata={{op_name="{op}" source_line=3}}' if op else ""
+    return f'%{name} = {kind} custom-call(%x, %x), custom_call_target="{target}"{metadata}'
+
+
+def dot(left: str, right: str, out: str, number: int = 1) -> tuple[str, str, str]:
+    return (
+        f"%a.{number} = {left}{{1,0}} copy(%x)",
+        f"%b.{number} = {right}{{1,0}} copy(%x)",
+        f"%dot.{number} = {out}{{1,0}} dot(%a.{number}, %b.{number}), lhs_contracting_dims={{1}}",
+    )
+
+
+def reading(text: str) -> Reading:
+    (found,) = scan([text.encode()], [Hlo])
+    return found
+
+
+def seen(found: Reading) -> dict[str, str]:
+    return {item.leaf: item.value for item in found.seen}
+
+
+@pytest.mark.parametrize(
+    ("target", "names", "expected"),
+    [
+        ("tpu_custom_call", "splash_mha_fwd_residuals.3", "pallas_splash"),
+        ("tpu_custom_call", "jit(step)/jit(_splash_attention)/splash_mha_dq/pallas_call", "pallas_splash"),
+        ("tpu_custom_call", "jit(f)/jit(flash_attention)/pallas_call", "pallas_flash"),
+        ("tpu_custom_call", "jit(f)/ragged_dot", None),
+        ("__gpu$xla.gpu.triton", "mha_forward", "pallas_flash"),
+        ("__cudnn$fmhaSoftmaxBackwardF8", "", "cudnn_fmha"),
+        ("te_fused_attn_backward_ffi", "", "te_fused"),
+        ("ConcatBitcast", "splash_mha", None),
+    ],
+)
+def test_a_kernel_is_known_by_target_and_name(target: str, names: str, expected: str | None) -> None:
+    assert attention(target, names) == expected
+
+
+def test_a_custom_call_without_a_kernels_name_proves_no_attention() -> None:
+    found = reading(module(call("tpu_custom_call", op="jit(step)/ragged_dot"), call("tpu_custom_call", "y")))
+    assert found.counters["tpu_custom_call"] == 2
+    assert "attention" not in seen(found)
+    assert any("proves none" in remark.text for remark in found.remarks)
+
+
+def test_an_instruction_over_several_lines_keeps_target_and_name_together() -> None:
+    text = (
+        '%c.3 = (f32[8]{0}, bf16[8]{0}) custom-call(%x), custom_call_target="tpu_custom_call", '
+        'frontend_attributes={kernel_metadata={\n"xprof_metadata":"{\\"block_q\\": 64}"\n}}, '
+        'metadata={op_name="jit(step)/splash_mqa_fwd/pallas_call" stack_frame_id=0}'
+    )
+    found = reading(module(text, *dot("f32[8,8]", "f32[8,8]", "f32[8,8]")))
+    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "fp32"}
+    assert found.complete
+
+
+def test_an_excerpt_wrapped_by_its_author_is_read() -> None:
+    text = (
+        "the log says\n%cublas-gemm.4 = (f32[64,64], s8[...]) custom-call(%p.1, ...,\n"
+        '    %loop_fusion, %c), custom_call_target="__cublas$lt$matmul$f8"\nand ends.\n'
+    )
+    found = reading(text)
+    assert seen(found) == {"compute_dtype": "fp8", "gemm": "fp8"}
+    assert not found.complete
+
+
+def test_the_types_that_are_multiplied_are_those_of_the_operands() -> None:
+    lost = module(
+        "%q = f8e4m3fn[64,64]{1,0} convert(%x)",
+        "%back = bf16[64,64]{1,0} convert(%q)",
+        "%dot.2 = bf16[64,64]{1,0} dot(%back, %back), lhs_contracting_dims={1}",
+    )
+    assert seen(reading(lost)) == {"compute_dtype": "bf16"}
+    kept = module("%q = f8e4m3fn[64,64]{1,0} convert(%x)", "%dot.2 = bf16[64,64]{1,0} dot(%q, %q)")
+    assert seen(reading(kept)) == {"compute_dtype": "fp8", "gemm": "fp8"}
+
+
+def test_types_beside_operands_are_read_where_old_text_has_them() -> None:
+    text = module("dot.3 = f32[16,16]{1,0} dot(s8[16,32]{1,0} a.1, s8[32,16]{1,0} b.2), lhs_contracting_dims={1}")
+    assert seen(reading(text)) == {"compute_dtype": "int8", "gemm": "int8"}
+
+
+def test_small_multiplications_do_not_name_the_compute_type() -> None:
+    large = dot("bf16[1024,1024]", "bf16[1024,1024]", "bf16[1024,1024]")
+    small = dot("f32[8,8]", "f32[8,8]", "f32[8,8]", 2)
+    assert seen(reading(module(*large, *small))) == {"compute_dtype": "bf16"}
+    even = dot("f32[1024,1024]", "f32[1024,1024]", "f32[1024,1024]", 2)
+    assert set(seen(reading(module(*large, *even)))["compute_dtype"].split("+")) == {"bf16", "fp32"}
+
+
+SCORES = (
+    "%q = bf16[2,256,64]{2,1,0} copy(%x)",
+    "%s.1 = bf16[2,256,256]{2,1,0} dot(%q, %q), lhs_batch_dims={0}",
+    "%e.1 = f32[1,2,256,256]{3,2,1,0} exponential(%s.1)",
+    "%r.1 = f32[2,256]{1,0} reduce(%e.1, %x), dimensions={3}, to_apply=%region_0.2",
+)
+
+
+def test_scores_of_every_pair_are_unfused_attention() -> None:
+    assert seen(reading(module(*SCORES)))["attention"] == "xla_unfused"
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3])
+def test_a_part_of_a_softmax_is_no_attention(missing: int) -> None:
+    kept = [line for index, line in enumerate(SCORES) if index != missing]
+    assert "attention" not in seen(reading(module(*kept)))
+
+
+def test_a_fused_kernel_beside_scores_is_the_attention() -> None:
+    found = reading(module(*SCORES, call("__cudnn$fmhaSoftmax")))
+    assert seen(found)["attention"] == "cudnn_fmha"
+
+
+def test_collectives_are_counted_by_kind_and_start() -> None:
+    scatter = "%all-reduce-scatter.2 (i: f32[8]) -> f32[2] {\n  %i = f32[8]{0} parameter(0)\n}\n\n"
+    found = reading(
+        module(
+            "%all-gather.1 = f32[32]{0} all-gather(%x), replica_groups={{0,1,2,3}}",
+            "%cp = (f32[8]{0}, f32[8]{0}, u32[]) collective-permute-start(%x), channel_id=4",
+            "%cpd = f32[8]{0} collective-permute-done(%cp)",
+            "%f = f32[2]{0} fusion(%x), kind=kCustom, calls=%all-reduce-scatter.2",
+            computations=scatter,
+        )
+    )
+    counted = {name: count for name, count in found.counters.items() if count}
+    assert counted == {"all-gather": 1, "collective-permute-start": 1, "fused_reduce_scatter": 1}
+
+
+def partitioned(sharding: str, *lines: str) -> str:
+    weight = f"%w = bf16[64,64]{{1,0}} parameter(1), sharding={sharding}, metadata={{op_name=\"p[\\'w\\']\"}}"
+    return module(weight, *lines, head=f"{HEAD}, num_partitions=4")
+
+
+@pytest.mark.parametrize(
+    "groups", ["{{0,1,2,3}}", "[1,4]<=[4]", "mesh['axis_0'=4,'axis_1'=1] {'axis_0'}, use_global_device_ids=true"]
+)
+def test_gathers_and_scatters_over_all_chips_are_fsdp(groups: str) -> None:
+    text = partitioned(
+        "{devices=[4,1]<=[4]}",
+        f"%g = bf16[64,64]{{1,0}} all-gather(%w), replica_groups={groups}",
+        f"%r = bf16[64,64]{{1,0}} reduce-scatter(%w), replica_groups={groups}",
+    )
+    assert seen(reading(text)) == {"sharding": "fsdp"}
+
+
+def test_whole_parameters_and_reductions_are_data_parallel() -> None:
+    text = partitioned("{replicated}", "%r = bf16[64,64]{1,0} all-reduce(%w), replica_groups={{0,1,2,3}}")
+    assert seen(reading(text)) == {"sharding": "dp", "replicated": "p['w']"}
+
+
+def test_a_mesh_of_two_axes_has_no_name() -> None:
+    text = partitioned("{replicated}", "%r = bf16[64,64]{1,0} all-reduce(%w), replica_groups={{0,1},{2,3}}")
+    assert seen(reading(text)) == {"replicated": "p['w']"}
+
+
+@pytest.mark.parametrize(
+    ("sharding", "replicated"),
+    [
+        ("{replicated}", True),
+        ("{devices=[1,1,4]<=[4] last_tile_dim_replicate}", True),
+        ("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", False),
+        ("{devices=[1,4]<=[4]}", False),
+        ("{maximal device=0}", False),
+        ("{manual}", False),
+    ],
+)
+def test_an_array_is_replicated_where_no_dimension_is_split(sharding: str, replicated: bool) -> None:
+    assert ("replicated" in seen(reading(partitioned(sharding)))) is replicated
+
+
+def test_a_program_of_one_chip_replicates_nothing() -> None:
+    text = partitioned("{replicated}").replace(", num_partitions=4", "")
+    assert "replicated" not in seen(reading(text))
+
+
+def test_a_host_transfer_inside_the_step_is_counted_once() -> None:
+    found = reading(
+        module(
+            "%send.1 = (f32[], u32[], token[]) send(%x, %t), channel_id=1, is_host_transfer=true",
+            "%send-done.2 = token[] send-done(%send.1), channel_id=1, is_host_transfer=true",
+            "%send.3 = (f32[], u32[], token[]) send(%x, %t), channel_id=2",
+        )
+    )
+    assert (found.host_transfers, found.steps_covered) == (1, 1)
+
+
+@pytest.mark.parametrize("target", ["xla_python_cpu_callback", "xla_ffi_python_gpu_callback"])
+def test_a_python_callback_is_a_host_transfer(target: str) -> None:
+    assert reading(module(call(target))).host_transfers == 1
+
+
+def test_no_transfer_in_a_program_does_not_prove_a_silent_host() -> None:
+    assert reading(module(call("tpu_custom_call"))).host_transfers is None
+
+
+def test_a_truncated_module_proves_presence_and_no_absence() -> None:
+    text = module(call("tpu_custom_call", op="jit(f)/flash_attention/pallas_call"), end="")
+    found = reading(text)
+    assert seen(found)["attention"] == "pallas_flash"
+    assert not found.complete
+    assert found.compile.program_digest is None
+
+
+def test_text_from_before_the_passes_is_intent() -> None:
+    found = reading(
+        module(*dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]"), head="HloModule jit_train_step, num_partitions=2")
+    )
+    assert [(item.value, item.level) for item in found.seen] == [("bf16", "intent")]
+    assert found.compile.program_digest is None
+
+
+def test_tables_between_head_and_computations_are_passed_over() -> None:
+    table = "FileNames\n" + "".join(f'{index} "/home/a/f{index}.py"\n' for index in range(1, 900)) + "\nStackFrames\n"
+    text = module(
+        call("tpu_custom_call", op="splash_mha/pallas_call"), head=f"{HEAD}, meshes={{mesh = <1>}}\n\n{table}"
+    )
+    assert reading(text).complete
+
+
+def test_the_digest_knows_the_program_and_not_the_day() -> None:
+    lines = dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]")
+    text = module(*(f'{line}, metadata={{op_name="a" source_line=3}}' for line in lines))
+    renamed = text.replace(".1", ".77").replace("source_line=3", "source_line=41").replace("%main.9", "%main.10")
+    digest = reading(text).compile.program_digest
+    assert digest and reading(renamed).compile.program_digest == digest
+    assert reading(text.replace("bf16", "f32")).compile.program_digest != digest
+    assert reading(text.replace("dims={1}", "dims={0}")).compile.program_digest != digest
+    constants = module("%c = f32[] constant(0.01001)")
+    assert reading(constants).compile.program_digest != reading(constants.replace("01001", "5")).compile.program_digest
+
+
+def test_lines_of_a_report_of_a_failed_allocation_are_no_program() -> None:
+    text = "XLA label: %all-gather.1 = bf16[64,64]{1,0} all-gather(%w)\n  %dot: a b\nvalue = 3 dot(\n"
+    assert scan([text.encode()], [Hlo]) == []
+
+
+def test_warnings_of_mosaic_are_told() -> None:
+    text = "TPU is in megacore mode, but Mosaic failed to\npartition the kernel across cores.\n"
+    found = reading(text + "INVALID_ARGUMENT: Unsupported version: expected <= 7 but got 8\n")
+    assert [remark.kind for remark in found.remarks] == ["note", "note"]
+    assert found.seen == []
+
+
+def test_two_modules_are_whole_where_both_are() -> None:
+    whole = module(call("tpu_custom_call"))
+    assert reading(whole + whole).complete
+    cut = re.sub(r"\}\n\Z", "", whole)
+    assert not reading(cut + whole).complete

@@ -1,0 +1,133 @@
+"""torch_xla's debug blocks: compiles, executions, reads of values and what the analyser says."""
+
+from __future__ import annotations
+
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+from receipts.evidence.witnesses.pt_xla_debug import PtXlaDebug
+
+RULE = "=" * 80
+SYNC = "user torch_xla.sync"
+READ = "most likely user code trying to access tensor value before torch_xla.sync"
+
+
+def block(kind: str, cause: str, graph: str, frames: tuple[str, ...] = ("<module> (/home/a/train.py:40)",)) -> str:
+    rows = [
+        RULE,
+        "Compilation Cause" if kind != "Execution" else "Execution Cause",
+        f"  {cause}",
+        "Graph Info: ",
+        f"  Graph Hash: {graph}",
+        "  Number of Graph Inputs: 12",
+        "  Number of Graph Outputs: 7",
+        "Python Frame Triggered Execution: ",
+        *(f"  {frame}" for frame in frames),
+        "-" * 80,
+        RULE,
+    ]
+    return "".join(f"{kind} Analysis: {row}\n" for row in rows) + "\n"
+
+
+def compiled(cause: str, graph: str, *frames: str) -> str:
+    where = frames or ("<module> (/home/a/train.py:40)",)
+    return block("Compilation", cause, graph, where) + executed(cause, graph, *where)
+
+
+def executed(cause: str, graph: str, *frames: str) -> str:
+    return block("Execution", cause, graph, frames or ("<module> (/home/a/train.py:40)",))
+
+
+def reading(text: str) -> Reading:
+    (found,) = scan([text.encode()], [PtXlaDebug])
+    return found
+
+
+def test_a_clean_run_compiles_in_its_first_two_steps() -> None:
+    found = reading(compiled(SYNC, "a1") + compiled(SYNC, "b2") + executed(SYNC, "b2") * 6)
+    assert (found.compile.compiles, found.compile.after_warmup) == (2, 0)
+    assert found.counters["executions"] == 8
+    assert found.counters["graph_hashes"] == 2
+    assert (found.host_transfers, found.steps_covered) == (0, 8)
+
+
+def test_a_new_shape_each_step_is_counted_after_warm_up() -> None:
+    found = reading("".join(compiled(SYNC, f"{step:x}") for step in range(9)))
+    assert (found.compile.compiles, found.compile.after_warmup) == (9, 7)
+
+
+def test_a_late_compile_is_found_in_the_order_of_the_blocks() -> None:
+    steady = executed(SYNC, "b2") * 10
+    found = reading(compiled(SYNC, "a1") + compiled(SYNC, "b2") + steady + compiled(SYNC, "c3") + steady)
+    assert (found.compile.compiles, found.compile.after_warmup) == (3, 1)
+
+
+def test_two_syncs_in_a_step_are_two_places_and_no_late_compile() -> None:
+    early, late = "<module> (/home/a/train.py:38)", "<module> (/home/a/train.py:44)"
+    first = compiled(SYNC, "a1", early) + compiled(SYNC, "b2", late)
+    second = compiled(SYNC, "c3", early) + compiled(SYNC, "d4", late)
+    found = reading(first + second + (executed(SYNC, "c3", early) + executed(SYNC, "d4", late)) * 6)
+    assert (found.compile.after_warmup, found.steps_covered) == (0, 8)
+
+
+def test_frames_of_libraries_do_not_make_another_place() -> None:
+    own = "<module> (/home/a/train.py:40)"
+    library = "wrapper (/venv/lib/python3.11/site-packages/typing_extensions.py:3140)"
+    found = reading(compiled(SYNC, "a1", own) + executed(SYNC, "a1", library, own) * 5)
+    assert found.steps_covered == 6
+
+
+def test_a_read_of_a_value_is_counted_with_its_place() -> None:
+    step = executed(READ, "a1", "log (/home/a/log.py:9)") + executed(SYNC, "b2")
+    found = reading(step * 5)
+    assert (found.host_transfers, found.steps_covered) == (5, 5)
+    assert any("log (/home/a/log.py:9): 5 times" in remark.text for remark in found.remarks)
+
+
+def test_causes_of_older_versions_are_known() -> None:
+    cause = "most likely user code trying to access tensor value before mark_step"
+    found = reading((executed(cause, "a1") + executed("user mark_step", "b2")) * 3)
+    assert (found.host_transfers, found.steps_covered) == (3, 3)
+
+
+def test_an_execution_that_full_graph_forbids_is_a_read() -> None:
+    text = block("Unexpected Execution", READ, "a1") + compiled("torch_xla.compile", "b2")
+    found = reading(text)
+    assert found.counters["unexpected_executions"] == 1
+    assert (found.host_transfers, found.compile.compiles) == (1, 1)
+
+
+def test_without_executions_nothing_is_said_of_steps() -> None:
+    text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(4))
+    found = reading(text)
+    assert found.compile.compiles == 4
+    assert (found.compile.after_warmup, found.host_transfers, found.steps_covered) == (None, None, None)
+
+
+def test_sizes_of_the_largest_program_stand() -> None:
+    def post(size: float) -> str:
+        rows = (RULE, f"Graph input size: {size:.6f} GB", f"Intermediate tensor size: {size * 2:.6f} GB", RULE)
+        return "".join(f"Post Compilation Analysis: {row}\n" for row in rows)
+
+    found = reading(compiled(SYNC, "a1") + post(1.5) + compiled(SYNC, "b2") + post(0.25))
+    assert found.compile.argument_bytes == round(1.5 * (1 << 30))
+    assert found.compile.temp_bytes == 3 << 30
+
+
+def test_the_analyser_names_operators_and_frequencies() -> None:
+    text = (
+        "pt-xla-profiler: CompileTime too frequent: 21 counts during 11 steps\n"
+        "pt-xla-profiler: TransferFromDeviceTime too frequent: 11 counts during 11 steps\n"
+        "pt-xla-profiler: Op(s) not lowered: aten::_ctc_loss, aten::bincount,  Please open an issue\n"
+    )
+    found = reading(text)
+    assert found.fallbacks == {"aten::_ctc_loss": 1, "aten::bincount": 1}
+    assert (found.host_transfers, found.steps_covered) == (11, 11)
+    assert found.compile.after_warmup
+
+
+def test_a_fallback_that_the_summary_does_not_name_is_a_host_read() -> None:
+    text = 'WARNING:pt-xla-profiler:FRAME (count=8):\nWARNING:pt-xla-profiler:Unlowered Op: "xla_fallback"\n'
+    found = reading(text)
+    assert (found.host_transfers, found.fallbacks) == (8, None)
+    named = reading(text.replace("xla_fallback", "_unique2"))
+    assert named.fallbacks == {"aten::_unique2": 8}
