@@ -1,0 +1,3 @@
+"""The recorder: receipts emitted by the training run itself, with the standard library alone."""
+
+from __future__ import annotations

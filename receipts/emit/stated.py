@@ -1,0 +1,158 @@
+"""What a probe may say, and what it may ask: the one door between a probe and the recorder."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from receipts.emit.facts import Facts
+
+PHASES = ("post_init", "post_compile", "post_step0", "steady")
+
+
+class Stated:
+    """Where one probe puts what it read. Every text is looked through for secrets on its way in.
+
+    The caller's own statements stand above a probe's, and of two probes the first stands; a value that disagrees with
+    what stands becomes a note. A path that does not exist, or a value that its leaf cannot hold, becomes a note too:
+    nothing here raises for what it is told.
+
+    ``rank``, ``local_rank`` and ``world`` are the process's place in the launch, ``steps`` how many steps have ended.
+    ``kept`` is the probe's own, and lives from its ``at_start`` to its ``at_end``: listeners, baselines of counters.
+    """
+
+    __slots__ = ("_deadline", "_facts", "kept", "lane", "local_rank", "probe", "rank", "steps", "world")
+
+    def __init__(
+        self,
+        facts: Facts,
+        probe: str,
+        *,
+        lane: str = "",
+        rank: int = 0,
+        local_rank: int = 0,
+        world: int = 1,
+        limit_seconds: float = 5.0,
+    ) -> None:
+        self._facts = facts
+        self._deadline = time.monotonic() + limit_seconds
+        self.probe = probe
+        self.lane = lane
+        self.rank = rank
+        self.local_rank = local_rank
+        self.world = world
+        self.steps = 0
+        self.kept: dict[str, Any] = {}
+
+    def put(self, path: str, value: Any) -> None:
+        """State a leaf by its dotted path (`platform.cuda`, `features.fp8`, `path.witnessed.attention`); None is skipped.
+
+        Flags and wheels have `flag` and `wheel`, rows of lists `memory_row`, `counter` and `evidence`.
+        """
+        self._facts.put(path, value, self.probe)
+
+    def get(self, path: str) -> Any:
+        """What stands at a path now, whoever stated it; None where nothing does."""
+        return self._facts.get(path)
+
+    def flag(self, name: str, value: Any, *, before_runtime: bool | None = None) -> None:
+        """State one flag or sub-flag (`XLA_FLAGS.xla_gpu_autotune_level`), and whether the runtime came after it."""
+        entry = value if before_runtime is None else {"value": value, "before_runtime": before_runtime}
+        self._facts.put_entry("flags", name, entry, self.probe)
+
+    def wheel(self, name: str, version: str, *, digest: str | None = None, editable: bool | None = None) -> None:
+        """State one installed distribution, its digest, and whether a checkout shadows it."""
+        if digest is None and editable is None:
+            self._facts.put_entry("wheels", name, version, self.probe)
+            return
+        entry = {"version": version, "digest": digest, "editable": editable}
+        found = {key: value for key, value in entry.items() if value is not None}
+        self._facts.put_entry("wheels", name, found, self.probe)
+
+    def complete(self, name: str) -> None:
+        """Say that the whole of an open map was captured: `flags`, `wheels`, `patches`, `features`."""
+        self._facts.put_entry(name, "complete", True, self.probe)
+
+    def memory_row(
+        self,
+        phase: str,
+        *,
+        device: int | None = None,
+        chip: int | None = None,
+        bytes_used: int | None = None,
+        bytes_limit: int | None = None,
+        peak_bytes: int | None = None,
+        peak_reserved_bytes: int | None = None,
+        step: int | None = None,
+    ) -> None:
+        """State one chip's memory in one of `PHASES`, bytes.
+
+        ``chip`` is the ordinal over all hosts, where the runtime has one (`jax.Device.id`). Otherwise ``device`` is
+        the ordinal that this process sees (`cuda:0`), and the merge of ranks finds the chip. Only devices that this
+        process used; of two rows of one device and phase the later stands.
+        """
+        self._facts.add_memory(
+            {
+                "device": device,
+                "chip": chip,
+                "phase": phase,
+                "bytes_used": bytes_used,
+                "bytes_limit": bytes_limit,
+                "peak_bytes": peak_bytes,
+                "peak_reserved_bytes": peak_reserved_bytes,
+                "step": step,
+            },
+            self.probe,
+        )
+
+    def counter(
+        self,
+        name: str,
+        count: int,
+        *,
+        expected: int | None = None,
+        steps: int | None = None,
+        layers: int | None = None,
+    ) -> None:
+        """State a path counter (`measurement.path_counters`); of one name the latest stands."""
+        row = {"name": name, "count": count, "expected": expected, "steps": steps, "layers": layers}
+        self._facts.add_counter(row, self.probe)
+
+    def evidence(
+        self,
+        kind: str,
+        *,
+        level: str | None = None,
+        producer: str | None = None,
+        version: str | None = None,
+        uri: str | None = None,
+        sha256: str | None = None,
+        observed: Mapping[str, bool | int | float | str] | None = None,
+    ) -> None:
+        """State what was read and what it can prove: ``level`` is `intent`, `backend` or `kernels`."""
+        row = {
+            "kind": kind,
+            "producer": producer,
+            "version": version,
+            "uri": uri,
+            "sha256": sha256,
+            "level": level,
+            "observed": dict(observed) if observed else None,
+        }
+        self._facts.add_evidence(row, self.probe)
+
+    def note(self, text: str | Sequence[str]) -> None:
+        """Say something for people; it stands under `notes` with the probe's name."""
+        for line in [text] if isinstance(text, str) else text:
+            self._facts.add_note(self.probe, line)
+
+    def seconds_left(self) -> float:
+        """Seconds until the probe's time is over (never negative): the limit to give a subprocess, or a loop."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def __repr__(self) -> str:
+        return f"Stated(probe={self.probe!r}, rank={self.rank}, world={self.world}, steps={self.steps})"
