@@ -100,7 +100,7 @@ def _value(item: Found) -> str:
     if isinstance(value, list | tuple | dict):
         return item.text or _listed(value)
     if item.path.endswith("bytes") and isinstance(value, int) and value >= 1 << 20:
-        return f"{value / (1 << 30):.4g} GiB"
+        return f"{value / (1 << 30):.4g} GiB" if value >= 1 << 30 else f"{value / (1 << 20):.4g} MiB"
     if item.path.startswith("measurement.stated.") and item.text and isinstance(value, float):
         return f"{value:g} ({item.text})"[:VALUE]
     text = str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)

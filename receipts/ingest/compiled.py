@@ -57,10 +57,12 @@ def _two_reports(draft: Draft, files: Sequence[FileEvidence]) -> None:
         if reading.compile.compiles is not None and reading.steps_covered:
             reports[reading.source].append((reading.steps_covered, reading.compile.compiles, file.name))
     for source, found in reports.items():
-        found.sort()
-        (steps, before, early), (end, after, late) = found[0], found[-1]
-        # Reports of ranks cover the same steps, and say nothing of each other's warm-up.
-        if len(found) == 2 and end > steps and after >= before:
+        # Reports that cover the same steps (of ranks, or in two forms) say nothing of each other's warm-up.
+        by_steps = {item[0]: item for item in sorted(found)}
+        if len(by_steps) != 2:
+            continue
+        (steps, before, early), (end, after, late) = by_steps.values()
+        if after >= before:
             text = f"{after} at step {end} ({late}) less {before} at step {steps} ({early})"
             draft.put("compile.compiles_after_warmup", after - before, Where(late), source, text)
 

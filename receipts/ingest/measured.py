@@ -160,7 +160,7 @@ def _average(draft: Draft, steps: Series, where: Where) -> None:
     rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
     rows = rows or list(range(len(steps.numbers)))
     statistic = "mean" if (steps.interval or 1) > 1 or steps.stride == 1 else "median"
-    seconds = [value for row in rows if (value := steps.column("step_seconds")[row]) is not None and value > 0]
+    seconds = [value for row in rows if (value := steps.at("step_seconds", row)) is not None and value > 0]
     if seconds:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
         _stated(draft, "step_seconds", value, len(seconds), statistic, where)
@@ -171,7 +171,7 @@ def _rates(
     draft: Draft, steps: Series, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
 ) -> None:
     for name in names:
-        values = [value for row in rows if (value := steps.column(name)[row]) is not None]
+        values = [value for row in rows if (value := steps.at(name, row)) is not None]
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
             continue
         # Over equal intervals the mean rate is that of the mean time.
@@ -204,25 +204,24 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
 
 
 def _losses(draft: Draft, steps: Series, where: Where) -> None:
-    known = [
-        (number, value) for number, value in zip(steps.numbers, steps.column("loss"), strict=True) if value is not None
-    ]
+    losses = steps.column("loss")
+    known = [row for row, value in enumerate(losses) if value is not None]
     if not known:
         return
-    finite = [(number, value) for number, value in known if math.isfinite(value)]
+    finite = [row for row in known if math.isfinite(losses[row] or 0.0)]
     draft.put("measurement.loss.finite", len(finite) == len(known), where, SOURCE)
-    if math.isfinite(known[0][1]):
-        draft.put("measurement.loss.first", known[0][1], where, SOURCE)
-    if math.isfinite(known[-1][1]):
-        draft.put("measurement.loss.last", known[-1][1], where, SOURCE)
+    for name, row in (("first", known[0]), ("last", known[-1])):
+        value = losses[row]
+        if value is not None and math.isfinite(value):
+            draft.put(f"measurement.loss.{name}", value, where, SOURCE)
     if len(finite) > MAX_LOSSES:
         every = math.ceil(len(finite) / MAX_LOSSES)
         draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", where)
         finite = finite[::every]
-    finite = [(number, value) for number, value in finite if number >= 0]
+    finite = [row for row in finite if steps.numbers[row] >= 0]
     if finite:
-        draft.put("measurement.loss.steps", [number for number, _ in finite], where, SOURCE)
-        draft.put("measurement.loss.values", [value for _, value in finite], where, SOURCE)
+        draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], where, SOURCE)
+        draft.put("measurement.loss.values", [losses[row] for row in finite], where, SOURCE)
 
 
 def _norms(draft: Draft, steps: Series, where: Where) -> None:

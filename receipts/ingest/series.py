@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import Final
 
 from receipts.evidence import FileEvidence, Reading
 from receipts.evidence.reading import Reason
-from receipts.evidence.steps import FIELDS
+from receipts.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.clock import first_stamp
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
@@ -47,7 +48,7 @@ class Series:
 
     track: Track
     numbers: list[int]
-    columns: dict[str, list[float | None]]
+    columns: dict[str, array[float]]
     not_steady: dict[int, Reason] = field(default_factory=dict)
     skews: list[float] = field(default_factory=list)
     stride: int = 1
@@ -56,12 +57,12 @@ class Series:
 
     def column(self, name: str) -> list[float | None]:
         """One figure of every step."""
-        return self.columns[name]
+        return [None if value == ABSENT else value for value in self.columns[name]]
 
-    @property
-    def gaps(self) -> int:
-        """Steps between the first and the last that have no record, where every step should have one."""
-        return self.numbers[-1] - self.numbers[0] + 1 - len(self.numbers) if self.numbers else 0
+    def at(self, name: str, row: int) -> float | None:
+        """One figure of one step, by its place in the order."""
+        value = self.columns[name][row]
+        return None if value == ABSENT else value
 
 
 def series(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
@@ -95,10 +96,15 @@ def _best(tracks: Sequence[Track]) -> str:
 def _one(track: Track) -> Series:
     steps = track.reading.steps
     numbers = steps.numbers()
-    columns = {name: steps.column(name) for name in FIELDS}
+    columns = {name: _packed(steps.get(number, name) for number in numbers) for name in FIELDS}
     skews = [skew for number in numbers if (skew := steps.skew(number)) is not None]
     stride = _stride(numbers)
     return Series(track, numbers, columns, dict(track.reading.not_steady), skews, stride, steps.interval)
+
+
+def _packed(values: Iterable[float | None]) -> array[float]:
+    """Figures without an object each: there may be hundreds of thousands of them."""
+    return array("d", (ABSENT if value is None else value for value in values))
 
 
 def _stride(numbers: Sequence[int]) -> int:
@@ -155,14 +161,14 @@ def _ranks(draft: Draft, tracks: list[Track]) -> Series:
     every = [_one(track) for track in tracks]
     rows = [dict(zip(item.numbers, range(len(item.numbers)), strict=True)) for item in every]
     numbers = sorted(set().union(*rows))
-    columns: dict[str, list[float | None]] = {name: [] for name in FIELDS}
+    columns = {name: array("d") for name in FIELDS}
     skews: list[float] = []
     for number in numbers:
         for name in FIELDS:
             values = [
                 value
                 for item, row in zip(every, rows, strict=True)
-                if number in row and (value := item.columns[name][row[number]]) is not None
+                if number in row and (value := item.at(name, row[number])) is not None
             ]
             if name == "step_seconds" and values:
                 slowest = max(values)
@@ -170,7 +176,7 @@ def _ranks(draft: Draft, tracks: list[Track]) -> Series:
                 if len(values) > 1 and slowest > 0:
                     skews.append((slowest - min(values)) / slowest)
             else:
-                columns[name].append(values[0] if values else None)
+                columns[name].append(values[0] if values else ABSENT)
     flagged: dict[int, Reason] = {}
     for item in reversed(every):
         flagged |= item.not_steady
@@ -194,7 +200,7 @@ def _after(draft: Draft, earlier: Series, later: Series) -> Series:
         )
     elif lost:
         draft.tell("note", f"{after} goes on from step {first}: {lost} later steps of {before} were lost and left out")
-    columns = {name: [*earlier.columns[name][:kept], *later.columns[name]] for name in FIELDS}
+    columns = {name: earlier.columns[name][:kept] + later.columns[name] for name in FIELDS}
     flagged = {number: why for number, why in earlier.not_steady.items() if number < first} | later.not_steady
     numbers = [*earlier.numbers[:kept], *later.numbers]
     return Series(later.track, numbers, columns, flagged, [*earlier.skews, *later.skews], later.stride, later.interval)
@@ -216,7 +222,7 @@ def _compare(draft: Draft, main: Series, other: Track) -> None:
         ratios = []
         for number in other.reading.steps:
             row = mine.get(number)
-            a = main.columns[name][row] if row is not None else None
+            a = main.at(name, row) if row is not None else None
             b = other.reading.steps.get(number, name)
             if a is not None and b is not None and a > 0 and b > 0:
                 ratios.append(b / a)
