@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
@@ -56,7 +57,7 @@ def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series
 
 def _tokens_per_step(draft: Draft, steps: Series, where: Where) -> int | None:
     """Global batch times sequence length; a batch that the step lines alone print is stated with them."""
-    printed = {int(value) for value in steps.column("global_batch") if value is not None and value >= 1}
+    printed = {int(value) for value in steps.column("global_batch") if value is not None and 1 <= value < 2**62}
     batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
     if len(printed) > 1:
         few = ", ".join(f"{size:,}" for size in sorted(printed)[:4])
@@ -116,7 +117,7 @@ def _from_rates(draft: Draft, steps: Series, tokens: int | None, where: Where) -
 
 def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where: Where) -> None:
     """Durations in order, flags by position, and the stated figures that durations do not give."""
-    rows = [row for row, value in enumerate(durations) if value is not None and math.isfinite(value)]
+    rows = array("L", (row for row, value in enumerate(durations) if value is not None and math.isfinite(value)))
     if len(rows) > MAX_STEPS:
         draft.tell(
             "note", f"of {len(rows):,} steps the first {MAX_STEPS:,} are kept, as many as a receipt holds", where
@@ -129,7 +130,7 @@ def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where:
     flags = _flags(draft, steps, rows, where)
     if flags:
         draft.put("measurement.step_flags", flags, where, SOURCE)
-    ordinary = [row for row in rows if steps.numbers[row] not in steps.not_steady] or rows
+    ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
     _rates(draft, steps, ordinary, where, _OWN_WORK, "median")
 
 
@@ -205,10 +206,10 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
 
 def _losses(draft: Draft, steps: Series, where: Where) -> None:
     losses = steps.column("loss")
-    known = [row for row, value in enumerate(losses) if value is not None]
+    known = array("L", (row for row, value in enumerate(losses) if value is not None))
     if not known:
         return
-    finite = [row for row in known if math.isfinite(losses[row] or 0.0)]
+    finite = array("L", (row for row in known if math.isfinite(losses[row] or 0.0)))
     draft.put("measurement.loss.finite", len(finite) == len(known), where, SOURCE)
     for name, row in (("first", known[0]), ("last", known[-1])):
         value = losses[row]
@@ -218,7 +219,7 @@ def _losses(draft: Draft, steps: Series, where: Where) -> None:
         every = math.ceil(len(finite) / MAX_LOSSES)
         draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", where)
         finite = finite[::every]
-    finite = [row for row in finite if steps.numbers[row] >= 0]
+    finite = array("L", (row for row in finite if steps.numbers[row] >= 0))
     if finite:
         draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], where, SOURCE)
         draft.put("measurement.loss.values", [losses[row] for row in finite], where, SOURCE)

@@ -157,3 +157,16 @@ def test_figures_that_are_no_numbers_become_none_of_the_receipts(tmp_path: Path)
     assert at(found, DURATIONS) == [1.0, 1.0]
     assert at(found, "measurement.stated.mfu") == 0.4
     assert at(found, "measurement.gradient_norm") == {"finite": False}
+
+
+def test_a_batch_without_bounds_is_none(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0] * 3, global_batch=math.inf)))
+    assert at(found, "batch") is None
+
+
+def test_steps_with_absurd_numbers_are_read_without_harm(tmp_path: Path) -> None:
+    steps = stepping([1.0, 1.0])
+    steps.steps.put(10**30, {"step_seconds": 1e300, "loss": -1e300})
+    found = ingested(file(tmp_path, steps))
+    assert at(found, DURATIONS) is None
+    assert at(found, "run.outcome") == "ok"
