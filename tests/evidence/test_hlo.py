@@ -246,7 +246,8 @@ def test_the_digest_knows_the_program_and_not_the_day() -> None:
     text = module(*(f'{line}, metadata={{op_name="a" source_line=3}}' for line in lines))
     renamed = text.replace(".1", ".77").replace("source_line=3", "source_line=41").replace("%main.9", "%main.10")
     digest = reading(text).compile.program_digest
-    assert digest and reading(renamed).compile.program_digest == digest
+    assert digest
+    assert reading(renamed).compile.program_digest == digest
     assert reading(text.replace("bf16", "f32")).compile.program_digest != digest
     assert reading(text.replace("dims={1}", "dims={0}")).compile.program_digest != digest
     constants = module("%c = f32[] constant(0.01001)")
@@ -263,6 +264,19 @@ def test_warnings_of_mosaic_are_told() -> None:
     found = reading(text + "INVALID_ARGUMENT: Unsupported version: expected <= 7 but got 8\n")
     assert [remark.kind for remark in found.remarks] == ["note", "note"]
     assert found.seen == []
+
+
+def test_ptxas_names_the_kernels_of_pallas_on_gpu() -> None:
+    text = "ptxas info    : Compiling entry function 'mha_forward' for 'sm_90a'\n"
+    assert seen(reading(text)) == {"attention": "pallas_flash"}
+    assert scan([text.replace("mha_forward", "fusion_3").encode()], [Hlo]) == []
+
+
+def test_a_loggers_prefix_before_every_line_is_passed_over() -> None:
+    text = module(*dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]"), call("tpu_custom_call", op="splash_mha/pallas_call"))
+    found = reading("".join(f"I1120 10:00:00.1 7 compiler.cc:3] {line}\n" for line in text.splitlines()))
+    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "bf16"}
+    assert found.complete
 
 
 def test_two_modules_are_whole_where_both_are() -> None:

@@ -98,7 +98,7 @@ def test_kernels_of_a_device_are_named_by_their_operation(tmp_path: Path) -> Non
 
 def test_cudnn_attention_is_known_by_its_kernel(tmp_path: Path) -> None:
     kernel = event("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", 0, plane=DEVICE)
-    found = reading(trace(tmp_path, planes("/host:CPU", "/device:GPU:0") + [kernel]))
+    found = reading(trace(tmp_path, [*planes("/host:CPU", "/device:GPU:0"), kernel]))
     assert ("attention", "cudnn_fmha") in [(item.leaf, item.value) for item in found.seen]
 
 

@@ -76,6 +76,11 @@ def test_frames_of_libraries_do_not_make_another_place() -> None:
     assert found.steps_covered == 6
 
 
+def test_more_graphs_than_a_function_may_have_is_a_recompile() -> None:
+    text = compiled("torch_xla.compile", "a1") + "RuntimeError: Maximum number of different graphs allowed per function"
+    assert reading(f"{text} exceeded: 1\n").compile.after_warmup == 1
+
+
 def test_a_read_of_a_value_is_counted_with_its_place() -> None:
     step = executed(READ, "a1", "log (/home/a/log.py:9)") + executed(SYNC, "b2")
     found = reading(step * 5)

@@ -22,6 +22,7 @@ _INSTRUCTION: Final = re.compile(r"(?:^|\s)%?[\w.\-$]+ = (?:\(|[a-z]\w{0,20}\[)"
 # Tables of files and functions stand between a module's head and its computations since JAX 0.8.
 _TABLE: Final = re.compile(r"\s*(?:\d{1,9} [{\"]|(?:File|Function|Stack)[A-Z]\w{1,20}\s*$|$)")
 _MOSAIC: Final = re.compile(r"Mosaic failed to")
+_ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300})'")
 _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
@@ -41,6 +42,7 @@ class Hlo(LineReader):
         b" dot(",
         b" convolution(",
         *(f" {name}(".encode() for name in sorted(COLLECTIVES)),
+        b"Compiling entry function",
         b"Mosaic failed to",
         b"Unsupported version: expected <= ",
     )
@@ -110,7 +112,8 @@ class Hlo(LineReader):
             module.in_entry = "ENTRY " in bare
             self._inside, self._foreign = True, 0
             return True
-        if bare == "}" and self._inside:
+        # A logger may put its own words before every line.
+        if self._inside and (bare == "}" or bare.endswith("] }")):
             return self._end_computation()
         if not self._inside:
             return self._warning(text, number)
@@ -163,7 +166,14 @@ class Hlo(LineReader):
         return self._inside
 
     def _warning(self, text: str, number: int) -> bool:
-        if _MOSAIC.search(text):
+        if (entry := _ENTRY.search(text)) is not None:
+            # ptxas names the kernels of Pallas on GPU.
+            kernel = hlo_kernels.attention(hlo_kernels.TRITON[0], entry[1])
+            if kernel is not None:
+                self.reading.records += 1
+                self._findings.attention[kernel] += 1
+                self._findings.at(kernel, number)
+        elif _MOSAIC.search(text):
             self.reading.records += 1
             self.reading.counters["mosaic_megacore_not_partitioned"] = 1
             self.reading.remark("note", "a kernel runs on one core of two: Mosaic could not split it", number)
@@ -194,6 +204,7 @@ class Hlo(LineReader):
         reading, findings, step = self.reading, self._findings, self._largest
         reading.counters |= findings.counts
         if step is None:
+            self._attention("kernels")
             return
         reading.complete = self._whole
         level: Level = "kernels" if self._levels == {True} else "intent"

@@ -86,6 +86,7 @@ class PtXlaDebug(LineReader):
         self._steps = 0
         self._counts = dict.fromkeys(("compilations", "executions", "unexpected_executions", "reads"), 0)
         self._late = 0
+        self._too_many = False
         self._at_reads: dict[str, int] = {}
         self._frame_count = 0
 
@@ -96,7 +97,9 @@ class PtXlaDebug(LineReader):
         elif "pt-xla-profiler:" in text:
             self._analyser(text, number)
         elif "Maximum number of different graphs" in text:
+            # torch_xla.compile was told how many shapes there are, and met another.
             self.reading.records += 1
+            self._too_many = True
             self.reading.remark("note", text.strip()[:200], number)
         return False
 
@@ -117,8 +120,8 @@ class PtXlaDebug(LineReader):
             reading.see("framework", "torch-xla", "kernels", 0)
         self._transfers()
         # Without executions (level 1) the file does not show at which step a program was compiled.
-        if self._steps > WARM_STEPS:
-            reading.compile.after_warmup = self._late
+        if self._steps > WARM_STEPS or self._too_many:
+            reading.compile.after_warmup = max(self._late, int(self._too_many))
         return reading
 
     def _transfers(self) -> None:
