@@ -108,3 +108,14 @@ def test_asking_what_is_known_loads_no_database(arguments: list[str], place: Pat
 
 def test_a_table_that_is_piped_loads_no_rich(place: Path) -> None:
     assert "rich" not in loaded(["list"], place / "store.sqlite")
+
+
+def test_a_module_on_demand_is_loaded_when_something_is_asked_of_it_and_then_is_the_real_one() -> None:
+    code = (
+        "import sys; from receipts.cli import _on_demand; _on_demand('importlib.metadata');"
+        "from importlib import metadata; assert 'email' not in sys.modules;"
+        "assert metadata.version('click'); assert 'email' in sys.modules;"
+        "import importlib.metadata as real; assert real is not metadata; assert real.version is metadata.version"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"], check=False)
+    assert done.returncode == 0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, bindparam, select
 
 from receipts.errors import ConflictError, InputError, NotFound, StoreError
 from receipts.metrics import Launch
@@ -26,6 +26,7 @@ from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry, entries, entry
+from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.verdicts import StoredVerdict, Verdict
@@ -33,7 +34,11 @@ from receipts.verdict import ClaimVerdict, ReceiptVerdict
 
 T = TypeVar("T")
 KEPT: Final = 500  # parsed receipts, some 50 kB each
-_DOCUMENT: Final = select(documents.c.codec, documents.c.body).join(receipts, receipts.c.seq == documents.c.receipt)
+_DOCUMENT: Final = Statement(
+    select(documents.c.codec, documents.c.body)
+    .join(receipts, receipts.c.seq == documents.c.receipt)
+    .where(receipts.c.id == bindparam("id"))
+)
 
 
 class Store:
@@ -113,10 +118,11 @@ class Store:
     def document(self, receipt_id: str) -> bytes:
         """The bytes of a receipt as they came. Raises NotFound, or StoreError where they were tampered with."""
         with self._reading() as connection:
-            row = connection.execute(_DOCUMENT.where(receipts.c.id == receipt_id)).first()
-        if row is None:
+            rows = _DOCUMENT.all(connection, {"id": receipt_id})
+        if not rows:
             raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
-        raw = unpack(row.codec, row.body, receipt_id[:12])
+        ((codec, body),) = rows
+        raw = unpack(codec, body, receipt_id[:12])
         if Document(raw, "").id != receipt_id:
             raise StoreError(f"{self.url}: the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
         return raw
