@@ -146,6 +146,8 @@ class Answers:
 
 # What the want blocks call the runtime of torch_xla is shown by the operators that it executed.
 SHOWN_BY = {"runtime": ("fallbacks",)}
+# Who means to run on torch_xla means lazy tensors: operators that are compiled one by one have left that.
+LAZY = "xla_lazy"
 NEUTRAL = replace(
     builtin().lanes.get("unlisted"),
     never_witnessed=False,
@@ -168,6 +170,8 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     """
     evidence = read(sample)
     asked = {f"path.intended.{name}": value for name, value in intended.items() if name not in SHOWN_BY}
+    if intended.get("runtime") == "xla":
+        asked["compile.posture"] = LAZY
     parsed = parse(Document(assemble([evidence], Options(settings={**REQUIRED, **asked})).raw, sample.name))
     case = Case(Launch(parsed, NEUTRAL), NEUTRAL)
     rules = {item.code: item for item in builtin().rules.rules}

@@ -88,6 +88,11 @@ def test_a_read_of_a_value_is_counted_with_its_place() -> None:
     assert any("log (/home/a/log.py:9): 5 times" in remark.text for remark in found.remarks)
 
 
+def test_inputs_that_dynamo_gathers_are_no_read() -> None:
+    bridge = "optimized_mod (/venv/lib/python3.11/site-packages/torch_xla/_dynamo/dynamo_bridge.py:524)"
+    assert reading(executed(READ, "a1", bridge, "<module> (/home/a/train.py:40)") * 4).host_transfers == 0
+
+
 def test_causes_of_older_versions_are_known() -> None:
     cause = "most likely user code trying to access tensor value before mark_step"
     found = reading((executed(cause, "a1") + executed("user mark_step", "b2")) * 3)

@@ -53,8 +53,8 @@ class _Block:
 
     @property
     def reads(self) -> bool:
-        """Whether user code asked for a tensor's value."""
-        return "access tensor value" in self.cause
+        """Whether user code asked for a tensor's value. The bridge of dynamo gathers its inputs the same way."""
+        return "access tensor value" in self.cause and not any("/torch_xla/_dynamo/" in row for row in self.frames[:1])
 
     @property
     def where(self) -> str:
@@ -62,8 +62,13 @@ class _Block:
 
         Frames of libraries come and go from step to step, as decorators do.
         """
-        own = [frame for frame in self.frames if "/site-packages/" not in frame and "/torch_xla/" not in frame]
-        return f"{self.cause} {' '.join(own or self.frames[-1:])}"[:MAX_PLACE]
+        return f"{self.cause} {' '.join(self.own)}"[:MAX_PLACE]
+
+    @property
+    def own(self) -> list[str]:
+        """Frames outside of installed libraries; the outermost one where there is no other."""
+        found = [frame for frame in self.frames if "/site-packages/" not in frame and "/torch_xla/" not in frame]
+        return found or self.frames[-1:]
 
 
 class PtXlaDebug(LineReader):
@@ -181,7 +186,7 @@ class PtXlaDebug(LineReader):
         else:
             self._counts["unexpected_executions"] += 1
         if block.kind != "Compilation" and block.reads:
-            where = block.frames[0] if block.frames else "a frame that is not shown"
+            where = block.own[0] if block.frames else "a frame that is not shown"
             if where in self._at_reads or len(self._at_reads) < MAX_PLACES:
                 self._at_reads[where] = self._at_reads.get(where, 0) + 1
 
