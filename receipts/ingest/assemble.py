@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from receipts.errors import Problem
@@ -25,6 +26,7 @@ from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import leaves
 
+MAX_LINES, MAX_LINE = 50, 1000
 REQUIRED = ("run.launch", "run.lane", "run.kind", "run.outcome", "run.provenance", "run.started")
 
 
@@ -111,13 +113,19 @@ def _notes(draft: Draft, settings: Mapping[str, Any]) -> None:
     if settings:
         notes["ingest.stated_by_user"] = sorted(settings)
     if draft.contradictions:
-        lines = [f"{item.path}: {item.what}".removeprefix(": ")[:1000] for item in draft.contradictions[:50]]
-        notes["ingest.contradictions"] = lines
-    lines = [f"{told.where}: {told.text}" if told.where else told.text for told in draft.told if told.kind != "missing"]
-    if lines:
-        notes["ingest.remarks"] = [line[:1000] for line in lines[:50]]
+        notes["ingest.contradictions"] = _lines(
+            f"{item.path}: {item.what}".removeprefix(": ") for item in draft.contradictions
+        )
+    told = [item for item in draft.told if item.kind != "missing"]
+    if told:
+        notes["ingest.remarks"] = _lines(f"{item.where}: {item.text}".removeprefix("None: ") for item in told)
     if notes:
         draft.tree.setdefault("notes", {}).update(notes)
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    """The first lines of some, each cut, and without halves of signs, which are no text."""
+    return [text[:MAX_LINE].encode("utf-8", "replace").decode() for text in islice(texts, MAX_LINES)]
 
 
 def _ordered(tree: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Reading
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.leaves import fitting
 from receipts.ingest.witness import LEVELS
 
 SOURCE: Final = "evidence"
@@ -43,12 +44,19 @@ _PRODUCERS: Final = {
 
 def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
-    entries = [_entry(file, reading) for file in files for reading in file.readings]
+    entries = [_fitting(_entry(file, reading)) for file in files for reading in file.readings]
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
         draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
     draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE)
+
+
+def _fitting(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry, without what was counted where a name in it is no text that a receipt can hold."""
+    if fitting("evidence", [entry]) is None:
+        return {key: value for key, value in entry.items() if key in ("kind", "producer", "sha256", "level")}
+    return entry
 
 
 def _entry(file: FileEvidence, reading: Reading) -> dict[str, Any]:
@@ -72,11 +80,10 @@ def _level(reading: Reading) -> str | None:
 
 
 def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
-    found: dict[str, bool | int | float | str] = {"records": reading.records}
-    if len(reading.steps):
-        found |= {"steps": len(reading.steps)}
-        numbers = reading.steps.numbers()
-        found |= {"first_step": numbers[0], "last_step": numbers[-1]} if numbers else {}
+    found: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
+    if numbers := reading.steps.numbers():
+        found["steps"] = _count(len(reading.steps))
+        found |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
     counts: Counter[str] = Counter()
     for seen in reading.seen:
         counts[f"{seen.leaf}.{seen.value}"[:200]] += seen.count

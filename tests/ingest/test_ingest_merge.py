@@ -355,3 +355,13 @@ def test_a_million_remarks_are_a_bounded_number_of_lines(tmp_path: Path) -> None
     assert len(found.told) == 500
     assert found.untold > 99_000
     assert len(found.raw) < 100_000
+
+
+def test_names_that_are_no_text_cost_an_entry_its_counts_alone(tmp_path: Path) -> None:
+    odd = Reading("torch-xla-metrics", records=1)
+    odd.counters["\ud800"] = 3
+    odd.remark("note", "half a sign: \udc00")
+    found = ingested(file(tmp_path, odd))
+    (entry,) = at(found, "evidence")
+    assert set(entry) == {"kind", "producer", "sha256"}
+    assert "run.log: half a sign: ?" in found.tree["notes"]["ingest.remarks"]
