@@ -254,6 +254,19 @@ def test_the_digest_knows_the_program_and_not_the_day() -> None:
     assert reading(constants).compile.program_digest != reading(constants.replace("01001", "5")).compile.program_digest
 
 
+def test_the_digest_of_a_long_program_does_not_know_the_length_of_its_paths() -> None:
+    def program(path: str) -> str:
+        lines = (
+            f'%c.{index} = f32[] constant(0.{index}), metadata={{source_file="{path}"}}\n'
+            f'  %a.{index} = f32[8]{{0}} add(%x, %x), metadata={{source_file="{path}"}}'
+            for index in range(3000)
+        )
+        return module(*lines)
+
+    short, long = program("/a.py"), program("/home/someone/else/entirely/train.py")
+    assert reading(short).compile.program_digest == reading(long).compile.program_digest
+
+
 def test_lines_of_a_report_of_a_failed_allocation_are_no_program() -> None:
     text = "XLA label: %all-gather.1 = bf16[64,64]{1,0} all-gather(%w)\n  %dot: a b\nvalue = 3 dot(\n"
     assert scan([text.encode()], [Hlo]) == []

@@ -43,9 +43,10 @@ _TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
 _COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
 # Numbers that the compiler hands out, which differ from one compilation to the next.
-_IDS: Final = re.compile(r"(?<=[\w\-])\.\d+(?:\.(?:clone|remat\d*|\d+))*|channel_id=\d+")
-_NO_DIGITS: Final = str.maketrans("", "", "0123456789")
-MAX_PARTS: Final = 3_000
+_IDS: Final = re.compile(r"\.\d+")
+_CHANNELS: Final = re.compile(r"channel_id=\d+")
+_TAIL: Final = re.compile(r", (?:metadata|frontend_attributes|backend_config)=[^\n]*")
+MAX_HELD: Final = 1 << 18
 
 
 @dataclass(slots=True)
@@ -84,7 +85,10 @@ class Module:
     exchanges: Counter[str] = field(default_factory=Counter)
     types: dict[str, str] = field(default_factory=dict)
     hash: hashlib._Hash = field(default_factory=hashlib.sha256)
+    constants: hashlib._Hash = field(default_factory=hashlib.sha256)
     _parts: list[str] = field(default_factory=list)
+    _constants: list[str] = field(default_factory=list)
+    _held: int = 0
 
     def head(self, text: str) -> None:
         """The line ``HloModule NAME, is_scheduled=true, …, num_partitions=4``."""
@@ -103,7 +107,7 @@ class Module:
     def digest(self) -> str:
         """Digest of the program without names, ids, places in source and the backend's own tuning."""
         self._flush()
-        return self.hash.hexdigest()
+        return hashlib.sha256(self.hash.digest() + self.constants.digest()).hexdigest()
 
     def instruction(self, text: str, at: int, line: int) -> None:
         """One instruction; ``at`` is where ``" = "`` stands in its text."""
@@ -128,34 +132,26 @@ class Module:
             if len(self.types) < MAX_TYPES:
                 self.types[name] = type_
         self.instructions += 1
-        self._hash(text, start, operands, opcode)
+        # What the program is, without its own name; constants apart, whose digits are no numbers of names.
+        (self._constants if opcode == "constant" else self._parts).append(text[start:])
+        self._held += len(text)
+        if self._held > MAX_HELD:
+            self._flush()
         if opcode in _INTERESTING:
             self._take(opcode, name, type_, text, operands, line)
 
-    def _hash(self, text: str, start: int, operands: int, opcode: str) -> None:
-        """Add what is the program's own: types, opcode, the operands' names without their numbers, attributes."""
-        end = text.find(", metadata=", operands)
-        if end < 0:
-            end = text.find(", backend_config=", operands)
-            end = len(text) if end < 0 else end
-        if (early := text.find(", frontend_attributes=", operands, end)) >= 0:
-            end = early
-        close = text.find(")", operands, end)
-        if opcode == "constant" or close < 0:
-            self._parts.append(text[start:end])
-        else:
-            attributes = text[close:end]
-            if "%" in attributes or "channel_id=" in attributes:
-                attributes = _IDS.sub("", attributes)
-            self._parts.append(text[start:operands])
-            self._parts.append(text[operands:close].translate(_NO_DIGITS))
-            self._parts.append(attributes)
-        if len(self._parts) > MAX_PARTS:
-            self._flush()
-
     def _flush(self) -> None:
-        self.hash.update("\n".join(self._parts).encode("utf-8", "replace"))
+        """Add types, opcodes, operands' names without the compiler's numbers, and attributes to the digest."""
+        # Every line ends with its break, so that where one batch ends is no part of the digest.
+        program = _IDS.sub("", _TAIL.sub("", "\n".join([*self._parts, ""])))
+        if "channel_id=" in program:
+            program = _CHANNELS.sub("", program)
+        self.hash.update(program.encode("utf-8", "replace"))
+        constants = _TAIL.sub("", "\n".join([*self._constants, ""]))
+        self.constants.update(constants.encode("utf-8", "replace"))
         self._parts.clear()
+        self._constants.clear()
+        self._held = 0
 
     def computation(self) -> None:
         """A new computation begins: operands are named within their own."""
