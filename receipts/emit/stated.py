@@ -49,9 +49,9 @@ class Stated:
         self.kept: dict[str, Any] = {}
 
     def put(self, path: str, value: Any) -> None:
-        """State a leaf by its dotted path (`platform.cuda`, `features.fp8`, `path.witnessed.attention`); None is skipped.
+        """State a leaf by its dotted path (`platform.cuda`, `path.witnessed.attention`); None is skipped.
 
-        Flags and wheels have `flag` and `wheel`, rows of lists `memory_row`, `counter` and `evidence`.
+        An entry of an open map is one too: `features.fp8`. Flags and wheels have `flag` and `wheel`, rows of lists `memory_row`, `counter` and `evidence`.
         """
         self._facts.put(path, value, self.probe)
 

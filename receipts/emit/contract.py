@@ -1,0 +1,195 @@
+"""What a leaf may be, and what each lane asks for, read from the generated ``contract.json`` beside this file."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
+_LONGEST_KEY = 200
+_LONGEST_VALUE = 10_000
+
+
+class Refused(Exception):
+    """A value that its leaf cannot hold; the text says why. Never leaves this package."""
+
+
+class Contract:
+    """Leaves by path, each with its kind and bounds, and lanes by name."""
+
+    __slots__ = ("lanes", "leaves", "schema_version")
+
+    def __init__(self, schema_version: str, leaves: Mapping[str, Sequence[Any]], lanes: Mapping[str, Any]) -> None:
+        self.schema_version = schema_version
+        self.leaves = leaves
+        self.lanes = lanes
+
+    def check(self, path: str, value: Any) -> Any:
+        """The value as the receipt will hold it. Raises `Refused` where there is no such leaf, or it cannot hold it."""
+        kind = self.leaves.get(path)
+        if kind is None:
+            raise Refused(f"there is no leaf {path}{self.near(path)}")
+        try:
+            return _as(kind, value)
+        except Refused as error:
+            raise Refused(f"{path}: {error}") from None
+
+    def near(self, path: str) -> str:
+        """What was meant, as the end of a sentence; empty where nothing is close."""
+        return near(path, self.leaves)
+
+    def __repr__(self) -> str:
+        return f"Contract({self.schema_version}, {len(self.leaves)} leaves, {len(self.lanes)} lanes)"
+
+
+@lru_cache(maxsize=1)
+def contract() -> Contract:
+    """The contract of this version. Read once."""
+    import json
+    import os
+
+    with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
+        found = json.load(stream)
+    return Contract(found["schema_version"], found["leaves"], found["lanes"])
+
+
+def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    """The known names that a mistyped one is close to, as the end of a sentence.
+
+    A name is also close by its last part: ``model.hiden`` and ``hidden`` both mean ``model.hidden``.
+    """
+    import difflib
+
+    names: dict[str, str] = {}
+    for name in known:
+        names.setdefault(name.rpartition(".")[2], name)
+        names[name] = name
+    close = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
+    close = close or difflib.get_close_matches(word.rpartition(".")[2].lower(), names, n=2, cutoff=0.7)
+    found = list(dict.fromkeys(names[item] for item in close))
+    return f"; did you mean {' or '.join(found)}?" if found else "; it can stand under features or notes"
+
+
+def scalar(value: Any) -> bool | int | float | str:
+    """A value of an open map: true or false, a number, or a text. Raises `Refused`."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) or _numeric(value):
+        return _number(value)
+    return _text(value, _LONGEST_VALUE, shortest=0)
+
+
+def key(name: Any) -> str:
+    """A key of an open map. Raises `Refused`."""
+    found = str(name)
+    if not 0 < len(found) <= _LONGEST_KEY:
+        raise Refused(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(found)}")
+    return found
+
+
+def _as(kind: Sequence[Any], value: Any) -> Any:
+    name = kind[0]
+    if name == "list":
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            value = [value]
+        return [_as(kind[1:], item) for item in value]
+    if name == "counts":
+        if not hasattr(value, "items"):
+            raise Refused(f"it must be a map of names to counts, and is {_is(value)}")
+        return {key(item): _bounded(_whole(count), 0, 2**62) for item, count in value.items()}
+    if name == "boolean":
+        return _boolean(value)
+    if name == "integer":
+        return _bounded(_whole(value), kind[1], kind[2])
+    if name == "number":
+        return _bounded(_number(value), kind[1], kind[2])
+    text = _text(value, kind[1] if name == "text" else _LONGEST_VALUE)
+    if name == "one" and text not in kind[1:]:
+        raise Refused(f"it is one of {', '.join(kind[1:])}, and not {text!r:.80}")
+    if name == "hex" and not (len(text) == kind[1] and set(text) <= set("0123456789abcdef")):
+        raise Refused(f"it must be {kind[1]} hex digits in lower case")
+    if name == "match":
+        import re
+
+        if not re.search(kind[1], text):
+            raise Refused(f"it must match {kind[1]}, and is {text!r:.80}")
+    return _time(text) if name == "time" else text
+
+
+def _numeric(value: Any) -> bool:
+    """Whether it is a number of numpy's: one that lies on the host, so that reading it waits for nothing."""
+    kind = type(value)
+    return kind.__module__ == "numpy" and kind.__name__.rstrip("_0123456789") in ("int", "uint", "float", "longdouble")
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and type(value).__name__.rstrip("_") == "bool":
+        return bool(value)
+    raise Refused(f"it must be True or False, and is {_is(value)}")
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if _numeric(value) and float(value).is_integer():
+        return int(value)
+    raise Refused(f"it must be a whole number, and is {_is(value)}")
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, bool):
+        raise Refused("it must be a number, and is True or False")
+    if isinstance(value, int):
+        if abs(value) >= 10**25:
+            raise Refused("the number has more than 25 digits")
+        return int(value)
+    if isinstance(value, float) or _numeric(value):
+        found = float(value)
+        if not math.isfinite(found):
+            raise Refused(f"it must be finite, and is {found}")
+        return found
+    raise Refused(f"it must be a number, and is {_is(value)}")
+
+
+def _bounded(value: Any, low: Any, high: Any) -> Any:
+    if low is not None and value < low:
+        raise Refused(f"it must be {low} or more, and is {value}")
+    if high is not None and value > high:
+        raise Refused(f"it must be {high} or less, and is {value}")
+    return value
+
+
+def _text(value: Any, longest: int, shortest: int = 1) -> str:
+    if isinstance(value, bytes | dict | list | set) or value is None:
+        raise Refused(f"it must be a text, and is {_is(value)}")
+    # Enumerations, types (`torch.bfloat16`) and paths are named by what they print.
+    found = value if isinstance(value, str) else str(getattr(value, "value", value))
+    found = found.encode("utf-8", "replace").decode("utf-8")
+    if len(found) < shortest:
+        raise Refused("it is empty")
+    return found if len(found) <= longest else f"{found[: longest - 1]}…"
+
+
+def _time(text: str) -> str:
+    from datetime import datetime
+
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"{text!r:.60} is no time; write it like 2026-03-02T09:00:00Z") from None
+    if found.tzinfo is None:
+        raise Refused("the time has no zone; write it like 2026-03-02T09:00:00Z")
+    return text
+
+
+def _is(value: Any) -> str:
+    return f"{value!r:.60} ({type(value).__name__})" if isinstance(value, str | int | float) else type(value).__name__

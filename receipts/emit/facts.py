@@ -1,0 +1,280 @@
+"""What is known of the run: leaves, open maps, rows and notes, each with who stated it.
+
+Every change is one event, a list that JSON can hold, which goes to the journal as it happens; the same events read
+back from a journal make the same facts. Nothing here raises for what it is told: what cannot stand becomes a note.
+"""
+
+from __future__ import annotations
+
+from receipts.emit import secrets
+from receipts.emit.contract import OPEN_MAPS, Refused, contract, key, near, scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+CALLER = "caller"
+RECORDER = "recorder"
+MAX_NOTES = 50
+MAX_ENTRIES = 2000
+MAX_ROWS = 20_000
+_UNTOUCHED = ("code.commit", "code.imported_digest", "data.dataset_digest", "run.launch", "compile.program_digest")
+_MEMORY = ("bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
+
+
+class Facts:
+    """Statements in the order in which they came. ``tell`` is called with each event, ``warn`` with each fault."""
+
+    def __init__(self, tell: Callable[[list[Any]], None] | None = None) -> None:
+        self.tell = tell
+        self.warn: Callable[[str], None] | None = None
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        self.maps: dict[str, dict[str, Any]] = {}
+        self.memory: dict[tuple[str, int, str], dict[str, Any]] = {}
+        self.counters: dict[str, dict[str, Any]] = {}
+        self.evidence: list[dict[str, Any]] = []
+        self.predicted: list[dict[str, Any]] = []
+        self.notes: dict[str, list[str]] = {}
+
+    def __repr__(self) -> str:
+        return f"Facts({len(self.values)} leaves, {len(self.memory)} memory rows, {len(self.evidence)} of evidence)"
+
+    # --- what is asked -------------------------------------------------------------------------------------------
+
+    def get(self, path: str) -> Any:
+        """The value at a path, also of an entry of an open map; None where nothing is stated."""
+        head, _, rest = path.partition(".")
+        if head in OPEN_MAPS and rest:
+            return self.maps.get(head, {}).get(rest)
+        return self.values.get(path)
+
+    def states(self, path: str) -> bool:
+        """Whether a leaf, or anything of a map or list of that name, is stated."""
+        if path in self.values or self.maps.get(path) or self.get(path) is not None:
+            return True
+        rows = {
+            "memory.chips": self.memory,
+            "measurement.path_counters": self.counters,
+            "evidence": self.evidence,
+            "memory.predicted": self.predicted,
+        }
+        return bool(rows.get(path)) or any(stated.startswith(f"{path}.") for stated in self.values)
+
+    # --- what is stated ------------------------------------------------------------------------------------------
+
+    def put(self, path: str, value: Any, source: str = CALLER) -> None:
+        """State a leaf; None is skipped. A caller's value stands above others, and the first of others stands."""
+        if value is None:
+            return
+        head, _, rest = path.partition(".")
+        if head in OPEN_MAPS and rest:
+            self.put_entry(head, rest, value, source)
+            return
+        try:
+            checked = contract().check(path, value)
+        except Refused as error:
+            self.fault(source, str(error))
+            return
+        if path not in _UNTOUCHED:
+            checked = clean(checked)
+        if self._stands(path, checked, source):
+            self.values[path] = checked
+            self.sources[path] = source
+            self._event(["put", path, checked, source])
+
+    def put_entry(self, name: str, entry: str, value: Any, source: str = CALLER) -> None:
+        """State one entry of an open map: a scalar, for a flag also its value and time, for a wheel its version."""
+        if value is None:
+            return
+        if name == "notes":
+            self.add_note(entry, str(value))
+            return
+        try:
+            if name not in OPEN_MAPS:
+                raise Refused(f"there is no open map {name}{near(name, OPEN_MAPS)}")
+            checked_key = key(entry)
+            checked = _entry(name, checked_key, value)
+        except Refused as error:
+            self.fault(source, f"{name}.{entry}: {error}")
+            return
+        entries = self.maps.setdefault(name, {})
+        if len(entries) >= MAX_ENTRIES and checked_key not in entries:
+            return
+        if self._stands(f"{name}.{checked_key}", checked, source, entries.get(checked_key)):
+            entries[checked_key] = checked
+            self.sources[f"{name}.{checked_key}"] = source
+            self._event(["entry", name, checked_key, checked, source])
+
+    def _stands(self, path: str, value: Any, source: str, before: Any = None) -> bool:
+        """Whether a new value is to be written: not where another's stands, which is told when they disagree."""
+        before = self.values.get(path, before)
+        if before is None or before == value:
+            return before is None
+        owner = self.sources.get(path, "")
+        if source in (owner, CALLER):
+            if owner != source:
+                self.add_note(CALLER, f"{path}: {owner} saw {before!r:.120}, and the caller states {value!r:.120}")
+            return True
+        self.add_note(source, f"{path}: it saw {value!r:.120}, and {owner} states {before!r:.120}")
+        return False
+
+    def add_memory(self, row: Mapping[str, Any], source: str = CALLER) -> None:
+        """State one chip's memory in one phase; ``chip`` over all hosts, or ``device`` as this process sees it."""
+        try:
+            found = {name: contract().check(f"memory.chips[].{name}", row[name]) for name in _MEMORY if _has(row, name)}
+            phase = contract().check("memory.chips[].phase", row.get("phase"))
+            whole = _has(row, "chip")
+            ordinal = contract().check("memory.chips[].chip", row["chip"] if whole else row.get("device"))
+        except Refused as error:
+            self.fault(source, str(error))
+            return
+        if len(self.memory) < MAX_ROWS:
+            self.memory["chip" if whole else "device", ordinal, phase] = found
+            self._event(["memory", "chip" if whole else "device", ordinal, phase, found])
+
+    def add_counter(self, row: Mapping[str, Any], source: str = CALLER) -> None:
+        """State a path counter; of one name the latest stands."""
+        found = self._row("measurement.path_counters[]", row, ("name", "count"), source)
+        if found is not None and len(self.counters) < MAX_ENTRIES:
+            self.counters[found["name"]] = found
+            self._event(["counter", found])
+
+    def add_predicted(self, surface: str, count: int, source: str = CALLER) -> None:
+        """State predicted bytes a chip on one surface."""
+        found = self._row("memory.predicted[]", {"surface": surface, "bytes": count}, ("surface", "bytes"), source)
+        if found is not None:
+            self.predicted.append(found)
+            self._event(["predicted", found])
+
+    def add_evidence(self, row: Mapping[str, Any], source: str = CALLER) -> None:
+        """State what was read and where; the same row is kept once."""
+        plain = {name: value for name, value in row.items() if name != "observed"}
+        found = self._row("evidence[]", plain, ("kind",), source)
+        if found is None:
+            return
+        observed: dict[str, Any] = {}
+        for name, value in (row.get("observed") or {}).items():
+            try:
+                observed[key(name)] = _scalar_of(str(name), value)
+            except Refused as error:
+                self.fault(source, f"evidence: {name}: {error}")
+        if observed:
+            found["observed"] = observed
+        if found not in self.evidence and len(self.evidence) < MAX_ENTRIES:
+            self.evidence.append(found)
+            self._event(["evidence", found])
+
+    def _row(self, place: str, row: Mapping[str, Any], needed: tuple[str, ...], source: str) -> dict[str, Any] | None:
+        try:
+            missing = [name for name in needed if not _has(row, name)]
+            if missing:
+                raise Refused(f"{place}: it says no {missing[0]}")
+            return {
+                name: clean(contract().check(f"{place}.{name}", value))
+                for name, value in row.items()
+                if _has(row, name)
+            }
+        except Refused as error:
+            self.fault(source, str(error))
+            return None
+
+    def add_note(self, topic: str, text: str) -> None:
+        """Say something for people, under a topic; a flood is cut."""
+        try:
+            line = clean(text)[:10_000]
+            lines = self.notes.setdefault(key(topic), [])
+        except Refused:
+            return
+        if line and line not in lines and len(lines) < MAX_NOTES and len(self.notes) < 150:
+            lines.append(line)
+            self._event(["note", topic, line])
+
+    def fault(self, source: str, text: str) -> None:
+        """A fault of the recorder, of a probe, or of what it was told: a note, and a word to the one who watches."""
+        line = text if source in (CALLER, RECORDER) else f"{source}: {text}"
+        known = self.notes.get(RECORDER, ())
+        if line not in known:
+            self.add_note(RECORDER, line)
+            if self.warn is not None and len(known) < MAX_NOTES:
+                self.warn(line)
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def _event(self, event: list[Any]) -> None:
+        if self.tell is not None:
+            self.tell(event)
+
+    def apply(self, event: list[Any]) -> bool:
+        """Take an event that a journal kept. Whether it was one of these."""
+        name, *rest = event
+        if name == "put":
+            path, value, source = rest
+            self.values[path], self.sources[path] = value, source
+        elif name == "entry":
+            place, entry, value, source = rest
+            self.maps.setdefault(place, {})[entry] = value
+            self.sources[f"{place}.{entry}"] = source
+        elif name == "memory":
+            scope, ordinal, phase, row = rest
+            self.memory[scope, ordinal, phase] = row
+        elif name == "counter":
+            self.counters[rest[0]["name"]] = rest[0]
+        elif name == "evidence":
+            self.evidence.append(rest[0])
+        elif name == "predicted":
+            self.predicted.append(rest[0])
+        elif name == "note":
+            self.notes.setdefault(rest[0], []).append(rest[1])
+        else:
+            return False
+        return True
+
+
+def clean(value: Any) -> Any:
+    """A checked value without secrets in its texts."""
+    if isinstance(value, str):
+        return secrets.redact(value)
+    if isinstance(value, list):
+        return [clean(item) for item in value]
+    return value
+
+
+def _has(row: Mapping[str, Any], name: str) -> bool:
+    return row.get(name) is not None
+
+
+def _scalar_of(name: str, value: Any) -> Any:
+    """An open map's value; under a name that says that it is a secret, no text at all."""
+    found = clean(scalar(value))
+    return secrets.HIDDEN if isinstance(found, str) and secrets.secret_name(name) else found
+
+
+def _entry(name: str, entry: str, value: Any) -> Any:
+    if entry == "complete":
+        if not isinstance(value, bool):
+            raise Refused("it must be True or False")
+        return value
+    if name == "wheels":
+        if isinstance(value, dict):
+            shape = {"version": ["text", 500], "digest": ["text", 500], "editable": ["boolean"]}
+            return _object(value, shape, "version")
+        if not isinstance(value, str) or not value:
+            raise Refused("it must be a version")
+        return value[:500]
+    if name == "flags" and isinstance(value, dict):
+        found = {"value": _scalar_of(entry, value.get("value"))}
+        if value.get("before_runtime") is not None:
+            found["before_runtime"] = bool(value["before_runtime"])
+        return found
+    return _scalar_of(entry, value)
+
+
+def _object(value: Mapping[str, Any], shape: Mapping[str, Any], needed: str) -> dict[str, Any]:
+    from receipts.emit.contract import Contract
+
+    if value.get(needed) is None:
+        raise Refused(f"it says no {needed}")
+    leaves = Contract("", shape, {})
+    return {name: leaves.check(name, item) for name, item in value.items() if item is not None}

@@ -1,0 +1,139 @@
+"""The journal: what the run has stated and every step that has ended, in a file that outlives the process.
+
+One append-only file of frames. A frame is a header (mark, kind, length, CRC-32) and its body:
+
+    H  the run: a JSON object with process, host, clocks; the first frame, and written once
+    E  an event: a JSON list, see `receipts.emit.facts`
+    G  gauges: one page of 64-bit words that are written in place, see `GAUGES`
+    S  steps: pages of 64-bit words, the number of the first step and then two words a step, its end and its duration
+
+Gauges and steps are mapped into memory, so that a step costs two stores and no system call; what is stored so is in the
+kernel's hands, and survives ``kill -9``, the out-of-memory killer and preemption of the process. Only a crash of the
+machine can lose the last seconds. A word that was not written is zero, and a step without a duration has not ended.
+The file's blocks are reserved before they are mapped: a full disk is then an error here, and no signal in the job.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from binascii import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MARK = b"rJ"
+HEAD = struct.Struct("<2sccII")
+PAGE = 4096
+FORMAT = 1
+# 32 KiB: the first 2,047 steps; a longer run takes larger blocks.
+FIRST_BLOCK = 8 * PAGE
+LARGEST_BLOCK = 64 * PAGE
+FLAG_SHIFT = 56
+DURATION_MASK = (1 << FLAG_SHIFT) - 1
+# Words of the gauges' page. Times are nanoseconds of the process's clock (perf_counter).
+SPANS = ("compile", "checkpoint", "eval", "data", "profile")
+BEGUN, SPAN_TIME, SPAN_COUNT, OPEN_SPAN, LAST = 0, 1, 6, 11, 12
+LOSSES, LOSS, NOT_FINITE, NORMS, NORM, NORM_NOT_FINITE = 13, 14, 15, 16, 17, 18
+LARGEST_NORM = 19
+GAUGES = 32
+
+
+class Journal:
+    """A journal that is being written. Every method may raise OSError; the recorder then goes on without it.
+
+    ``gauges`` and ``floats`` are one page seen as whole numbers and as floating-point numbers.
+    """
+
+    def __init__(self, path: str, head: dict[str, Any]) -> None:
+        self.path = path
+        # Not inherited by children that are executed, and never over another run's journal.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        self._file = os.open(path, flags, 0o644)
+        self._end = 0
+        self._maps: list[mmap.mmap] = []
+        self._blocks: list[memoryview] = []
+        self._next_block = FIRST_BLOCK
+        try:
+            self._frame(b"H", _json(head))
+            page = self._mapped(b"G", PAGE)
+        except BaseException:
+            os.close(self._file)
+            os.unlink(path)
+            raise
+        self.gauges = page.cast("q")
+        self.floats = page.cast("d")
+
+    def event(self, event: list[Any]) -> None:
+        """Append one event."""
+        self._frame(b"E", _json(event))
+
+    def block(self, first: int) -> memoryview:
+        """A new block for steps from number ``first`` on, as whole numbers, two a step; room for some thousands."""
+        view = self._mapped(b"S", self._next_block).cast("q")
+        self._next_block = min(2 * self._next_block, LARGEST_BLOCK)
+        view[0] = first
+        view[1] = FORMAT
+        self._blocks.append(view)
+        return view[2:]
+
+    def sync(self) -> None:
+        """Give everything to the disk, so that a crash of the machine loses nothing before this."""
+        for item in self._maps:
+            item.flush()
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Let go of the file. What was mapped stays mapped as long as somebody holds a view of it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _frame(self, kind: bytes, body: bytes) -> None:
+        data = HEAD.pack(MARK, kind, b"\n", len(body), crc32(body)) + body + b"\n"
+        view, at = memoryview(data), self._end
+        while view:
+            written = os.pwrite(self._file, view, at)
+            view, at = view[written:], at + written
+        self._end = at
+
+    def _mapped(self, kind: bytes, size: int) -> memoryview:
+        """Reserve, announce and map ``size`` bytes at the next boundary at which this system maps files."""
+        grain = max(PAGE, mmap.ALLOCATIONGRANULARITY)
+        start = -(-(self._end + HEAD.size) // grain) * grain
+        reserve(self._file, start, size)
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        found = mmap.mmap(self._file, size, flags=flags, offset=start)
+        length = start + size - self._end - HEAD.size
+        os.pwrite(self._file, HEAD.pack(MARK, kind, b"\n", length, start), self._end)
+        self._end = start + size
+        self._maps.append(found)
+        return memoryview(found)
+
+    def __repr__(self) -> str:
+        return f"Journal({self.path!r}, {self._end} bytes)"
+
+
+def reserve(file: int, start: int, size: int) -> None:
+    """Make the file longer by blocks that are really there. Raises OSError where the disk has no room for them."""
+    try:
+        os.posix_fallocate(file, start, size)
+        return
+    except AttributeError:
+        pass  # macOS has no such call
+    except OSError as error:
+        import errno
+
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+    zeros, at = bytes(PAGE), start
+    while at < start + size:
+        at += os.pwrite(file, zeros[: start + size - at], at)
+
+
+def _json(value: Any) -> bytes:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
