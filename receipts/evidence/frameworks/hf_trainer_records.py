@@ -119,7 +119,9 @@ class TrainerRecords:
     def _rate(self, values: dict[str, Any], seconds: float | None, line: int) -> None:
         """Whether tokens a second are of one rank: told by the tokens that the same record counts."""
         rate, tokens = number(values.get("train_tokens_per_second")), number(values.get("num_input_tokens_seen"))
-        if self._warned_rate or not rate or not tokens or not seconds or not 0 < rate * seconds < 1e18:
+        if self._warned_rate or not rate or not tokens or not seconds:
+            return
+        if not (0 < rate * seconds < 1e18 and 0 < tokens < 1e18):
             return
         ranks = tokens / (rate * seconds)
         if ranks > 1.5 and abs(ranks - round(ranks)) < 0.02 * ranks:

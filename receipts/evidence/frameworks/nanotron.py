@@ -9,6 +9,7 @@ iteration, behind a barrier. ``Peak allocated`` is reset by every line that prin
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks.nanotron_config import NanotronConfig
@@ -133,11 +134,10 @@ class Nanotron(LineReader):
 
     def _state(self) -> None:
         low, high = self._chips
-        first, last = -int(-low // 1), int(high) if high < 1e9 else 0
-        if first == last and first >= 1:
-            text = "tokens_per_sec / tokens_per_sec_per_gpu"
-            if "hardware.chips" not in self.reading.stated:
-                self.reading.state("hardware.chips", first, text)
+        if 0 < low <= high < 1e6 and "hardware.chips" not in self.reading.stated:
+            first = ceil(low)
+            if first == int(high):
+                self.reading.state("hardware.chips", first, "tokens_per_sec / tokens_per_sec_per_gpu")
         if len(self._samples) == 1 and "batch.global_batch" not in self.reading.stated:
             batch = next(iter(self._samples))
             self.reading.state("batch.global_batch", batch, f"global_batch_size: {batch}")
@@ -186,7 +186,7 @@ class Nanotron(LineReader):
             values["step_seconds"] = milliseconds / 1e3
             if batch and rate and not 0.9 < rate * milliseconds / 1e3 / batch < 1.1:
                 values["global_batch"] = batch
-                if len(self._samples) < 3 and batch < 2**53:
+                if len(self._samples) < 3 and 0 < batch < 2**53:
                     self._samples.add(round(batch))
         per_chip = values.get("tokens_per_second_per_chip")
         if rate and per_chip and 0 < per_chip < 1e30 and rate < 1e30:

@@ -181,12 +181,14 @@ class Torchtitan(LineReader):
             return True
         ends = [match.start() for match in found[1:]] + [len(text)]
         took = False
+        rank, before = None, 0
         for match, end in zip(found, ends, strict=True):
+            if named := _RANK.findall(text, before, match.start()):
+                rank = int(named[-1])
+            before = match.end()
             values, memory = _cells(text[match.end() : end])
             if "loss" not in values and "tokens_per_second_per_chip" not in values:
                 continue
-            ranks = _RANK.findall(text, 0, match.start())
-            rank = int(ranks[-1]) if ranks else None
             step = int(match[1])
             if memory is not None:
                 self._memory(memory, step, rank, line)

@@ -55,8 +55,8 @@ _TRAINER: Final = (
     (re.compile(r"maximum context length:? (\d+)"), "batch.sequence_length"),
     (re.compile(r"([\d,]+) tokens per train step"), "measurement.tokens_per_step"),
 )
-_MESH = re.compile(r"\b(pp|dp_replicate|dp_shard|cp|tp|etp|ep)=(-?\d+)")
-_OLD_MESH = re.compile(r"device mesh with \[([^\]]*)\], \[([\d, ]*)\]")
+_MESH = re.compile(r"\b(pp|dp_replicate|dp_shard|cp|tp|etp|ep)=(-?\d{1,9})\b")
+_OLD_MESH = re.compile(r"device mesh with \[([^\]]{0,200})\], \[((?:\d{1,9}, ?){0,8}\d{1,9})\]")
 _CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: (.{1,80}?)(?: \(\d+\))? with ([\d.]{1,12})GiB memory")
 _SIZE = re.compile(r"Model ([\w.-]+) ([\w.-]+)\s+(?:\[\d+m)?size: ([\d,]+) total parameters")
 _ACTIVE = re.compile(r"active ([\d,]+)")
