@@ -22,6 +22,8 @@ ASKED: Final = frozenset({"command-line", "launch", "launch-config", "config", "
 NOTES: Final = frozenset({"notes", "readme"})
 # Stated by some reader for others to use, and no leaf of the receipt.
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip",)
+# Lists of rows that a reader makes whole.
+ROWS: Final = ("measurement.path_counters",)
 # What every rank and attempt has its own of: the first that is told stands, and nothing contradicts.
 _OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started", "run.started_stated", "run.finished")
 
@@ -70,7 +72,7 @@ def _claims(draft: Draft, files: Sequence[FileEvidence]) -> dict[str, list[Claim
             where = Where(file.name, said.place)
             if path in READING_ONLY or path == "schema_version":
                 continue
-            if find(path) is None or "[]" in path:
+            if path not in ROWS and (find(path) is None or "[]" in path):
                 draft.tell("note", f"{path} is {said.text[:80]}; the receipt has no such leaf", where)
                 continue
             value = fitting(path, said.value)

@@ -365,3 +365,9 @@ def test_names_that_are_no_text_cost_an_entry_its_counts_alone(tmp_path: Path) -
     (entry,) = at(found, "evidence")
     assert set(entry) == {"kind", "producer", "sha256"}
     assert "run.log: half a sign: ?" in found.tree["notes"]["ingest.remarks"]
+
+
+def test_counters_of_a_path_come_as_the_rows_that_they_are(tmp_path: Path) -> None:
+    rows = [{"name": "splash", "count": 40, "expected": 40, "steps": 20, "layers": 2}]
+    found = ingested(file(tmp_path, reading("path-counters", measurement__path_counters=rows)))
+    assert at(found, "measurement.path_counters") == rows
