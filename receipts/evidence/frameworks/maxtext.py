@@ -37,6 +37,7 @@ _SCALES: Final = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
 # How many lines further a record may go on: `Per train step:` prints three, a backend names its platform below.
 _HOLD: Final = 3
 _RECENT: Final = 8
+_WORKERS: Final = 1 << 16
 _RESTARTS: Final = (
     ("Slice down event", "a slice went down"),
     ("Elastic attempt", "an elastic attempt began"),
@@ -198,7 +199,9 @@ class MaxText(LineReader):
         """Record it under the worker that wrote it; the same step with the same loss again is another host's."""
         steps, step = self.reading.steps, record.step
         if record.worker is not None:
-            rank = self._workers.setdefault(record.worker, len(self._workers))
+            rank = self._workers.get(record.worker)
+            if rank is None and len(self._workers) < _WORKERS:
+                rank = self._workers[record.worker] = len(self._workers)
             steps.put(step, {**record.values}, rank)
             return
         if self._is_copy(record):

@@ -17,6 +17,7 @@ from receipts.evidence.numbers import number
 from receipts.evidence.reading import Reading
 
 MAX_VALUE: Final = 4096
+_NAMES: Final = 1000
 _ENUMERATION = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
 _ITEM = re.compile(r"'(\w{1,80})':\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]()]+)")
 _NOTHING: Final = frozenset({"", "none", "null", "''", '""'})
@@ -57,7 +58,7 @@ class Parameters:
     def add(self, name: str, text: str, line: int) -> None:
         """Take one parameter; a name that no leaf follows from is counted only."""
         self.total += 1
-        if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.found:
+        if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.found and len(self.found) < _NAMES:
             self.found[name] = Parameter(text.strip()[:MAX_VALUE], line)
 
     def add_dictionary(self, text: str, line: int) -> None:

@@ -18,12 +18,14 @@ _CELL = re.compile(
     r"\b(total|output|temp|argument|alias|host temp)(?: memory)? size:\s*(\d[\d.]{0,25})(?:\s*(GB|GiB))?"
 )
 _LABEL = re.compile(r"Memstats:\s*(.{1,200}?):?\s*$")
+# A label stands at the beginning of its line, behind a prefix at most.
+_LABELLED: Final = 400
 _LEAVES: Final = {"output": "output_bytes", "temp": "temp_bytes", "argument": "argument_bytes"}
 
 
 def phase(text: str) -> str | None:
     """The receipt's phase that a label such as ``After params initialized`` names."""
-    label = _LABEL.search(text)
+    label = _LABEL.search(text[:_LABELLED])
     if label is None:
         return None
     words = label[1].lower()

@@ -30,6 +30,8 @@ _START = re.compile(
 )
 _CELL = re.compile(r"(?<![\w/])([A-Za-z_][A-Za-z_/]*):\s*([^\s,\"'\]|]+)")
 _RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
+# Characters before a record in which its worker and its phase are named.
+_PREFIX: Final = 300
 _END: Final = r"\s*(?=$|\[repeated|\")"
 
 
@@ -71,7 +73,7 @@ class StepLines:
             if field and value is not None and field not in found:
                 found[field] = value
         weights = found.pop("total_weights", None)
-        before = text[: start.start()]
+        before = text[max(start.start() - _PREFIX, 0) : start.start()]
         profiler = start["profiler"] is not None
         rampup = "[Rampup" in before[-40:]
         if start["step"] and not profiler and not rampup and text.find("completed step", end) < 0:
@@ -96,5 +98,6 @@ class StepLines:
 
 
 def _worker(before: str) -> tuple[str, str] | None:
-    found = _RAY.search(before) if "pid=" in before else None
-    return (found[1], found[2] or "") if found else None
+    # Of several records on one line, the prefix that stands nearest is this one's.
+    found = _RAY.findall(before) if "pid=" in before else []
+    return found[-1] if found else None

@@ -21,6 +21,7 @@ _COLUMNS: Final = {
     "loss": "loss",
     "grad_norm": "grad_norm",
 }
+_CELLS: Final = 64
 _NOTES: Final = ("note", "notes", "comment", "comments", "remark", "remarks")
 
 
@@ -62,7 +63,7 @@ class Table:
 
 
 def _cells(text: str) -> list[str]:
-    return [cell.strip().strip("*`_ ") for cell in text.strip().strip("|").split("|")][:64]
+    return [cell.strip().strip("*`_ ") for cell in text.strip().strip("|").split("|", _CELLS)][:_CELLS]
 
 
 def _reason(note: str) -> Reason | None:

@@ -17,7 +17,9 @@ from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading
 
 _RECORD = re.compile(r"logging_writer\.py:\d{1,6}\] \[(\d{1,15})\] (?:collection=(\S{1,80}) )?")
-_CELL = re.compile(r"([A-Za-z_][\w/.\-]{0,120})=([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))(?=,|\s|$)", re.IGNORECASE)
+_CELL = re.compile(
+    r"(?<![\w/.\-])([A-Za-z_][\w/.\-]{0,120})=([-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf))(?=,|\s|$)", re.IGNORECASE
+)
 _LOSSES: Final = (
     "loss_per_nonpadding_target_token",
     "loss_per_all_target_tokens",
