@@ -22,7 +22,7 @@ MAX_BLOCK: Final = 40
 # A first call compiles, and so does the second where an array came back with another sharding.
 WARM_STEPS: Final = 2
 _FINISHED: Final = re.compile(
-    r"Finished XLA compilation of (\S.{0,300}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
+    r"Finished XLA compilation of (\S.{0,150}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
 )
 _CACHE: Final = re.compile(r"(?i)persistent compilation cache (hit|miss) for '?([^\s']{1,300})")
 _WRITING: Final = re.compile(
