@@ -128,6 +128,11 @@ def test_a_rate_above_the_chips_peak_is_impossible_in_a_file_of_two_steps() -> N
     assert reading.not_steady[9] == "impossible"
 
 
+def test_a_chip_of_two_devices_is_told() -> None:
+    reading = log("System Information: Jax Backend: PJRT C API", "TFRT TPU7x", step(8))
+    assert any("2 devices" in remark.text for remark in reading.remarks)
+
+
 def test_a_first_line_in_the_middle_of_a_run_is_steady() -> None:
     assert log(*run(STEADY, first=100)).not_steady == {}
 

@@ -231,6 +231,9 @@ class MaxText(LineReader):
             self.reading.state("hardware.accelerator", chip.key, text.strip(), number)
             self.reading.see("runtime", "pjrt-tpu", "backend", number)
             self._hold = 0
+            if chip.devices_per_chip > 1:
+                text = f"a chip of {chip.key} is {chip.devices_per_chip} devices here: counts and rates are a device's"
+                self.reading.remark("note", text, number)
 
     def _other(self, text: str, number: int) -> None:
         reading = self.reading
@@ -362,7 +365,7 @@ class MaxText(LineReader):
         chip = find(stated.value) if stated else None
         if chip is None or not chip.dense_peak_flops_per_second:
             return None
-        return max(chip.dense_peak_flops_per_second.values()) / 1e12
+        return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12
 
     def _profile_window(self) -> None:
         """Steps that the configuration profiles: from the first to the one that the trace's writing falls into."""
