@@ -16,7 +16,7 @@ from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
 
 # Width-limited numbers only: each of them is a float without looking at it again.
 _FAST = re.compile(
@@ -108,7 +108,7 @@ class Torchtitan(LineReader):
         self._last: dict[int | None, int] = {}
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._texts: dict[int | None, str] = {}
-        self._disturbed: dict[int | None, str] = {}
+        self._disturbed: dict[int | None, Reason] = {}
         self._first_after_start = True
         self._counts: dict[str, int] = {}
         self._bad = self._good = False
@@ -222,8 +222,8 @@ class Torchtitan(LineReader):
             if step == 1 or self._started_here:
                 self.reading.not_steady[step] = "compile" if self._compiled else "warmup"
             self._first_after_start = False
-        if self._disturbed and (why := self._disturbed.pop(rank, None)) is not None:
-            self.reading.not_steady.setdefault(step, "profile" if why == "profile" else "checkpoint")
+        if self._disturbed and (why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None)):
+            self.reading.not_steady.setdefault(step, why)
         self._judge(values.get("loss"), values.get("grad_norm"))
 
     def _judge(self, loss: float | None, norm: float | None) -> None:

@@ -1,0 +1,160 @@
+"""DeepSpeed's own lines: steps, samples a second, overflow, memory, configuration; alone and under other programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from receipts.evidence.frameworks.deepspeed import DeepSpeed
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+
+LOG = "[2024-03-02 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] "
+TIMER = "[2024-03-02 04:05:06,790] [INFO] [timer.py:260:stop] "
+CONFIG = "[2024-03-02 04:05:00,000] [INFO] [config.py:996:print]   "
+
+
+def read(text: str) -> Reading:
+    """The one reading of a log."""
+    (found,) = scan([text.encode()], [DeepSpeed])
+    return found
+
+
+def throughput(step: int, rate: float = 64.0, *, used: float = 1.5, peak: float = 7.25) -> str:
+    head = f"epoch=0/micro_step={step * 2}/global_step={step}, RunningAvgSamplesPerSec=99.0, CurrSamplesPerSec={rate}"
+    return f"{TIMER}{head}, MemAllocated={used}GB, MaxMemAllocated={peak}GB\n"
+
+
+BATCH = CONFIG + "train_batch_size ............. 128\n"
+
+
+def test_a_step_takes_the_global_batch_over_its_current_rate() -> None:
+    assert read(BATCH + throughput(10)).steps.get(10, "step_seconds") == 2.0
+
+
+def test_the_global_batch_may_follow_from_its_factors() -> None:
+    factors = [
+        CONFIG + "gradient_accumulation_steps .. 4\n",
+        CONFIG + "train_micro_batch_size_per_gpu  8\n",
+        CONFIG + "world_size ................... 4\n",
+    ]
+    assert read("".join(factors) + throughput(10)).steps.get(10, "step_seconds") == 2.0
+
+
+def test_without_a_batch_a_step_has_no_time() -> None:
+    found = read(throughput(10))
+    assert found.steps.numbers() == [10]
+    assert found.steps.get(10, "step_seconds") is None
+
+
+def test_gigabytes_are_of_1024_and_the_largest_peak_stands() -> None:
+    (row,) = read(throughput(1, peak=9.5) + throughput(2, peak=7.0, used=2.0)).memory
+    assert (row.peak_bytes, row.bytes_used) == (round(9.5 * 2**30), 2 * 2**30)
+
+
+def test_see_memory_usage_keeps_the_largest_line_because_it_resets_the_peaks() -> None:
+    line = LOG + "MA {} GB         Max_MA {} GB         CA {} GB         Max_CA {} GB \n"
+    (row,) = read(line.format(3.0, 20.5, 22.0, 23) + line.format(1.0, 4.0, 5.0, 6)).memory
+    assert (row.peak_bytes, row.peak_reserved_bytes) == (round(20.5 * 2**30), 23 * 2**30)
+    assert row.bytes_used == 2**30
+
+
+def test_blanks_that_a_page_put_into_a_label_do_not_hide_it() -> None:
+    line = throughput(3).replace("MemAllocated=1.5", "MemAl      located=1.5")
+    assert read(BATCH + line).memory[0].bytes_used == round(1.5 * 2**30)
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("0/40, RunningAvg", [40]), ("0/50, ", [])])
+def test_of_older_timers_only_the_current_rate_tells_a_step(text: str, numbers: list[int]) -> None:
+    current = ", CurrSamplesPerSec=64.0, MemAllocated=1.0GB, MaxMemAllocated=2.0GB" if numbers else ""
+    found = read(f"{BATCH}worker-0: [INFO 2020-02-06 19:53:56] {text}SamplesPerSec=50.0{current}\n")
+    assert found.steps.numbers() == numbers
+
+
+def test_pipeline_steps_carry_loss_and_mean_time() -> None:
+    found = read("steps: 10 loss: 2.1234 extra: 0.1000 iter time (s): 1.250 samples/sec: 51.200\n")
+    assert (found.steps.get(10, "loss"), found.steps.get(10, "step_seconds")) == (2.1234, 1.25)
+
+
+def test_pipeline_steps_of_forks_with_totals_and_memory_read_too() -> None:
+    line = "step:   12 /   100 loss: nan iter time (s): 0.500 samples/sec: 8.0 eta: 1m peak alloc (MB): 100.5 \n"
+    found = read(line)
+    assert found.steps.numbers() == [12]
+    assert found.diverged is True
+    assert found.memory[0].peak_bytes == round(100.5 * 2**20)
+
+
+def test_steps_whose_every_step_was_skipped_are_not_steady() -> None:
+    log = "".join(
+        LOG + f"step={step}, skipped={skipped}, lr=[0.1], mom=[(0.9, 0.99)]\n"
+        for step, skipped in ((10, 10), (20, 12), (21, 13), (22, 13))
+    )
+    found = read(log)
+    assert found.not_steady == {10: "skipped", 21: "skipped"}
+    assert found.counters["skipped_steps"] == 13
+
+
+def test_an_overflow_told_in_the_same_moment_is_of_the_reported_step() -> None:
+    overflow = "[2024-03-02 04:05:06,786] [INFO] [loss_scaler.py:183] [deepspeed] OVERFLOW! Rank 0 Skipping step.\n"
+    early = overflow.replace("06,786", "01,000")
+    assert read(overflow + LOG + "step=10, skipped=1, lr=[0]\n").not_steady == {10: "skipped"}
+    assert read(early + LOG + "step=10, skipped=1, lr=[0]\n").not_steady == {}
+
+
+def test_where_megatron_tells_iterations_deepspeed_claims_no_steps() -> None:
+    megatron = (
+        " iteration        1/     100 | consumed samples: 8 | elapsed time per iteration (ms): 9.0 | lm loss: 1.0 |\n"
+    )
+    found = read(BATCH + throughput(5) + megatron + throughput(6))
+    assert len(found.steps) == 0
+    assert found.memory
+
+
+def test_timers_of_both_forms_add_up_in_seconds() -> None:
+    new = "[Rank 0] time (ms) | fwd: 100.00 | bwd: 200.50 | step: 10.00\n"
+    old = LOG + "rank=0 time (ms) | fwd: 50.00 | bwd: 20.00\n"
+    timings = read(new + old).timings
+    assert timings["fwd"].samples == 2
+    assert timings["fwd"].seconds == pytest.approx(0.15)
+
+
+def test_a_bare_timer_line_is_megatrons() -> None:
+    assert scan([b"time (ms) | forward: 100.00 | backward: 200.00\n"], [DeepSpeed]) == []
+
+
+def test_the_users_json_reads_with_trailing_commas_and_behind_a_worker() -> None:
+    lines = [
+        "[2024-01-01 00:00:00,000] [INFO] [config.py:962:print_user_config]   json = {",
+        '    "train_batch_size": 64,',
+        '    "bf16": {"enabled": true,},',
+        '    "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}, "bucket": 5.000000e+08,},',
+        '    "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},',
+        "}",
+    ]
+    values = {path: item.value for path, item in read("\n".join(f"worker-1: {line}" for line in lines)).stated.items()}
+    assert values["batch.global_batch"] == 64
+    assert values["parallelism.strategy"] == "zero3"
+    assert values["numerics.compute_dtype"] == "bf16"
+    assert values["features.zero_offload_optimizer"] == "cpu"
+    assert values["numerics.learning_rate"] == 1e-4
+
+
+def test_a_batch_that_is_auto_is_not_stated() -> None:
+    found = read('{"train_batch_size": "auto", "x": 1}\n' + throughput(1))
+    assert "batch.global_batch" not in found.stated
+
+
+def test_the_summary_of_collectives_counts_by_operator() -> None:
+    table = [
+        "Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)",
+        "all_reduce",
+        "                    4.0 B               6                   10.50               1.84",
+        "                    2.01 MB             4                   9.50                1.70",
+        "broadcast",
+        "                    1.0 KB              3                   1.00                0.33",
+        "something else",
+        "                    1.0 KB              3                   1.00                0.33",
+    ]
+    timings = read("\n".join(table)).timings
+    assert timings["comm.all_reduce"].samples == 10
+    assert timings["comm.all_reduce"].seconds == pytest.approx(0.02)
+    assert timings["comm.broadcast"].samples == 3

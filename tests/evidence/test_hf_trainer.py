@@ -1,0 +1,201 @@
+"""The Hugging Face Trainer: dictionaries without steps, quoted and bare numbers, hidden NaNs, its state document."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from receipts.evidence.frameworks.hf_state import TrainerState
+from receipts.evidence.frameworks.hf_trainer import HfTrainer
+from receipts.evidence.frameworks.hf_trainer_literal import literal
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+from receipts.evidence.stream import Source
+
+BANNER = (
+    "***** Running training *****\n"
+    "  Num examples = 1,000\n"
+    "  Instantaneous batch size per device = 4\n"
+    "  Total train batch size (w. parallel, distributed & accumulation) = 64\n"
+    "  Gradient Accumulation steps = 2\n"
+    "  Total optimization steps = 100\n"
+)
+
+
+def read(text: str) -> Reading:
+    """The one reading of a log."""
+    (found,) = scan([text.encode()], [HfTrainer])
+    return found
+
+
+def state(tmp_path: Path, text: str) -> Reading:
+    """The reading of a state document."""
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text, encoding="utf-8")
+    assert TrainerState.claims(path.read_bytes())
+    (found,) = TrainerState().read(Source(path, path.name))
+    return found
+
+
+def record(loss: str = "2.5", norm: str = "1.25") -> str:
+    return f"{{'loss': {loss}, 'grad_norm': {norm}, 'learning_rate': 1e-05, 'epoch': 0.5}}"
+
+
+def bar(step: int, total: int = 100) -> str:
+    return f" {step}%|█▌        | {step}/{total} [00:27<44:53, 27.20s/it]"
+
+
+def test_the_bar_drawn_again_below_a_record_tells_its_step() -> None:
+    found = read(f"{BANNER}{bar(1)}\n{record()}\n{bar(1)}\n{bar(2)}\r      \r{record('2.25')}\n{bar(2)}\n")
+    assert found.steps.numbers() == [1, 2]
+    assert found.steps.get(2, "loss") == 2.25
+
+
+def test_a_bar_of_another_total_tells_nothing() -> None:
+    assert read(f"{BANNER}{record()}\n{bar(3, 40)}\n").steps.numbers() == []
+
+
+def test_records_in_a_row_without_bars_have_no_steps() -> None:
+    found = read(f"{record()}\n{record('2.25')}\n{record('2.0')}\n")
+    assert len(found.steps) == 0
+    assert found.diverged is False
+    assert [remark.kind for remark in found.remarks] == ["missing"]
+
+
+def test_logging_steps_number_the_records_of_a_whole_run() -> None:
+    log = f"logging_steps=25,\n{BANNER}{record()}\n{record('2.25')}\n"
+    assert read(log).steps.numbers() == [25, 50]
+    resumed = log.replace("***** Running", "Continuing training from global step 300\n***** Running")
+    assert read(resumed).steps.numbers() == []
+
+
+def test_a_line_of_the_script_right_above_tells_the_step() -> None:
+    found = read(f"[train] step=50/400 (12.5%) elapsed=8s\n{record()}\n")
+    assert found.steps.numbers() == [50]
+
+
+@pytest.mark.parametrize("key", ["'step': 7", "'global_step/max_steps': '7/100'", "'current_steps': 7"])
+def test_a_key_that_forks_add_tells_the_step(key: str) -> None:
+    assert read(record()[:-1] + f", {key}}}\n").steps.numbers() == [7]
+
+
+def test_quoted_numbers_of_version_5_are_numbers() -> None:
+    line = "{'loss': '1.781', 'grad_norm': '15.97', 'learning_rate': '8.81e-05', 'epoch': '0.032', 'step': '3'}\n"
+    steps = read(line).steps
+    assert (steps.get(3, "loss"), steps.get(3, "grad_norm")) == (1.781, 15.97)
+
+
+def test_a_loss_of_zero_beside_a_nan_norm_is_unknown_and_divergence() -> None:
+    found = read(record("0.0", "nan")[:-1] + ", 'step': 9}\n")
+    assert found.diverged is True
+    assert found.steps.get(9, "loss") is None
+    assert math.isnan(found.steps.get(9, "grad_norm") or 0.0)
+
+
+def test_a_loss_of_zero_beside_a_finite_norm_is_a_loss() -> None:
+    found = read(record("0.0", "0.01")[:-1] + ", 'step': 9}\n")
+    assert (found.diverged, found.steps.get(9, "loss")) == (False, 0.0)
+
+
+def test_an_infinite_norm_alone_is_an_overflow_and_no_divergence() -> None:
+    assert read(record("9.5", "inf") + "\n").diverged is False
+
+
+def test_the_banner_states_the_batch_and_the_ranks() -> None:
+    values = {path: item.value for path, item in read(BANNER + record()).stated.items()}
+    assert values == {
+        "batch.micro_batch": 4,
+        "batch.global_batch": 64,
+        "batch.accumulation": 2,
+        "parallelism.data": 8,
+    }
+
+
+def test_a_table_repeats_the_runtime_of_the_dictionary_above_it() -> None:
+    log = (
+        "{'train_runtime': 93784.129, 'train_samples_per_second': 1.5, 'train_loss': 2.0, 'epoch': 1.0}\n"
+        "***** train metrics *****\n"
+        "  total_flos    =   2GF\n"
+        "  train_runtime = 1 day, 2:03:04.12\n"
+        "  train_samples =  1234\n"
+        "after it\n"
+    )
+    found = read(log)
+    assert (found.timings["train_runtime"].samples, found.timings["train_runtime"].seconds) == (1, 93784.129)
+    assert found.counters["train_samples"] == 1234
+    assert found.counters["total_flos"] == 2 << 30
+
+
+def test_two_runs_add_their_runtimes() -> None:
+    timing = read("{'train_runtime': 10.0, 'epoch': 1}\n{'train_runtime': 5.5, 'epoch': 1}\n").timings["train_runtime"]
+    assert (timing.samples, timing.seconds) == (2, 15.5)
+
+
+def test_a_rate_of_one_rank_is_a_contradiction() -> None:
+    line = "{'train_runtime': 100.0, 'train_tokens_per_second': 1000.0, 'num_input_tokens_seen': 400000, 'epoch': 1}\n"
+    (remark,) = read(line).remarks
+    assert (remark.kind, "one rank of 4" in remark.text) == ("contradiction", True)
+
+
+def test_a_dictionary_over_several_lines_gives_the_peak_from_the_trackers_deltas() -> None:
+    log = (
+        "metrics = {\n  'train_runtime': 5.0,\n  'before_init_mem_gpu': 1000,\n  'init_mem_gpu_alloc_delta': 24,\n"
+        "  'train_mem_gpu_alloc_delta': -500,\n  'train_mem_gpu_peaked_delta': 4000\n}\nmore\n"
+    )
+    (row,) = read(log).memory
+    assert (row.bytes_used, row.peak_bytes) == (524, 4524)
+
+
+def test_the_state_document_gives_steps_losses_and_the_interval(tmp_path: Path) -> None:
+    document = {
+        "global_step": 20,
+        "log_history": [
+            {"epoch": 0.5, "grad_norm": 2.0, "learning_rate": 1e-5, "loss": 3.0, "step": 10},
+            {"epoch": 0.5, "eval_loss": 2.9, "eval_runtime": 40.0, "step": 10},
+            {"epoch": 1.0, "grad_norm": 1.0, "learning_rate": 0.0, "loss": 2.0, "step": 20},
+            {"epoch": 1.0, "step": 20, "train_loss": 2.5, "train_runtime": 100.0},
+        ],
+        "logging_steps": 10,
+        "train_batch_size": 4,
+    }
+    found = state(tmp_path, json.dumps(document, indent=2))
+    assert found.steps.column("loss") == [3.0, 2.0]
+    assert found.steps.interval == 10
+    assert found.stated["batch.micro_batch"].value == 4
+    assert (found.complete, found.diverged) == (True, False)
+
+
+def test_a_state_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    text = '{\n "log_history": [\n  {"loss": 3.0, "step": 10},\n  {"loss": NaN, "step": 20},\n  {"loss": 2.0, "st'
+    found = state(tmp_path, text)
+    assert found.steps.numbers() == [10, 20]
+    assert found.diverged is True
+    assert [remark.kind for remark in found.remarks] == ["broken"]
+
+
+def test_a_state_far_beyond_what_fits_in_one_document_is_read_whole(tmp_path: Path) -> None:
+    entries = ",\n".join(
+        f'    {{"epoch": 0.5, "loss": 1.5, "step": {step}, "x": "{"y" * 100}"}}' for step in range(1, 90_001)
+    )
+    found = state(tmp_path, '{\n  "log_history": [\n' + entries + '\n  ],\n  "logging_steps": 1\n}\n')
+    assert len(found.steps) == 90_000
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{'a': nan, 'b': -inf}", {"a": math.nan, "b": -math.inf}),
+        ('{"a": 5.000000e+08, "b": [1, 2,],}', {"a": 5e8, "b": [1, 2]}),
+        (
+            "{'a': torch.float16, 'b': device(type='cuda', index=0)}",
+            {"a": "torch.float16", "b": "device(type='cuda', index=0)"},
+        ),
+        ("{'a': None, 'b': True, 'c': null, 'd': false}", {"a": None, "b": True, "c": None, "d": False}),
+        ("{'a': 'it\\'s', 'b': {'c': (1, 'x')", {"a": "it's", "b": {"c": [1, "x"]}}),
+    ],
+)
+def test_dictionaries_of_any_program_are_read_without_running_them(text: str, value: object) -> None:
+    assert repr(literal(text)) == repr(value)

@@ -1,0 +1,81 @@
+"""llm.c's lines: what is a number of the run, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from receipts.evidence.frameworks.llm_c import LlmC
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+
+
+def read(text: str) -> Reading:
+    """The one reading of a log."""
+    (found,) = scan([text.encode()], [LlmC])
+    return found
+
+
+def test_a_step_gives_time_rate_and_share() -> None:
+    steps = read(
+        "step   20/1000 | loss 6.543210 (+0.12z)| norm 1.5000 (-0.34z)| lr 6e-04 | 250.50 ms | 45.6% bf16 MFU | 2093000 tok/s\n"
+    ).steps
+    assert steps.get(20, "step_seconds") == 0.2505
+    assert steps.get(20, "tokens_per_second") == 2_093_000
+    assert steps.get(20, "mfu") == pytest.approx(0.456)
+    assert (steps.get(20, "loss"), steps.get(20, "grad_norm")) == (6.54321, 1.5)
+
+
+def test_a_chip_without_a_peak_has_no_mfu() -> None:
+    found = read(
+        "step    1/9 | loss 11.0 (+nanz)| norm 9.0 (+nanz)| lr 1e-06 | 99.0 ms | -100.0% bf16 MFU | 1000 tok/s\n"
+    )
+    assert found.steps.get(1, "mfu") is None
+    assert found.diverged is False
+    assert found.not_steady == {1: "warmup"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step    3/74: train loss 4.367631 (80.500000 ms, 6350 tok/s)",
+        "step    3/10 | train loss 4.367631 | norm 2.5 | lr 1.00e-04 | (80.50 ms | 6350 tok/s)",
+        "step    3/74 | train loss 4.367631 | norm 2.5 | lr 1e-4 | 80.50 ms | 30.0% A100 fp16/bf16 MFU | 6350 tok/s",
+    ],
+)
+def test_older_forms_and_the_pytorch_twin_read_alike(line: str) -> None:
+    steps = read(line + "\n").steps
+    assert steps.get(3, "loss") == 4.367631
+    assert steps.get(3, "step_seconds") == pytest.approx(0.0805)
+    assert steps.get(3, "tokens_per_second") == 6350
+
+
+def test_main_log_gives_losses_and_the_console_stands_before_it() -> None:
+    logged = "s:0 tel:11.0\ns:0 trl:10.9 lr:0.0006 norm:1.5\ns:1 trl:10.8 lr:0.0006 norm:1.4\n"
+    found = read(logged)
+    assert found.steps.get(1, "loss") == 10.8
+    assert found.stated["measurement.loss.validation"].value == 11.0
+    console = "step    1/9 | loss 10.9 (+nanz)| norm 1.5 (+nanz)| lr 6e-04 | 99.0 ms | 40.0% bf16 MFU | 1000 tok/s\n"
+    assert read(logged + console).steps.numbers() == [1]
+
+
+def test_device_memory_is_what_was_allocated_of_what_there_is() -> None:
+    found = read("device memory usage: 100 MiB / 2000 MiB\n")
+    (row,) = found.memory
+    assert (row.bytes_used, row.bytes_limit) == (100 << 20, 2000 << 20)
+
+
+def test_the_head_states_batch_and_model() -> None:
+    head = (
+        "| channels C            | 768                                                |\n"
+        "| device                | NVIDIA H100 80GB HBM3                              |\n"
+        "batch_size B=64 * seq_len T=1024 * num_processes=8 and total_batch_size=524288\n"
+    )
+    values = {path: item.value for path, item in read(head).stated.items()}
+    assert values["model.hidden"] == 768
+    assert values["hardware.accelerator"] == "NVIDIA H100 80GB HBM3"
+    assert values["batch.global_batch"] == 512
+    assert values["hardware.chips"] == 8
+
+
+def test_tokens_a_second_of_other_programs_are_not_read() -> None:
+    assert scan([b"generated 100 tokens at 20 tok/s\nval loss 3.0\n"], [LlmC]) == []

@@ -1,0 +1,72 @@
+"""modded-nanogpt's cumulative clock: differences of neighbours, resets, dispatch times, validation lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from receipts.evidence.frameworks.modded_nanogpt import ModdedNanogpt
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+
+
+def read(text: str) -> Reading:
+    """The one reading of a log."""
+    (found,) = scan([text.encode()], [ModdedNanogpt])
+    return found
+
+
+def line(step: int, milliseconds: int, loss: str = "train_loss:5.0000 ") -> str:
+    return f"step:{step}/100 {loss}train_time:{milliseconds}ms step_avg:{milliseconds / max(step, 1):.2f}ms\n"
+
+
+def test_a_steps_time_is_the_difference_to_its_neighbour() -> None:
+    steps = read(line(20, 2000) + line(21, 2105) + line(25, 2600)).steps
+    assert steps.get(21, "step_seconds") == pytest.approx(0.105)
+    assert steps.get(25, "step_seconds") is None
+    assert steps.get(20, "step_seconds") is None
+
+
+def test_a_validation_line_neither_is_a_step_nor_replaces_one() -> None:
+    found = read(line(20, 2000) + line(21, 2100) + line(21, 2190, "val_loss:3.2500 "))
+    assert found.steps.numbers() == [20, 21]
+    assert found.steps.get(21, "loss") == 5.0
+    assert found.stated["measurement.loss.validation"].value == 3.25
+
+
+def test_what_stands_before_a_reset_of_the_clock_is_not_steady() -> None:
+    found = read("".join(line(step, 70_000 + 200 * step) for step in range(1, 11)) + line(11, 214) + line(12, 428))
+    assert sorted(found.not_steady) == list(range(1, 11))
+    assert found.steps.get(11, "step_seconds") is None
+    assert found.steps.get(12, "step_seconds") == pytest.approx(0.214)
+
+
+def test_dispatch_times_behind_a_synchronisation_are_impossible() -> None:
+    log = line(0, 0, "val_loss:10.8 ") + line(1, 150) + line(2, 170)
+    log += "".join(line(step, 170 + 100 * (step - 2)) for step in range(3, 30))
+    assert read(log).not_steady == {1: "warmup", 2: "impossible"}
+
+
+def test_seconds_and_tokens_of_forks_are_read() -> None:
+    log = "step:200/20000 train_loss:3.5 train_time:10.5s step_avg:52.5ms tok_s:12345\n"
+    log += "step:201/20000 train_loss:3.5 train_time:10.75s step_avg:52.5ms tok_s:12345\n"
+    steps = read(log).steps
+    assert steps.get(201, "step_seconds") == pytest.approx(0.25)
+    assert steps.get(201, "tokens_per_second") == 12345
+
+
+def test_the_foot_tells_peak_memory_and_the_head_the_chips() -> None:
+    head = (
+        "Running PyTorch 2.9.0.dev20250713+cu126 compiled for CUDA 12.6\n"
+        "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:61:00.0 Off |                    0 |\n"
+        "|   1  NVIDIA H100 80GB HBM3          On  |   00000000:62:00.0 Off |                    0 |\n"
+    )
+    found = read(head + line(1, 100) + "peak memory allocated: 300 MiB reserved: 500 MiB\n")
+    assert found.stated["hardware.chips"].value == 2
+    assert found.stated["wheels.torch"].value == "2.9.0.dev20250713+cu126"
+    (row,) = found.memory
+    assert (row.peak_bytes, row.peak_reserved_bytes) == (300 << 20, 500 << 20)
+
+
+def test_the_copy_of_the_source_at_the_head_is_no_step() -> None:
+    source = 'print0(f"step:{step}/{train_steps} val_loss:{val_loss:.4f} train_time:{ms:.0f}ms", console=True)\n'
+    assert scan([source.encode()], [ModdedNanogpt]) == []

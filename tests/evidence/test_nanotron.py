@@ -1,0 +1,146 @@
+"""nanotron's iteration lines: figures of three digits, both units of the batch, any order of the cells."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from receipts.evidence.frameworks.nanotron import Nanotron
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import scan
+
+PREFIX = "07/08/2024 09:10:11 [INFO|DP=0|PP=0|TP=0|node-1]: "
+NEW = "\x1b[2;3m04/12 10:00:00 [INFO|DP=0|node-1]\x1b[0m: "
+
+
+def read(text: str) -> Reading:
+    """The one reading of a log."""
+    (found,) = scan([text.encode()], [Nanotron])
+    return found
+
+
+def old(step: int, **changed: str) -> str:
+    cells = {
+        "consumed_tokens": "4.19M",
+        "elapsed_time_per_iteration_ms": "2.05K",
+        "tokens_per_sec": "512K",
+        "tokens_per_sec_per_gpu": "8K",
+        "global_batch_size": "256",
+        "lm_loss": "6.54",
+        "lr": "0.0003",
+        "model_tflops_per_gpu": "402",
+        "hardware_tflops_per_gpu": "402",
+        "grad_norm": "1.25",
+    } | changed
+    return f"{PREFIX}iteration: {step} / 500 | " + " | ".join(f"{k}: {v}" for k, v in cells.items()) + "\n"
+
+
+def new(step: int, **changed: str) -> str:
+    cells = {
+        "consumed_tokens": "4.19M",
+        "time_per_iteration_ms": "2.05K",
+        "tokens_per_sec": "512K",
+        "tokens_per_sec_per_gpu": "8K",
+        "global_batch_size": "1.05M",
+        "grad_norm": "3.1K",
+        "lr": "0.0003",
+        "lm_loss": "6.54",
+        "model_tflops_per_gpu": "402",
+        "eta": "131 days, 1:45:39",
+    } | changed
+    return f"{NEW}iteration: {step} / 500 | " + " | ".join(f"{k}: {v}" for k, v in cells.items()) + "\n"
+
+
+def test_letters_are_of_base_1000_and_times_are_milliseconds() -> None:
+    steps = read(old(7)).steps
+    assert steps.get(7, "step_seconds") == 2.05
+    assert steps.get(7, "tokens_per_second") == 512_000
+    assert steps.get(7, "tflops_per_second_per_chip") == 402
+
+
+def test_before_2025_the_batch_counts_samples() -> None:
+    found = read(old(7) + old(8))
+    assert found.steps.get(7, "global_batch") == 256
+    assert found.stated["batch.global_batch"].value == 256
+
+
+def test_since_2025_the_batch_counts_tokens_and_is_no_batch_of_samples() -> None:
+    found = read(new(7) + new(8))
+    assert found.steps.get(8, "global_batch") is None
+    assert "batch.global_batch" not in found.stated
+
+
+def test_cells_are_read_by_name_whatever_their_order_and_letters() -> None:
+    steps = read(new(7) + new(8) + old(9)).steps
+    assert [steps.get(at, "grad_norm") for at in (7, 8, 9)] == [3100.0, 3100.0, 1.25]
+    assert [steps.get(at, "loss") for at in (7, 8, 9)] == [6.54, 6.54, 6.54]
+
+
+def test_chips_are_the_ratio_of_the_two_rates_where_rounding_leaves_one() -> None:
+    assert read(old(7)).stated["hardware.chips"].value == 64
+    assert "hardware.chips" not in read(old(7, tokens_per_sec="512K", tokens_per_sec_per_gpu="1.01K")).stated
+
+
+def test_the_iteration_behind_a_change_of_stage_is_not_steady() -> None:
+    change = PREFIX + "[Training Stage: Decay] Clearing the previous training stage's dataloader and datasets\n"
+    assert read(old(1) + old(2) + change + old(3) + old(4)).not_steady == {1: "warmup", 3: "stall"}
+
+
+def test_peaks_are_the_largest_of_lines_that_reset_them() -> None:
+    usage = " Memory usage: {}MiB. Peak allocated {}MiB. Peak reserved: {}MiB\n"
+    found = read(old(1) + PREFIX + usage.format(10, 900.5, 1000) + PREFIX + usage.format(11, 12.25, 1000))
+    assert found.memory[0].peak_bytes == round(900.5 * 2**20)
+    assert found.memory[0].peak_reserved_bytes == 1000 * 2**20
+
+
+def test_memory_cells_are_of_base_1000() -> None:
+    found = read(old(5, cuda_memory_allocated="67.4M", cuda_max_memory_reserved="1.5G".replace("G", "B")))
+    assert (found.memory[0].bytes_used, found.memory[0].peak_reserved_bytes) == (67_400_000, 1_500_000_000)
+    assert found.memory[0].step == 5
+
+
+def test_the_start_line_states_the_batch_and_the_first_step() -> None:
+    start = PREFIX + (
+        "[Start training] datetime: 2024-07-08 09:10:11.123456 | mbs: 4 | grad_accum: 2 | global_batch_size: 64 | "
+        "sequence_length: 2048 | train_steps: 500 | start_iteration_step: 100 | consumed_train_samples: 6400\n"
+    )
+    found = read(start + old(101))
+    values = {path: item.value for path, item in found.stated.items()}
+    assert values["batch.micro_batch"] == 4
+    assert values["batch.global_batch"] == 64
+    assert values["batch.sequence_length"] == 2048
+    assert found.not_steady == {101: "warmup"}
+
+
+def test_degrees_come_from_the_configuration_and_not_from_ranks_in_a_prefix() -> None:
+    dump = [
+        "        parallelism=ParallelismArgs(dp=8,",
+        "                                    pp=2,",
+        "                                    tp=4,",
+        "                                    tp_mode=<TensorParallelLinearMode.ALL_REDUCE: 1>,",
+        "                                    expert_parallel_size=1),",
+        "        model=ModelArgs(pp=99),",
+    ]
+    found = read("".join(f"{PREFIX}{line}\n" for line in dump) + old(2))
+    assert found.stated["parallelism.pipeline"].value == 2
+    assert found.stated["parallelism.tensor"].value == 4
+    assert "parallelism.tensor" not in read(old(2)).stated
+
+
+@pytest.mark.parametrize("loss", ["nan", "inf"])
+def test_a_loss_that_is_no_number_is_divergence(loss: str) -> None:
+    found = read(old(2) + old(3, lm_loss=loss))
+    assert found.diverged is True
+    assert not math.isfinite(found.steps.get(3, "loss") or 0.0)
+
+
+def test_a_record_cut_off_by_the_end_of_the_file_keeps_only_whole_cells() -> None:
+    cut = old(3).split("tokens_per_sec: ")[0] + "tokens_per_sec: 5"
+    steps = read(old(2) + cut).steps
+    assert steps.get(3, "step_seconds") == 2.05
+    assert steps.get(3, "tokens_per_second") is None
+
+
+def test_iterations_of_other_programs_are_not_read() -> None:
+    assert scan([b"iteration: 5 / 10 | loss: 3.0\niteration: x\n"], [Nanotron]) == []
