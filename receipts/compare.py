@@ -23,7 +23,6 @@ from receipts.receipt import Parsed, Role
 from receipts.replicates import copied
 from receipts.rule import Case, Facts, Pair
 from receipts.rulebook import Rulebook
-from receipts.study import Study
 from receipts.verdict import (
     Comparison,
     Finding,
@@ -40,6 +39,7 @@ from receipts.verdict import (
 if TYPE_CHECKING:
     from receipts.stats.effect import Effect
     from receipts.stats.estimate import Sigma
+    from receipts.study import Study
 
 Uncounted = tuple[tuple[str, str], ...]
 GROUP_RULES = ("C110",)

@@ -10,14 +10,16 @@ import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from receipts import rule as rules_module
-from receipts import study as study_module
 from receipts.errors import UsageError
 from receipts.lane import Lanes
 from receipts.resources import folder
 from receipts.rule import RuleSet
-from receipts.study import Studies
+
+if TYPE_CHECKING:
+    from receipts.study import Studies
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class Rulebook:
     @cached_property
     def studies(self) -> Studies:
         """Studies."""
-        return study_module.load(self._study_files())
+        from receipts.study import load
+
+        return load(self._study_files())
 
     def _study_files(self) -> list[Path]:
         return [path for place in self.folders if (path := place / "studies.toml").is_file()]
