@@ -38,6 +38,7 @@ SPANS = ("compile", "checkpoint", "eval", "data", "profile")
 BEGUN, SPAN_TIME, SPAN_COUNT, OPEN_SPAN, LAST = 0, 1, 6, 11, 12
 LOSSES, LOSS, NOT_FINITE, NORMS, NORM, NORM_NOT_FINITE = 13, 14, 15, 16, 17, 18
 LARGEST_NORM = 19
+SPANS_IN_STEPS = 20
 GAUGES = 32
 
 

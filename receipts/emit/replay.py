@@ -24,7 +24,7 @@ class NotAJournal(Exception):
 
 
 class Replay:
-    """What a journal holds. ``words`` has two numbers a step, end and duration; ``torn`` says what could not be read."""
+    """What a journal holds. ``words`` has two numbers a step, end and duration; ``torn`` says what was lost."""
 
     def __init__(self, head: dict[str, Any]) -> None:
         self.head = head

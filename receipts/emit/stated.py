@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from receipts.emit.facts import Facts
+    from receipts.emit.steps import Steps
 
 PHASES = ("post_init", "post_compile", "post_step0", "steady")
 
@@ -21,11 +22,12 @@ class Stated:
     what stands becomes a note. A path that does not exist, or a value that its leaf cannot hold, becomes a note too:
     nothing here raises for what it is told.
 
-    ``rank``, ``local_rank`` and ``world`` are the process's place in the launch, ``steps`` how many steps have ended.
+    ``rank``, ``local_rank`` and ``world`` are the process's place in the launch, ``warmup`` the steps that the caller
+    calls warm-up (None where it does not say).
     ``kept`` is the probe's own, and lives from its ``at_start`` to its ``at_end``: listeners, baselines of counters.
     """
 
-    __slots__ = ("_deadline", "_facts", "kept", "lane", "local_rank", "probe", "rank", "steps", "world")
+    __slots__ = ("_deadline", "_facts", "_steps", "kept", "lane", "local_rank", "probe", "rank", "warmup", "world")
 
     def __init__(
         self,
@@ -36,22 +38,26 @@ class Stated:
         rank: int = 0,
         local_rank: int = 0,
         world: int = 1,
+        warmup: int | None = None,
+        steps: Steps | None = None,
         limit_seconds: float = 5.0,
     ) -> None:
         self._facts = facts
+        self._steps = steps
         self._deadline = time.monotonic() + limit_seconds
         self.probe = probe
         self.lane = lane
         self.rank = rank
         self.local_rank = local_rank
         self.world = world
-        self.steps = 0
+        self.warmup = warmup
         self.kept: dict[str, Any] = {}
 
     def put(self, path: str, value: Any) -> None:
         """State a leaf by its dotted path (`platform.cuda`, `path.witnessed.attention`); None is skipped.
 
-        An entry of an open map is one too: `features.fp8`. Flags and wheels have `flag` and `wheel`, rows of lists `memory_row`, `counter` and `evidence`.
+        An entry of an open map is one too: `features.fp8`. Flags and wheels have `flag` and `wheel`, rows of lists
+        `memory_row`, `counter` and `evidence`.
         """
         self._facts.put(path, value, self.probe)
 
@@ -150,9 +156,28 @@ class Stated:
         for line in [text] if isinstance(text, str) else text:
             self._facts.add_note(self.probe, line)
 
+    @property
+    def steps(self) -> int:
+        """Steps that have ended by now; a listener may ask while one is running."""
+        return self._steps.count if self._steps is not None else 0
+
+    def mark_step(self, flag: str) -> None:
+        """Flag the step that is running, or comes next: `compile` and `recompile` as a listener sees them."""
+        if self._steps is not None:
+            self._steps.mark(flag)
+
     def seconds_left(self) -> float:
         """Seconds until the probe's time is over (never negative): the limit to give a subprocess, or a loop."""
         return max(0.0, self._deadline - time.monotonic())
+
+    def renew(self, limit_seconds: float) -> None:
+        """Give the probe its time again; the recorder does so before each call."""
+        self._deadline = time.monotonic() + limit_seconds
+
+    def silence(self) -> None:
+        """Cut a probe off that was given up: what it says from now on goes nowhere."""
+        self._facts = type(self._facts)()
+        self._steps = None
 
     def __repr__(self) -> str:
         return f"Stated(probe={self.probe!r}, rank={self.rank}, world={self.world}, steps={self.steps})"

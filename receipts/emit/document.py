@@ -1,0 +1,230 @@
+"""From a record to the receipt's tree, and from a tree to bytes; the same record gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+from receipts.emit import journal, secrets
+from receipts.emit.contract import contract
+from receipts.emit.facts import RECORDER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from receipts.emit.losses import Series
+    from receipts.emit.record import Record
+
+MAX_STEPS = 100_000
+SECTIONS = (
+    *("schema_version", "run", "code", "hardware", "platform", "wheels", "flags", "patches", "features", "model"),
+    *("parallelism", "batch", "numerics", "compile", "data", "path", "measurement", "memory", "failure", "evidence"),
+    "notes",
+)
+_WIDE = 100
+_CHUNK = 512
+
+
+class Seconds:
+    """Durations of steps as they stand in the journal, given as seconds; a list that is never held whole."""
+
+    def __init__(self, record: Record, stop: int = MAX_STEPS) -> None:
+        self._record = record
+        self._stop = stop
+
+    def __len__(self) -> int:
+        return min(self._record.steps, self._stop)
+
+    def __iter__(self) -> Iterator[float]:
+        for number, duration in enumerate(self._record.durations()):
+            if number >= self._stop:
+                return
+            yield duration / 1e9
+
+    def __repr__(self) -> str:
+        return f"Seconds({len(self)} steps)"
+
+
+def tree(record: Record) -> dict[str, Any]:
+    """The receipt of a record as nested objects, in the order of the schema. What nobody stated is absent."""
+    _state_run(record)
+    _state_measurement(record)
+    _state_failure(record)
+    facts = record.facts
+    found: dict[str, Any] = {"schema_version": contract().schema_version}
+    for path in contract().leaves:
+        if path in facts.values:
+            _put(found, path.split("."), facts.values[path])
+    for name, entries in facts.maps.items():
+        if entries:
+            found[name] = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
+    measured = found.setdefault("measurement", {})
+    if record.steps or record.outcome == "ok":
+        measured["step_flags"] = _flags(record)
+    if facts.counters:
+        measured["path_counters"] = [facts.counters[name] for name in sorted(facts.counters)]
+    if record.steps:
+        measured["step_durations_seconds"] = Seconds(record)
+    rows = chips(record)
+    if rows:
+        found.setdefault("memory", {})["chips"] = rows
+    if facts.predicted:
+        found.setdefault("memory", {})["predicted"] = facts.predicted
+    if facts.evidence:
+        found["evidence"] = facts.evidence
+    if facts.notes:
+        found["notes"] = {name: facts.notes[name] for name in sorted(facts.notes)}
+    return {name: found[name] for name in SECTIONS if found.get(name) not in (None, {}, [])}
+
+
+def chips(record: Record) -> list[dict[str, Any]]:
+    """Rows of memory by chip and phase. Where this process is the whole launch, its devices are the chips."""
+    order = ("post_init", "post_compile", "post_step0", "steady")
+    rows = [
+        {"chip" if scope == "chip" or record.place.world == 1 else "device": ordinal, "phase": phase, **row}
+        for (scope, ordinal, phase), row in record.facts.memory.items()
+    ]
+    return sorted(rows, key=lambda row: (row.get("chip", row.get("device", 0)), order.index(row["phase"])))
+
+
+def _put(node: dict[str, Any], keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+    node[keys[-1]] = value
+
+
+def _state_run(record: Record) -> None:
+    head, facts = record.head, record.facts
+    for name in ("launch", "lane", "kind", "started", "label", "context", "site", "command", "tags"):
+        facts.put(f"run.{name}", head.get(name) or None, RECORDER)
+    for name in ("witness_for", "resumed_from", "start_step"):
+        facts.put(f"run.{name}", head.get(name), RECORDER)
+    facts.put("run.outcome", record.outcome or "crash", RECORDER)
+    facts.put("run.provenance", "measured", RECORDER)
+    facts.put("run.finished", record.finished or None, RECORDER)
+    facts.put("run.host", record.place.host or None, RECORDER)
+    facts.put("run.exit_code", record.exit_code, RECORDER)
+
+
+def _state_measurement(record: Record) -> None:
+    facts, place, steps = record.facts, "measurement", record.steps
+    if steps:
+        facts.put(f"{place}.timer", "perf_counter", RECORDER)
+        facts.put(f"{place}.region", "step", RECORDER)
+    start, stop = record.window
+    if record.warmup is not None:
+        facts.put(f"{place}.window.warmup_steps", record.warmup, RECORDER)
+        start = record.warmup if start is None else start
+    facts.put(f"{place}.window.start", start, RECORDER)
+    facts.put(f"{place}.window.stop", stop, RECORDER)
+    counts = {tokens for _, tokens in record.tokens}
+    if len(counts) == 1:
+        facts.put(f"{place}.tokens_per_step", next(iter(counts)), RECORDER)
+    elif counts:
+        changes = ", ".join(f"{tokens} from step {step}" for step, tokens in record.tokens[:5])
+        facts.add_note(RECORDER, f"tokens a step changed, and no single number is stated: {changes}")
+    if steps > MAX_STEPS:
+        facts.put(f"{place}.steps", steps, RECORDER)
+        facts.add_note(RECORDER, f"{steps} steps ran; the first {MAX_STEPS} are listed, the journal keeps them all")
+    _state_series(record, record.losses, f"{place}.loss")
+    _state_series(record, record.norms, f"{place}.gradient_norm")
+    _state_goodput(record)
+
+
+def _state_series(record: Record, series: Series, place: str) -> None:
+    facts, kept = record.facts, sorted(series.kept)
+    if series.unread:
+        text = f"{series.unread} of {series.given} values of {series.name} were not read, so as not to wait for a device"
+        facts.add_note(RECORDER, text)
+    if not kept and series.finite:
+        return
+    finite_last = series.last if series.last is not None and series.last - series.last == 0.0 else None
+    for name, value in (("first", series.first), ("last", finite_last), ("finite", series.finite)):
+        facts.put(f"{place}.{name}", value, RECORDER)
+    if series.name == "gradient_norm":
+        facts.put(f"{place}.largest", series.largest, RECORDER)
+    elif kept:
+        facts.put(f"{place}.steps", [step for step, _ in kept], RECORDER)
+        facts.put(f"{place}.values", [value for _, value in kept], RECORDER)
+
+
+def _state_goodput(record: Record) -> None:
+    """Wall time by category, each second once: what a span took inside a step is not the step's."""
+    gauges, facts = record.gauges, record.facts
+    if gauges is None or not record.steps:
+        return
+    whole = max(0, record.last_ns - record.head.get("begun_ns", record.last_ns))
+    spent = {name: gauges[journal.SPAN_TIME + at] for at, name in enumerate(journal.SPANS) if name != "profile"}
+    steps = max(0, sum(record.durations()) - gauges[journal.SPANS_IN_STEPS])
+    spent |= {"step": steps, "idle": max(0, whole - steps - sum(spent.values()))}
+    for name, nanoseconds in spent.items():
+        facts.put(f"measurement.goodput.{name}_seconds", nanoseconds / 1e9, RECORDER)
+
+
+def _flags(record: Record) -> dict[str, list[int]]:
+    flagged = record.flagged()
+    return {name: [step for step in steps if step < MAX_STEPS] for name, steps in flagged.items()}
+
+
+def _state_failure(record: Record) -> None:
+    facts, failure = record.facts, dict(record.failure)
+    device = failure.pop("device", None)
+    if not failure:
+        return
+    if device is not None and record.place.world == 1:
+        failure.setdefault("chip", device)
+    for name, value in failure.items():
+        facts.put(f"failure.{name}", secrets.redact(value) if isinstance(value, str) else value, RECORDER)
+
+
+def text(node: dict[str, Any]) -> Iterator[str]:
+    """The document in pieces, indented, with lists of plain values on one line, and a line end."""
+    yield from _pieces(node, "")
+    yield "\n"
+
+
+def _pieces(value: Any, indent: str) -> Iterator[str]:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        sign = "{\n"
+        for key, item in value.items():
+            yield f"{sign}{inner}{_plain(key)}: "
+            yield from _pieces(item, inner)
+            sign = ",\n"
+        yield f"\n{indent}}}"
+    elif isinstance(value, Seconds):
+        yield from _numbers(value)
+    elif isinstance(value, list) and value and (isinstance(value[0], dict) or _wide(value)):
+        sign = "[\n"
+        for item in value:
+            yield sign + inner
+            yield from _pieces(item, inner) if _nested(item) else (_plain(item),)
+            sign = ",\n"
+        yield f"\n{indent}]"
+    else:
+        yield _plain(value)
+
+
+def _numbers(values: Iterable[float]) -> Iterator[str]:
+    chunk: list[str] = []
+    sign = "["
+    for value in values:
+        chunk.append(repr(value))
+        if len(chunk) == _CHUNK:
+            yield sign + ", ".join(chunk)
+            sign = ", "
+            chunk.clear()
+    yield (sign if chunk or sign == "[" else "") + ", ".join(chunk) + "]"
+
+
+def _nested(item: Any) -> bool:
+    return isinstance(item, dict) and (len(item) > 8 or any(isinstance(part, dict | list) for part in item.values()))
+
+
+def _wide(value: list[Any]) -> bool:
+    return isinstance(value[0], str) and len(_plain(value)) > _WIDE
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

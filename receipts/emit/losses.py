@@ -1,0 +1,150 @@
+"""Losses and gradient norms, read without making the job wait: numbers at once, what lies on a device at the end.
+
+A series keeps some tens of values, evenly spread over the run: when it is full, every second one goes.
+"""
+
+from __future__ import annotations
+
+from receipts.emit import journal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+KEPT = 128
+WAITING = 64
+
+
+class Series:
+    """One quantity over the steps. ``floats`` and ``gauges`` are words that survive the process (see `journal`)."""
+
+    __slots__ = (
+        "finite",
+        "first",
+        "floats",
+        "gauges",
+        "given",
+        "kept",
+        "largest",
+        "last",
+        "latest",
+        "name",
+        "places",
+        "stride",
+        "tell",
+        "unread",
+        "wait_stride",
+        "waiting",
+    )
+
+    def __init__(self, name: str, places: tuple[int, int, int], tell: Callable[[list[Any]], None]) -> None:
+        self.name = name
+        self.places = places
+        self.tell = tell
+        self.gauges: Any = None
+        self.floats: Any = None
+        self.given = 0
+        self.unread = 0
+        self.first: float | None = None
+        self.last: float | None = None
+        self.largest: float | None = None
+        self.finite = True
+        self.kept: list[tuple[int, float]] = []
+        self.stride = 1
+        self.waiting: list[tuple[int, Any]] = []
+        self.wait_stride = 1
+        self.latest: tuple[int, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"Series({self.name!r}, given={self.given}, last={self.last}, finite={self.finite})"
+
+    def add(self, step: int, value: Any) -> None:
+        """Take a step's value: a number, or what gives one when it is called or converted at the end."""
+        if isinstance(value, int | float) or type(value).__module__ == "numpy":
+            self._number(step, float(value))
+            return
+        # Without its graph: a kept loss must not keep a whole step's activations.
+        detach = getattr(value, "detach", None)
+        self._wait(step, detach() if detach is not None else value)
+
+    def _number(self, step: int, value: float) -> None:
+        self.given += 1
+        self.last = value
+        if value - value != 0.0:
+            self.finite = False
+        else:
+            if self.largest is None or value > self.largest:
+                self.largest = value
+            if self.first is None and self.given == 1:
+                self.first = value
+        if self.gauges is not None:
+            count, last, bad = self.places
+            self.gauges[count] = self.given
+            self.floats[last] = value
+            if not self.finite:
+                self.gauges[bad] = 1
+            elif self.name == "gradient_norm" and self.largest is not None:
+                self.floats[journal.LARGEST_NORM] = self.largest
+        if (self.given - 1) % self.stride == 0 and value - value == 0.0:
+            self.kept.append((step, value))
+            self.tell([self.name, step, value])
+            if len(self.kept) >= KEPT:
+                self.kept = self.kept[::2]
+                self.stride *= 2
+
+    def _wait(self, step: int, value: Any) -> None:
+        self.given += 1
+        self.latest = (step, value)
+        if (self.given - 1) % self.wait_stride == 0:
+            self.waiting.append(self.latest)
+            if len(self.waiting) >= WAITING:
+                self.unread += len(self.waiting) // 2
+                self.waiting = self.waiting[::2]
+                self.wait_stride *= 2
+        else:
+            self.unread += 1
+
+    def read(self, fault: Callable[[str], None]) -> None:
+        """Read what has waited; the run has ended, and what it waits for is its own last step."""
+        waiting, self.waiting = self.waiting, []
+        if self.latest is not None and (not waiting or waiting[-1] is not self.latest):
+            waiting.append(self.latest)
+            self.unread -= 1
+        self.latest = None
+        for step, value in waiting:
+            try:
+                found = value() if callable(value) else value
+                number = float(found)
+            except Exception as error:
+                self.unread += 1
+                fault(f"{self.name} of step {step} could not be read: {type(error).__name__}: {error}"[:500])
+                continue
+            self.given -= 1
+            self._number(step, number)
+
+    def drop(self) -> None:
+        """Let go of what has waited without reading it: its device may never answer."""
+        self.unread += len(self.waiting)
+        self.waiting, self.latest = [], None
+
+    def restore(self, step: int, value: float) -> None:
+        """Take a value that a journal kept."""
+        if not self.kept:
+            self.first = value
+        if self.largest is None or value > self.largest:
+            self.largest = value
+        self.kept.append((step, value))
+        self.last = value
+        self.given += 1
+        if len(self.kept) >= 4 * KEPT:
+            self.kept = self.kept[::2]
+
+    def gauged(self, gauges: Any, floats: Any) -> None:
+        """Take what a journal's gauges say of the last value and of the count."""
+        count, last, bad = self.places
+        if gauges[count]:
+            self.given, self.last = gauges[count], floats[last]
+            self.finite = not gauges[bad]
+            if self.name == "gradient_norm" and floats[journal.LARGEST_NORM] > 0:
+                self.largest = floats[journal.LARGEST_NORM]

@@ -1,0 +1,180 @@
+"""The process's place in its launch: rank, world, host, and the identity that all ranks share.
+
+Read from what launchers leave in the environment and, where it is imported, from JAX's own record of its processes;
+no backend is started to find out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Launcher, rank, world, local rank, local world; the first pair that is set whole counts. A SLURM batch script has
+# SLURM_PROCID too and is no rank: only a step of srun has SLURM_STEP_NUM_TASKS.
+LAUNCHERS = (
+    ("receipts", "RECEIPTS_RANK", "RECEIPTS_WORLD_SIZE", "", ""),
+    ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    ("openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", ""),
+    ("mvapich", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", ""),
+    ("pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""),
+    ("slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""),
+    ("jax", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "", ""),
+    ("jax", "PROCESS_ID", "NUM_PROCESSES", "", ""),
+)
+LARGEST_WORLD = 1_000_000
+
+
+class Place:
+    """Rank of ``world`` processes, the local rank on this host, and who said so."""
+
+    __slots__ = ("host", "launcher", "local_rank", "rank", "world")
+
+    def __init__(self, rank: int = 0, world: int = 1, local_rank: int = 0, launcher: str = "", host: str = "") -> None:
+        self.rank = rank
+        self.world = world
+        self.local_rank = local_rank
+        self.launcher = launcher
+        self.host = host
+
+    def __repr__(self) -> str:
+        return f"Place(rank={self.rank}, world={self.world}, launcher={self.launcher!r}, host={self.host!r})"
+
+
+def find(environment: Mapping[str, str] | None = None) -> Place:
+    """Where this process stands: by its launcher's variables, else by JAX's record, else alone."""
+    variables = os.environ if environment is None else environment
+    host = _host()
+    for launcher, rank, world, local, _ in LAUNCHERS:
+        pair = _count(variables, rank), _count(variables, world)
+        if pair[0] is not None and pair[1] is not None and pair[0] < pair[1] <= LARGEST_WORLD:
+            return Place(pair[0], pair[1], _count(variables, local) or 0, launcher, host)
+    pods = _tpu_pod(variables)
+    jax = jax_processes()
+    if jax is not None:
+        return Place(jax[0], jax[1], 0, "jax", host)
+    if pods is not None and "jax" in sys.modules:
+        return Place(pods[0], pods[1], 0, "tpu pod", host)
+    return Place(host=host)
+
+
+def jax_processes() -> tuple[int, int] | None:
+    """Index and number of JAX's processes, from what `jax.distributed.initialize` wrote down; None where it has not."""
+    # `jax.process_index()` would start a backend, and on a pod hang until every host has done so.
+    distributed = sys.modules.get("jax._src.distributed")
+    state = getattr(distributed, "global_state", None)
+    index, number = getattr(state, "process_id", None), getattr(state, "num_processes", None)
+    if isinstance(index, int) and isinstance(number, int) and getattr(state, "client", None) is not None:
+        return (index, number) if 0 <= index < number else None
+    return None
+
+
+def launch_of(environment: Mapping[str, str] | None = None, place: Place | None = None) -> str:
+    """A launch's identity, the same on every rank: RECEIPTS_LAUNCH, else made from the launcher's own, else new.
+
+    A rendezvous id may be used again by the next launch, so the master's address and the restart count go into it.
+    Ranks of one host alone share their parent process.
+    """
+    variables = os.environ if environment is None else environment
+    given = variables.get("RECEIPTS_LAUNCH", "").strip()
+    if given:
+        return given[:500]
+    where = place or find(variables)
+    restart = variables.get("TORCHELASTIC_RESTART_COUNT", "0")
+    master = f"{variables.get('MASTER_ADDR', '')}:{variables.get('MASTER_PORT', '')}"
+    run = variables.get("TORCHELASTIC_RUN_ID", "")
+    if run and run != "none":
+        return named("torchelastic", run, restart, master, _parent() if _one_host(variables, where) else "")
+    step = variables.get("SLURM_STEP_ID") or variables.get("SLURM_STEPID")
+    if variables.get("SLURM_JOB_ID") and step and where.launcher == "slurm":
+        again = variables.get("SLURM_RESTART_COUNT", "0")
+        return named("slurm", variables.get("SLURM_CLUSTER_NAME", ""), variables["SLURM_JOB_ID"], step, again)
+    if where.world > 1 and _one_host(variables, where) and _parent():
+        return named("parent", _parent(), restart, master)
+    return new()
+
+
+def agreed(environment: Mapping[str, str], place: Place) -> bool:
+    """Whether every rank of this launch finds the same identity by itself."""
+    if place.world == 1 or environment.get("RECEIPTS_LAUNCH", "").strip():
+        return True
+    run = environment.get("TORCHELASTIC_RUN_ID", "")
+    slurm = place.launcher == "slurm" and "SLURM_JOB_ID" in environment
+    return (bool(run) and run != "none") or slurm or (_one_host(environment, place) and bool(_parent()))
+
+
+def new() -> str:
+    """A new UUID, version 4."""
+    return _uuid(os.urandom(16), 4)
+
+
+def named(*parts: str) -> str:
+    """A UUID, version 8, of these words: the same words give the same."""
+    import hashlib
+
+    return _uuid(hashlib.sha256("\0".join(("receipts", *parts)).encode()).digest()[:16], 8)
+
+
+def _uuid(raw: bytes, version: int) -> str:
+    # `uuid` itself would cost the import of the recorder several milliseconds.
+    number = bytearray(raw)
+    number[6] = number[6] & 0x0F | version << 4
+    number[8] = number[8] & 0x3F | 0x80
+    text = bytes(number).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _one_host(variables: Mapping[str, str], place: Place) -> bool:
+    """Whether the launcher says that all ranks run on this host."""
+    for launcher, _, _, _, local in LAUNCHERS:
+        if launcher == place.launcher and local:
+            return _count(variables, local) == place.world
+    ranks = _count(variables, "OMPI_COMM_WORLD_LOCAL_SIZE") or _count(variables, "SLURM_NTASKS_PER_NODE")
+    return ranks == place.world or _count(variables, "SLURM_STEP_NUM_NODES") == 1
+
+
+def _parent() -> str:
+    """The parent process by host, number and start time: one launcher's children share it, and no others do."""
+    parent = os.getppid()
+    started = process_start(parent)
+    return f"{_host()}:{boot_id()}:{parent}:{started}" if started else ""
+
+
+def process_start(process: int) -> str:
+    """When a process started, in the kernel's ticks since boot; empty where the system does not say."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
+            # The second field is the name in brackets, and may hold anything.
+            return stream.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def boot_id() -> str:
+    """The kernel's identity of this boot; empty where there is none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            return stream.read().strip()
+    except OSError:
+        return ""
+
+
+def _host() -> str:
+    try:
+        return os.uname().nodename
+    except AttributeError:
+        return os.environ.get("COMPUTERNAME", "")
+
+
+def _tpu_pod(variables: Mapping[str, str]) -> tuple[int, int] | None:
+    names = [item for item in variables.get("TPU_WORKER_HOSTNAMES", "").split(",") if item]
+    index = _count(variables, "TPU_WORKER_ID")
+    return (index, len(names)) if index is not None and index < len(names) else None
+
+
+def _count(variables: Mapping[str, str], name: str) -> int | None:
+    text = variables.get(name, "") if name else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None

@@ -1,0 +1,113 @@
+"""All that is known of one process's run, whether it is still going or was read from its journal."""
+
+from __future__ import annotations
+
+from receipts.emit import journal
+from receipts.emit.facts import Facts
+from receipts.emit.losses import Series
+from receipts.emit.place import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE))
+NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE))
+
+
+class Record:
+    """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
+
+    ``begun`` and ``finished`` are times in the process's clock (nanoseconds) and of the day; ``outcome`` is None while
+    the run goes on.
+    """
+
+    def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
+        self.head = head
+        self.place = Place(head.get("rank", 0), head.get("world", 1), head.get("local_rank", 0), "", head["host"])
+        self.facts = Facts(tell)
+        self.blocks: list[tuple[Any, int]] = []
+        self.gauges: Any = None
+        self.losses = Series(*LOSS, tell or _nothing)
+        self.norms = Series(*NORM, tell or _nothing)
+        self.tokens: list[tuple[int, int]] = []
+        self.warmup: int | None = head.get("warmup")
+        self.window: tuple[int | None, int | None] = (None, None)
+        self.signal: int | None = None
+        self.outcome: str | None = None
+        self.exit_code: int | None = None
+        self.failure: dict[str, Any] = {}
+        self.finished = ""
+        self.last_ns = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps that have ended."""
+        return sum(words for _, words in self.blocks) // 2
+
+    @property
+    def name(self) -> str:
+        """What to call this part of the launch."""
+        return f"rank {self.place.rank}"
+
+    def durations(self) -> Iterator[int]:
+        """Nanoseconds of every step in order."""
+        for words, used in self.blocks:
+            for at in range(1, used, 2):
+                yield words[at] & journal.DURATION_MASK
+
+    def flagged(self) -> dict[str, list[int]]:
+        """Positions of steps by flag, the warm-up among them."""
+        from receipts.emit.steps import BITS
+
+        found: dict[str, list[int]] = {}
+        if self.warmup:
+            found["warmup"] = list(range(min(self.warmup, self.steps)))
+        step = 0
+        for words, used in self.blocks:
+            for at in range(1, used, 2):
+                bits = words[at] >> journal.FLAG_SHIFT
+                if bits:
+                    for name, bit in BITS.items():
+                        if bits & bit and not (name == "warmup" and step < (self.warmup or 0)):
+                            found.setdefault(name, []).append(step)
+                step += 1
+        return found
+
+    def __repr__(self) -> str:
+        return f"Record(rank={self.place.rank}, {self.steps} steps, outcome={self.outcome})"
+
+    def replay(self, events: Sequence[list[Any]]) -> None:
+        """Take the events of a journal in their order; one of an unknown kind is left out."""
+        for event in events:
+            try:
+                if not self.facts.apply(event):
+                    self._apply(event)
+            except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+                self.facts.fault("journal", f"an event could not be taken: {event!r:.120}")
+
+    def _apply(self, event: list[Any]) -> None:
+        name, *rest = event
+        if name == "loss":
+            self.losses.restore(int(rest[0]), float(rest[1]))
+        elif name == "gradient_norm":
+            self.norms.restore(int(rest[0]), float(rest[1]))
+        elif name == "tokens":
+            self.tokens.append((int(rest[0]), int(rest[1])))
+        elif name == "warmup":
+            self.warmup = int(rest[0])
+        elif name == "window":
+            self.window = (rest[0], rest[1])
+        elif name == "place":
+            self.place = Place(*rest)
+        elif name == "signal":
+            self.signal = int(rest[0])
+        elif name == "failure":
+            self.outcome, self.failure = str(rest[0]), dict(rest[1])
+        elif name == "end":
+            self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
+
+
+def _nothing(_event: list[Any]) -> None:
+    return None
