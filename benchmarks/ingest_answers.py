@@ -179,7 +179,7 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     path = parsed.receipt.path
     witnessed = path.witnessed if path is not None else None
     seen = {
-        name: _one(value, intended.get(name))
+        name: _one(name, value, intended.get(name))
         for name in ("attention", "gemm", "sharding", "dispatch", "ssm")
         if (value := getattr(witnessed, name, None)) is not None
     }
@@ -188,7 +188,7 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     return Answers(source, evidence, frozenset(offences), silent, seen)
 
 
-def _one(value: str, intended: str | None) -> str:
-    """Of several that were seen, the one that was not meant."""
-    names = value.split("+")
+def _one(leaf: str, value: str, intended: str | None) -> str:
+    """Of several that were seen, the one that was not meant. A GEMM counts by its type: `xla_int8` is int8."""
+    names = [name.rpartition("_")[2] if leaf == "gemm" else name for name in value.split("+")]
     return next((name for name in names if intended is not None and name != intended), names[0])

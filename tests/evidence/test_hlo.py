@@ -74,7 +74,7 @@ def test_an_instruction_over_several_lines_keeps_target_and_name_together() -> N
         'metadata={op_name="jit(step)/splash_mqa_fwd/pallas_call" stack_frame_id=0}'
     )
     found = reading(module(text, *dot("f32[8,8]", "f32[8,8]", "f32[8,8]")))
-    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "fp32"}
+    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "fp32", "gemm": "xla_fp32"}
     assert found.complete
 
 
@@ -84,7 +84,7 @@ def test_an_excerpt_wrapped_by_its_author_is_read() -> None:
         '    %loop_fusion, %c), custom_call_target="__cublas$lt$matmul$f8"\nand ends.\n'
     )
     found = reading(text)
-    assert seen(found) == {"compute_dtype": "fp8", "gemm": "fp8"}
+    assert seen(found) == {"compute_dtype": "fp8", "gemm": "cublas_fp8"}
     assert not found.complete
 
 
@@ -94,20 +94,20 @@ def test_the_types_that_are_multiplied_are_those_of_the_operands() -> None:
         "%back = bf16[64,64]{1,0} convert(%q)",
         "%dot.2 = bf16[64,64]{1,0} dot(%back, %back), lhs_contracting_dims={1}",
     )
-    assert seen(reading(lost)) == {"compute_dtype": "bf16"}
+    assert seen(reading(lost)) == {"compute_dtype": "bf16", "gemm": "xla_bf16"}
     kept = module("%q = f8e4m3fn[64,64]{1,0} convert(%x)", "%dot.2 = bf16[64,64]{1,0} dot(%q, %q)")
-    assert seen(reading(kept)) == {"compute_dtype": "fp8", "gemm": "fp8"}
+    assert seen(reading(kept)) == {"compute_dtype": "fp8", "gemm": "xla_fp8"}
 
 
 def test_types_beside_operands_are_read_where_old_text_has_them() -> None:
     text = module("dot.3 = f32[16,16]{1,0} dot(s8[16,32]{1,0} a.1, s8[32,16]{1,0} b.2), lhs_contracting_dims={1}")
-    assert seen(reading(text)) == {"compute_dtype": "int8", "gemm": "int8"}
+    assert seen(reading(text)) == {"compute_dtype": "int8", "gemm": "xla_int8"}
 
 
 def test_small_multiplications_do_not_name_the_compute_type() -> None:
     large = dot("bf16[1024,1024]", "bf16[1024,1024]", "bf16[1024,1024]")
     small = dot("f32[8,8]", "f32[8,8]", "f32[8,8]", 2)
-    assert seen(reading(module(*large, *small))) == {"compute_dtype": "bf16"}
+    assert seen(reading(module(*large, *small))) == {"compute_dtype": "bf16", "gemm": "xla_bf16"}
     even = dot("f32[1024,1024]", "f32[1024,1024]", "f32[1024,1024]", 2)
     assert set(seen(reading(module(*large, *even)))["compute_dtype"].split("+")) == {"bf16", "fp32"}
 
@@ -229,7 +229,7 @@ def test_text_from_before_the_passes_is_intent() -> None:
     found = reading(
         module(*dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]"), head="HloModule jit_train_step, num_partitions=2")
     )
-    assert [(item.value, item.level) for item in found.seen] == [("bf16", "intent")]
+    assert [(item.value, item.level) for item in found.seen] == [("bf16", "intent"), ("xla_bf16", "intent")]
     assert found.compile.program_digest is None
 
 
@@ -288,7 +288,7 @@ def test_ptxas_names_the_kernels_of_pallas_on_gpu() -> None:
 def test_a_loggers_prefix_before_every_line_is_passed_over() -> None:
     text = module(*dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]"), call("tpu_custom_call", op="splash_mha/pallas_call"))
     found = reading("".join(f"I1120 10:00:00.1 7 compiler.cc:3] {line}\n" for line in text.splitlines()))
-    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "bf16"}
+    assert seen(found) == {"attention": "pallas_splash", "compute_dtype": "bf16", "gemm": "xla_bf16"}
     assert found.complete
 
 

@@ -20,6 +20,9 @@ from receipts.rule import ALL, PATH, Case, E, Offence, rule
 ASKED, SEEN = "path.intended.sharding", "path.witnessed.sharding"
 REPLICATED = "path.witnessed.replicated"
 _WHOLE = frozenset({"replicated", "dp", "ddp", "data_parallel"})
+# What a program shows of its partition is its family: parameters split over the data axis, or copied there. A name that
+# begins so (`zero3-data16`, `fsdp4_tp2`) asks for that family, and the rest of the name cannot be read off a program.
+_SPLIT = ("zero", "fsdp", "fully_sharded", "spmd_zero")
 _SHOWN = 5
 
 
@@ -37,11 +40,20 @@ def _split(case: Case) -> bool:
     return bool(asked - ANYTHING) and not asked <= _WHOLE
 
 
+def _kept(asked: str, seen: str) -> bool:
+    """Whether the partition seen is the one asked for, as far as its name tells."""
+    if parts(asked) == parts(seen):
+        return True
+    if parts(seen) == {"fsdp"}:
+        return all(word.startswith(_SPLIT) for word in parts(asked))
+    return parts(seen) == {"dp"} and parts(asked) <= _WHOLE
+
+
 @rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs)
 def drifted_sharding(case: Case) -> Iterator[Offence]:
     """Another partition than the intended one, and arrays replicated that were to be split."""
     asked, seen = case.get(ASKED), case.get(SEEN)
-    if asked is not None and seen is not None and parts(asked) - ANYTHING and parts(asked) != parts(seen):
+    if asked is not None and seen is not None and parts(asked) - ANYTHING and not _kept(asked, seen):
         yield Offence(
             at=SEEN,
             found=f"sharding {seen}",

@@ -236,8 +236,12 @@ class Hlo(LineReader):
         elif findings.gemm:
             reading.see("compute_dtype", next(iter(findings.gemm)), level, self._first)
         narrow = next(iter(findings.gemm), None) or findings.dots.narrow()
-        if narrow is not None:
-            reading.see("gemm", narrow, level, findings.lines.get(narrow, self._first))
+        types = (narrow,) if narrow is not None else findings.dots.types
+        if types:
+            # What a step does besides in a wider type (attention, a router) does not make it another GEMM.
+            library = max(findings.libraries, key=findings.libraries.__getitem__, default="xla")
+            words = "+".join(f"{library}_{name}" for name in types)
+            reading.see("gemm", words, level, findings.lines.get(types[0], self._first))
 
     def _host(self) -> None:
         """Transfers to and from the host inside one execution of the step."""

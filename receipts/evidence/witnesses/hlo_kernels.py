@@ -37,6 +37,13 @@ def multiplies(target: str) -> bool:
     return bool(_CUBLAS.match(target) or _TE_GEMM.match(target))
 
 
+def library(target: str) -> str:
+    """Whose multiplication `multiplies` found: cublas, onednn, te, or the compiler's own (xla)."""
+    if _TE_GEMM.match(target):
+        return "te"
+    return next((name for name in ("cublas", "onednn") if name in target), "xla")
+
+
 def calls_host(target: str) -> bool:
     """Whether this runs Python on the host inside the program."""
     return bool(_HOST.search(target))

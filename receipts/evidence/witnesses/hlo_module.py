@@ -57,6 +57,7 @@ class Findings:
     counts: Counter[str] = field(default_factory=Counter)
     attention: Counter[str] = field(default_factory=Counter)
     gemm: Counter[str] = field(default_factory=Counter)
+    libraries: Counter[str] = field(default_factory=Counter)
     unnamed: int = 0
     lines: dict[str, int] = field(default_factory=dict)
 
@@ -204,6 +205,7 @@ class Module:
                 findings.unnamed += 1
 
     def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
+        self.findings.libraries[hlo_kernels.library(target)] += 1
         left, right = self._operands(text, operands)
         if target.endswith("$f8"):
             self.findings.gemm["fp8"] += 1
