@@ -17,7 +17,7 @@ def read(text: str) -> Reading:
 
 def test_a_step_gives_time_rate_and_share() -> None:
     steps = read(
-        "step   20/1000 | loss 6.543210 (+0.12z)| norm 1.5000 (-0.34z)| lr 6e-04 | 250.50 ms | 45.6% bf16 MFU | 2093000 tok/s\n"
+        "step   20/99 | loss 6.54321 (+0.1z)| norm 1.5 (-0.3z)| lr 6e-04 | 250.50 ms | 45.6% bf16 MFU | 2093000 tok/s\n"
     ).steps
     assert steps.get(20, "step_seconds") == 0.2505
     assert steps.get(20, "tokens_per_second") == 2_093_000

@@ -83,7 +83,9 @@ class DeepSpeed(LineReader):
         self._timer_memory: dict[str, int] = {}
         self._usage: dict[str, int] = {}
         self._places: dict[str, int] = {}
+        self._timer_words: tuple[str | None, str | None] = (None, None)
         self._batch: int | None = None
+        self._asked_at = -1
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within the user's JSON and the table of collectives."""
@@ -151,21 +153,28 @@ class DeepSpeed(LineReader):
         return self._overflow_at is not None and now is not None and 0 <= now - self._overflow_at < _AT_ONCE
 
     def _throughput(self, text: str, line: int) -> None:
-        compact = text.replace(" ", "")
-        cells = dict(_CELL.findall(compact))
-        match = _COUNTERS.search(compact)
+        match = _COUNTERS.search(text)
+        cells = dict(_CELL.findall(text))
+        if len(cells) < 4:
+            # A page that was copied may have put blanks into the labels.
+            compact = text.replace(" ", "")
+            match, cells = _COUNTERS.search(compact), dict(_CELL.findall(compact))
         if not cells:
             return
         self._records += 1
-        self._keep(self._timer_memory, "bytes_used", cells.get("MemAllocated"), line, last=True)
-        self._keep(self._timer_memory, "peak_bytes", cells.get("MaxMemAllocated"), line)
+        memory = cells.get("MemAllocated"), cells.get("MaxMemAllocated")
+        if memory != self._timer_words:
+            self._timer_words = memory
+            self._keep(self._timer_memory, "bytes_used", memory[0], line, last=True)
+            self._keep(self._timer_memory, "peak_bytes", memory[1], line)
         rate = number(cells.get("CurrSamplesPerSec", ""))
         if match is None or rate is None:
             return
         step = self._step(int(match[1]), int(match[2]) if match[2] else None)
         if step is None:
             return
-        if self._batch is None:
+        if self._batch is None and len(self.reading.stated) != self._asked_at:
+            self._asked_at = len(self.reading.stated)
             self._batch = batch_size(self.reading)
         seconds = self._batch / rate if self._batch and 0 < rate < 1e15 else None
         if step in self.reading.steps:

@@ -38,6 +38,8 @@ _COLUMNS: Final = {
 # Three significant digits: the last may be off by half of one in a hundred.
 _ROUNDING: Final = 1.0051
 _MAX_CELLS: Final = 60
+# Records whose two rates bound the number of chips.
+_ENOUGH: Final = 1000
 
 
 class Nanotron(LineReader):
@@ -189,7 +191,7 @@ class Nanotron(LineReader):
                 if len(self._samples) < 3 and 0 < batch < 2**53:
                     self._samples.add(round(batch))
         per_chip = values.get("tokens_per_second_per_chip")
-        if rate and per_chip and 0 < per_chip < 1e30 and rate < 1e30:
+        if self._lines < _ENOUGH and rate and per_chip and 0 < per_chip < 1e30 and rate < 1e30:
             ratio = rate / per_chip
             low, high = self._chips
             self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))

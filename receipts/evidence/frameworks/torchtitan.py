@@ -112,6 +112,9 @@ class Torchtitan(LineReader):
         self._first_after_start = True
         self._counts: dict[str, int] = {}
         self._bad = self._good = False
+        self._asked = True
+        self._step_tokens: float | None = None
+        self._started_here = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
@@ -119,7 +122,7 @@ class Torchtitan(LineReader):
             return self._continue_block(text)
         match = _FAST.search(text)
         if match is not None and match.end() >= len(text) - 1 and "alid" not in text:
-            rank = _RANK.search(text, 0, match.start()) if "[" in text[: match.start()] else None
+            rank = _RANK.match(text) or _RANK.search(text, 0, match.start())
             self._fast(match, int(rank[1]) if rank else None, number)
             return False
         if "[" in text and "m" in text:
@@ -201,8 +204,9 @@ class Torchtitan(LineReader):
         step, rank = at
         if memory is not None:
             self._memory(memory, step, rank, line)
-        seconds = self._seconds(values)
-        self.reading.steps.add(step, {**values, "step_seconds": seconds} if seconds is not None else values)
+        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
+            values["step_seconds"] = tokens / rate
+        self.reading.steps.add(step, values)
 
     def _record(self, step: int, values: dict[str, float | None], rank: int | None) -> None:
         steps = self.reading.steps
@@ -210,12 +214,12 @@ class Torchtitan(LineReader):
         if last is not None and step <= last:
             # This rank went back: what the others print from here on is of the new run.
             self._last = {name: min(at, step - 1) for name, at in self._last.items()}
-        elif rank is not None and step in steps:
+        elif len(self._last) > 1 and step in steps:
             self._keep_slowest(step, values)
-        if len(self._last) < _MAX_RANKS:
+        if last is not None or len(self._last) < _MAX_RANKS:
             self._last[rank] = step
-        if (seconds := self._seconds(values)) is not None:
-            values["step_seconds"] = seconds
+        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
+            values["step_seconds"] = tokens / rate
         steps.put(step, values, rank)
         self._lines += 1
         if self._first_after_start or step == 1:
@@ -237,8 +241,6 @@ class Torchtitan(LineReader):
     def _compiled(self) -> bool:
         return self._config.value("compile.posture") not in (None, "eager")
 
-    _started_here = False
-
     def _keep_slowest(self, step: int, values: dict[str, float | None]) -> None:
         """Of two ranks' rates for one step, the lower ones stand: a step is as long as its slowest rank."""
         before = self.reading.steps.get(step, "tokens_per_second_per_chip")
@@ -248,12 +250,12 @@ class Torchtitan(LineReader):
                 values.pop(name, None)
             values["tokens_per_second_per_chip"] = before
 
-    def _seconds(self, values: dict[str, float | None]) -> float | None:
-        rate = values.get("tokens_per_second_per_chip")
-        if not rate:
-            return None
-        tokens = self._config.step_tokens_per_chip()
-        return tokens / rate if tokens else None
+    def _tokens(self) -> float | None:
+        """Tokens of a step a chip; asked anew only after a line that may have stated something."""
+        if self._asked:
+            self._asked = False
+            self._step_tokens = self._config.step_tokens_per_chip()
+        return self._step_tokens
 
     def _memory(self, text: str, step: int, rank: int | None, line: int) -> None:
         self._texts[rank] = text
@@ -265,6 +267,7 @@ class Torchtitan(LineReader):
             self._peak[rank] = (gib, step, line)
 
     def _other(self, text: str, line: int) -> bool:
+        self._asked = True
         if self._wrapped_trainer:
             self._wrapped_trainer = False
             self._config.trainer(text, line)
@@ -320,6 +323,7 @@ class Torchtitan(LineReader):
         self._depth += balanced(body)
         if self._depth > 0 and len(self._block) < _MAX_BLOCK:
             return True
+        self._asked = True
         lines, self._block = self._block, []
         self._lines += self._config.document("\n".join(lines), self._block_line)
         return False
