@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from receipts.evidence.frameworks.modded_nanogpt import ModdedNanogpt
+from receipts.evidence.frameworks.modded_nanogpt_loops import PlainLoop
 from receipts.evidence.reading import Reading
 from receipts.evidence.scan import scan
 
@@ -70,3 +71,40 @@ def test_the_foot_tells_peak_memory_and_the_head_the_chips() -> None:
 def test_the_copy_of_the_source_at_the_head_is_no_step() -> None:
     source = 'print0(f"step:{step}/{train_steps} val_loss:{val_loss:.4f} train_time:{ms:.0f}ms", console=True)\n'
     assert scan([source.encode()], [ModdedNanogpt]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "seconds", "rate", "share"),
+    [
+        ("iter 100: loss 3.2100, time 245.50ms, mfu 36.12%", 100, 0.2455, None, 0.3612),
+        ("iter 0: loss 3.2100, time 900.00ms, mfu -100.00%", 0, 0.9, None, None),
+        (
+            "step 00010/21400 (0.05%) | loss: 3.210000 | grad norm: 1.2345 | lrm: 1.00 | dt: 520.10ms | "
+            "tok/sec: 1,008,000 | mfu: 47.91 | total time: 0.50m",
+            10,
+            0.5201,
+            1_008_000,
+            0.4791,
+        ),
+        (
+            "step    7 | loss: 3.210000 | lr 6.0e-04 | norm: 1.2 | dt: 330.12ms | tok/sec: 1588000.12",
+            7,
+            0.33012,
+            1588000.12,
+            None,
+        ),
+        ("step 7, loss: 3.21, dt: 330.12ms, tok/sec: 158.5", 7, 0.33012, 158.5, None),
+    ],
+)
+def test_plain_loops_of_the_family_read_alike(
+    text: str, step: int, seconds: float, rate: float | None, share: float | None
+) -> None:
+    (found,) = scan([text.encode()], [PlainLoop])
+    assert found.steps.get(step, "loss") == 3.21
+    assert found.steps.get(step, "step_seconds") == pytest.approx(seconds)
+    assert found.steps.get(step, "tokens_per_second") == rate
+    assert found.steps.get(step, "mfu") == (None if share is None else pytest.approx(share))
+
+
+def test_lines_with_rates_but_no_step_are_no_loop() -> None:
+    assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], [PlainLoop]) == []

@@ -17,6 +17,11 @@ from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading, Timing
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
+# What nearly every record is; the values are numbers as `number` takes them.
+_RECORD = re.compile(
+    r"\{'loss': ('?[-\d.eE+]{1,30}'?|nan|inf), (?:'grad_norm': ('?[-\d.eE+]{1,30}'?|nan|inf), )?"
+    r"'learning_rate': '?[-\d.eE+]{1,30}'?, 'epoch': '?[-\d.eE+]{1,30}'?\}"
+)
 _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
@@ -123,7 +128,9 @@ class HfTrainer(LineReader):
         at = 0
         for match in _DICT.finditer(text):
             bars = _BAR.findall(text, at, match.start())
-            took |= self._dictionary(literal(match[0]), int(bars[-1][0]) if bars else None, line)
+            record = _RECORD.fullmatch(match[0])
+            values = _values(record) if record else literal(match[0])
+            took |= self._dictionary(values, int(bars[-1][0]) if bars else None, line)
             at = match.end()
         if took:
             if "%|" in (rest := text[at:]):
@@ -272,6 +279,11 @@ class HfTrainer(LineReader):
         seconds = float(match[2]) * _UNITS[match[3]] if match[2] != "." else 0.0
         taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
         self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
+
+
+def _values(record: re.Match[str]) -> dict[str, Any]:
+    values = {"loss": record[1].strip("'"), "epoch": None}
+    return values if record[2] is None else {**values, "grad_norm": record[2].strip("'")}
 
 
 READERS = (HfTrainer,)

@@ -13,7 +13,14 @@ from typing import ClassVar, Final
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.steps import Steps
 
+# The form of 2024's end, with numbers of a width that float() takes.
+_FAST = re.compile(
+    r"step +(\d{1,12})/\d{1,12} \| loss (-?\d{1,12}\.\d{1,12}) \([^)]{1,20}\)\|"
+    r" norm (\d{1,12}\.\d{1,12}) \([^)]{1,20}\)\| lr \S{1,20} \|"
+    r" (\d{1,12}\.\d{1,6}) ms \| (-?\d{1,6}\.\d{1,6})% bf16 MFU \| (\d{1,18}) tok/s"
+)
 _STEP = re.compile(r"\bstep\s+(\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])")
 _LOSS = re.compile(r"\bloss:? +(\S{1,24})")
 _NORM = re.compile(r"\bnorm:? +(\S{1,24})")
@@ -110,33 +117,59 @@ class LlmC(LineReader):
         return reading
 
     def _step(self, text: str, line: int) -> None:
+        if (fast := _FAST.search(text)) is not None:
+            loss, norm, time, share, rate = (float(word) for word in fast.groups()[1:])
+            self._put(int(fast[1]), loss, norm, time, rate, share, line)
+            return
+        self._slow(text, line)
+
+    def _slow(self, text: str, line: int) -> None:
+        """A step line of another form: each figure is looked for by what stands beside it."""
         step, loss, time = _STEP.search(text), _LOSS.search(text), _TIME.search(text)
         if step is None or loss is None or time is None:
             return
+        norm, mfu, rate = _NORM.search(text), _MFU.search(text), _RATE.search(text)
+        self._put(
+            int(step[1]),
+            number(loss[1].rstrip(",|")),
+            number(norm[1].rstrip(",|")) if norm else None,
+            float(time[1]),
+            float(rate[1].replace(",", "")) if rate else None,
+            float(mfu[1]) if mfu else None,
+            line,
+        )
+
+    def _put(
+        self,
+        step: int,
+        loss: float | None,
+        norm: float | None,
+        milliseconds: float,
+        rate: float | None,
+        share: float | None,
+        line: int,
+    ) -> None:
         if not self._console and len(self.reading.steps):
             # What main.log counts from 0 gives way to the console's own numbers.
-            self.reading.steps = type(self.reading.steps)()
+            self.reading.steps = Steps()
         self._console = True
         self._lines += 1
-        norm, mfu, rate = _NORM.search(text), _MFU.search(text), _RATE.search(text)
-        share = float(mfu[1]) if mfu else None
         if share is not None and share < 0:
             share = None
             if not self._unknown_peak:
                 self._unknown_peak = True
                 self.reading.remark("missing", "MFU is -100 %: llm.c knows no peak of this chip", line)
-        at = int(step[1])
         values = {
-            "loss": number(loss[1].rstrip(",|")),
-            "grad_norm": number(norm[1].rstrip(",|")) if norm else None,
-            "step_seconds": float(time[1]) / 1e3,
-            "tokens_per_second": float(rate[1].replace(",", "")) if rate else None,
+            "loss": loss,
+            "grad_norm": norm,
+            "step_seconds": milliseconds / 1e3,
+            "tokens_per_second": rate,
             "mfu": None if share is None else share / 100,
         }
-        self.reading.steps.put(at, values)
-        if at == 1:
-            self.reading.not_steady[at] = "warmup"
-        self._judge(values["loss"], values["grad_norm"])
+        self.reading.steps.put(step, values)
+        if step == 1:
+            self.reading.not_steady[step] = "warmup"
+        self._judge(loss, norm)
 
     def _logged(self, text: str, line: int) -> None:
         match = _LOGGED.search(text)
