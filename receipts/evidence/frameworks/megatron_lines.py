@@ -6,6 +6,7 @@ Megatron-DeepSpeed, argonne-lcf's ``key=value`` form, GPT-NeoX, AMD's pairs of a
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Final
@@ -149,7 +150,7 @@ def read(record: str) -> Iteration | None:
         del found.values["grad_norm"]
         found.deepspeed = True
     for name in _RATES:
-        if found.values.get(name) == 0.0:
+        if name in found.values and not 0.0 < found.values[name] < math.inf:
             del found.values[name]
     return found if "step_seconds" in found.values or len(found.values) > 1 else None
 
@@ -194,7 +195,8 @@ def shape(record: str, found: Iteration) -> Shape | None:
             continue
         if not _plain(value):
             return None
-        parts.append(re.escape(raw) + r" *([^\s|]+) *")
+        figure = r"\d{1,9}" if name in {"skipped", "nans"} else r"[^\s|]+"
+        parts.append(re.escape(raw) + f" *({figure}) *")
         names.append(name)
         divisor = over if name == "step_seconds" else divisor
     if cells[-1].strip() or not {"step_seconds", "skipped", "nans"} <= set(names):

@@ -30,7 +30,7 @@ _PLAIN: Final = {
 }
 _FOOTPRINT: Final = re.compile(r"(weight and optimizer|activation|total)=([0-9]{1,15}(?:\.[0-9]{1,6})?) MB")
 _SHARD: Final = re.compile(
-    r"number of parameters on \(([a-z_, ]{1,80})\) model parallel rank \(([\d, ]{1,60})\): (\d{1,18})"
+    r"number of parameters on \(([a-z_, ]{1,80})\) model parallel rank \((\d{1,7}(?:, *\d{1,7}){0,6})\): (\d{1,18})"
 )
 _OLD_SHARD: Final = re.compile(r"number of parameters on model parallel rank (\d{1,6}): (\d{1,18})")
 _BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions: *([0-9]{1,9}\.[0-9]{1,6})")
@@ -97,7 +97,7 @@ class Parameters:
     def take(self, text: str, line: int) -> None:
         """Read every count on a line; prints of several ranks may be glued."""
         for _, ranks, count in _SHARD.findall(text):
-            key = tuple(int(rank) for rank in ranks.split(",") if rank.strip())
+            key = tuple(int(rank) for rank in ranks.split(","))
             self._keep(key, int(count), line)
         for rank, count in _OLD_SHARD.findall(text):
             self._keep((int(rank),), int(count), line)

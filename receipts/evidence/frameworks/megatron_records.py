@@ -14,6 +14,8 @@ from receipts.evidence.reading import Reading
 _MAX_SHAPES: Final = 8
 _MAX_REMARKED: Final = 10
 _MAX_KEPT: Final = 300_000
+# A record's date and prefix stand right before it.
+_NEAR: Final = 200
 
 
 class Records:
@@ -79,7 +81,7 @@ class Records:
             return
         self.deepspeed |= found.deepspeed
         self.reinforcement |= found.reinforcement
-        date = megatron_lines.DATE.search(text[:start])
+        date = megatron_lines.DATE.search(text[max(0, start - _NEAR) : start])
         self._micro_dates |= bool(date and date[2])
         self.undated_long_rate |= found.long_rate and date is None
         if len(self._shapes) < _MAX_SHAPES and (shape := megatron_lines.shape(record, found)) is not None:
@@ -123,7 +125,7 @@ class Records:
             self.lengths.setdefault(int(length), number)
         self._begin(step)
         for name in ("tflops_per_second_per_chip", "step_seconds"):
-            if values.get(name) == 0.0:
+            if not 0.0 < values.get(name, 1.0) < math.inf:
                 del values[name]
         if len(self._times) and "tflops_per_second_per_chip" not in values:
             rate = self._times.rate(step, values.get("step_seconds", -1.0))
@@ -156,7 +158,7 @@ class Records:
         """The rank that printed a record, once records of several ranks were seen; None while there is one printer."""
         if start < 3:
             return None
-        match = megatron_lines.RANK.search(text, 0, start)
+        match = megatron_lines.RANK.search(text, max(0, start - _NEAR), start)
         if match is None:
             return None
         rank = int(match[1] or match[2])

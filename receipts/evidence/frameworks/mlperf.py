@@ -30,6 +30,7 @@ _SOFTWARE: Final = {
     "cudnn_version": "platform.cudnn",
 }
 _MAX_RECORDS: Final = 3_000_000
+_MAX_OBJECTS: Final = 1_000
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -204,19 +205,16 @@ class Mlperf(LineReader):
 def _objects(text: str, marker: str) -> list[dict[str, Any]]:
     """Every JSON object behind a marker on a line; what is no JSON is left out."""
     found: list[dict[str, Any]] = []
-    at = text.find(marker)
-    while at >= 0 and len(found) < 1_000:
-        brace = text.find("{", at)
-        if brace < 0 or brace > at + 40:
-            break
+    for part in text.split(marker, _MAX_OBJECTS + 1)[1 : _MAX_OBJECTS + 1]:
+        brace = part.find("{", 0, 40)
+        if brace < 0:
+            continue
         try:
-            value, end = _DECODER.raw_decode(text, brace)
+            value, _ = _DECODER.raw_decode(part, brace)
         except (ValueError, RecursionError):
-            end = at + len(marker)
-        else:
-            if isinstance(value, dict):
-                found.append(value)
-        at = text.find(marker, end)
+            continue
+        if isinstance(value, dict):
+            found.append(value)
     return found
 
 

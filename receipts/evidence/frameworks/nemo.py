@@ -38,6 +38,7 @@ _FIELDS: Final = {
     "tps_per_gpu": "tokens_per_second_per_chip",
     "tokens_per_sec": "tokens_per_second",
 }
+_MAX_BAR: Final = 20_000
 _LOSSES: Final = ("train_loss", "loss")
 _MEMORY: Final = frozenset({"peak_memory_usage", "memory_allocated"})
 _GROUP: Final = re.compile(
@@ -51,7 +52,7 @@ _DEGREES: Final = {
 }
 _WORLD: Final = re.compile(r"Starting with (\d{1,7}) processes|GLOBAL_RANK: \d{1,7}, MEMBER: \d{1,7}/(\d{1,7})")
 _VOCABULARY: Final = re.compile(r"Padded vocab_size: (\d{1,12}), original vocab_size")
-_OPTIMIZER: Final = re.compile(r"OptimizerConfig\((.{1,4000})\)")
+_OPTIMIZER: Final = "OptimizerConfig("
 _ARGUMENT: Final = re.compile(r"\b([a-z_0-9]{2,60})=('[^']{0,80}'|[\w.+\-]{1,60})")
 _MODEL_ARGUMENTS: Final = re.compile(
     r"\b(tensor_model_parallel_size|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size"
@@ -152,7 +153,7 @@ class Nemo(LineReader):
             self._printed(head, text[head.end() : stop], number)
         if heads:
             return
-        bar = _BAR.search(text)
+        bar = _BAR.search(text, 0, _MAX_BAR)
         if bar is not None:
             self._bar(bar, text[bar.end() : bar.end() + 4_000], number)
             return
@@ -198,7 +199,9 @@ class Nemo(LineReader):
         for key, value in pairs.items():
             name = _FIELDS.get(key)
             figure = number(value) if name else None
-            if name is not None and figure is not None and (figure != 0 or name in {"loss", "grad_norm"}):
+            if name is None or figure is None:
+                continue
+            if name in {"loss", "grad_norm"} or (math.isfinite(figure) and figure > 0):
                 values[name] = figure
         if "loss" not in values:
             other = next((number(pairs[key]) for key in _LOSSES if key in pairs), None)
@@ -243,9 +246,11 @@ class Nemo(LineReader):
                 reading.state("hardware.chips", size, match[0], number)
         if match := _VOCABULARY.search(text):
             reading.state("model.vocabulary", int(match[1]), match[0], number)
-        if match := _OPTIMIZER.search(text):
+        if (at := text.find(_OPTIMIZER)) >= 0:
             known = {"optimizer", "lr", "min_lr", "bf16", "fp16", "params_dtype", "use_distributed_optimizer"}
-            self._note({name: value for name, value in _ARGUMENT.findall(match[1]) if name in known}, number)
+            self._note(
+                {name: value for name, value in _ARGUMENT.findall(text, at, at + 4_000) if name in known}, number
+            )
         if "tensor_model_parallel_size=" in text:
             self._note(dict(_MODEL_ARGUMENTS.findall(text[:20_000])), number)
         self._restored |= "Restored all states from" in text
@@ -268,8 +273,8 @@ class Nemo(LineReader):
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
         self._parameters.state(reading, whole_model=all(leaf is not None and leaf.value == 1 for leaf in degrees))
         batches = {value for value in reading.steps.column("global_batch") if value is not None}
-        if len(batches) == 1 and "batch.global_batch" not in reading.stated and (size := int(batches.pop())) > 0:
-            reading.state("batch.global_batch", size, f"global_batch_size: {size}", 0)
+        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
+            reading.state("batch.global_batch", int(size), f"global_batch_size: {int(size)}")
 
 
 def configure(reading: Reading, block: Block) -> None:
