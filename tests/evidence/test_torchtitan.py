@@ -201,3 +201,12 @@ def test_tokens_a_step_of_the_newest_form_give_a_step_time() -> None:
 
 def test_other_programs_that_print_memory_or_rates_are_not_read() -> None:
     assert scan([b"peak 12.00GiB(50%)\nbatch_size = 4\nModel foo: 1,000 total parameters\n"], [Torchtitan]) == []
+
+
+def test_in_a_log_of_megatron_only_the_memory_of_such_lines_counts() -> None:
+    megatron = (
+        " iteration   16/  100 | consumed samples: 64 | elapsed time per iteration (ms): 656.0 | lm loss: 3.0 |\n"
+    )
+    found = read(step(16, rank=1) + megatron + step(17, rank=1))
+    assert (len(found.steps), found.diverged) == (0, None)
+    assert [row.chip for row in found.memory] == [1]

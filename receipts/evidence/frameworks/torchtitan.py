@@ -17,6 +17,7 @@ from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
+from receipts.evidence.steps import Steps
 
 # Width-limited numbers only: each of them is a float without looking at it again.
 _FAST = re.compile(
@@ -94,6 +95,7 @@ class Torchtitan(LineReader):
         b"[parallelism]",
         b"[validation]",
         b"[experimental]",
+        b"elapsed time per iteration",
     )
 
     def __init__(self) -> None:
@@ -114,7 +116,7 @@ class Torchtitan(LineReader):
         self._bad = self._good = False
         self._asked = True
         self._step_tokens: float | None = None
-        self._started_here = False
+        self._started_here = self._foreign = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
@@ -138,7 +140,12 @@ class Torchtitan(LineReader):
         self._config.settle()
         reading = self.reading
         reading.records = self._lines
-        if self._bad or self._good:
+        if self._foreign:
+            # A wrapper of Megatron prints lines of this form, with another formula for FLOPs: the steps are Megatron's.
+            reading.steps = Steps()
+            reading.not_steady.clear()
+            reading.remark("note", "step lines of torchtitan's form in a log of Megatron: only their memory is read")
+        elif self._bad or self._good:
             reading.diverged = self._bad
         for rank, (gib, step, line) in sorted(self._peak.items(), key=lambda item: -1 if item[0] is None else item[0]):
             reading.memory.append(
@@ -268,6 +275,9 @@ class Torchtitan(LineReader):
 
     def _other(self, text: str, line: int) -> bool:
         self._asked = True
+        if "elapsed time per iteration" in text:
+            self._foreign = True
+            return False
         if self._wrapped_trainer:
             self._wrapped_trainer = False
             self._config.trainer(text, line)
