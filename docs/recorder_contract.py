@@ -89,20 +89,19 @@ def _needs(name: str, book: Any) -> Iterator[tuple[str, str]]:
     from receipts.rule import Case, Facts
 
     run = {"launch": "none", "lane": name, "kind": "training", "outcome": "ok", "provenance": "measured"}
-    tree = {
-        "schema_version": "1.0",
-        "run": {**run, "started": "2026-01-01T00:00:00Z"},
-        "measurement": {"step_durations_seconds": [1.0] * 100},
-    }
+    tree: dict[str, Any] = {"schema_version": "1.0", "run": {**run, "started": "2026-01-01T00:00:00Z"}}
     lane = book.lanes.get(name)
-    case = Case(Launch(parse(Document(json.dumps(tree).encode(), name)), lane), lane, Facts())
     found: dict[str, str] = {}
-    for rule in book.rules.on("receipt"):
-        if not rule.applies(case):
-            continue
-        paths = list(rule.missing(case)) or [item.at for item in rule.judge(case) if item.found == "not stated"]
-        for path in paths:
-            found.setdefault(path, rule.code)
+    # A rate that is stated, as that of tokens a step is, raises further questions.
+    for measured in ({}, {"tokens_per_step": 1}):
+        tree["measurement"] = {"step_durations_seconds": [1.0] * 100, **measured}
+        case = Case(Launch(parse(Document(json.dumps(tree).encode(), name)), lane), lane, Facts())
+        for rule in book.rules.on("receipt"):
+            if not rule.applies(case):
+                continue
+            paths = list(rule.missing(case)) or [item.at for item in rule.judge(case) if item.found == "not stated"]
+            for path in paths:
+                found.setdefault(path, rule.code)
     wheels = {wheel for lineage in (*lane.documented, *lane.impossible) for wheel in lineage.wheels}
     for wheel in sorted(wheels):
         found.setdefault(wheel if "." in wheel else f"wheels.{wheel}", "R305")

@@ -135,8 +135,8 @@ def _state_measurement(record: Record) -> None:
 def _state_series(record: Record, series: Series, place: str) -> None:
     facts, kept = record.facts, sorted(series.kept)
     if series.unread:
-        text = f"{series.unread} of {series.given} values of {series.name} were not read, so as not to wait for a device"
-        facts.add_note(RECORDER, text)
+        kept_back = f"{series.unread} of {series.given} values of {series.name} were not read"
+        facts.add_note(RECORDER, f"{kept_back}, so as not to wait for a device")
     if not kept and series.finite:
         return
     finite_last = series.last if series.last is not None and series.last - series.last == 0.0 else None

@@ -30,6 +30,7 @@ class Series:
         "last",
         "latest",
         "name",
+        "numbers",
         "places",
         "stride",
         "tell",
@@ -45,6 +46,7 @@ class Series:
         self.gauges: Any = None
         self.floats: Any = None
         self.given = 0
+        self.numbers = 0
         self.unread = 0
         self.first: float | None = None
         self.last: float | None = None
@@ -76,7 +78,7 @@ class Series:
         else:
             if self.largest is None or value > self.largest:
                 self.largest = value
-            if self.first is None and self.given == 1:
+            if not self.numbers:
                 self.first = value
         if self.gauges is not None:
             count, last, bad = self.places
@@ -86,7 +88,8 @@ class Series:
                 self.gauges[bad] = 1
             elif self.name == "gradient_norm" and self.largest is not None:
                 self.floats[journal.LARGEST_NORM] = self.largest
-        if (self.given - 1) % self.stride == 0 and value - value == 0.0:
+        self.numbers += 1
+        if (self.numbers - 1) % self.stride == 0 and value - value == 0.0:
             self.kept.append((step, value))
             self.tell([self.name, step, value])
             if len(self.kept) >= KEPT:

@@ -112,4 +112,3 @@ class Probing:
         if thread.is_alive():
             stated.silence()
             self._facts.fault(stated.probe, f"{what} was given up after {limit:.1f} s")
-

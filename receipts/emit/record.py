@@ -101,6 +101,10 @@ class Record:
             self.window = (rest[0], rest[1])
         elif name == "place":
             self.place = Place(*rest)
+        elif name == "digest":
+            for row in self.facts.evidence:
+                if row.get("uri") == rest[0]:
+                    row.setdefault("sha256", rest[1])
         elif name == "signal":
             self.signal = int(rest[0])
         elif name == "failure":

@@ -98,7 +98,7 @@ class Span:
     Of spans within spans the outermost counts, and a span of profiling is no time of its own.
     """
 
-    __slots__ = ("_after", "begun", "bit", "index", "name", "outer", "steps")
+    __slots__ = ("_after", "begun", "bit", "index", "name", "open", "outer", "steps")
 
     def __init__(self, name: str, steps: Steps, after: Callable[[str], None]) -> None:
         self.name = name
@@ -106,11 +106,13 @@ class Span:
         self.steps = steps
         self.bit = 0 if name == "data" else BITS[name]
         self.begun = 0
+        self.open = False
         self.outer = False
         self._after = after
 
     def __enter__(self) -> Span:
         steps = self.steps
+        self.open = True
         steps.flags |= self.bit
         if not steps.inside:
             steps.held |= self.bit
@@ -125,6 +127,7 @@ class Span:
     ) -> Literal[False]:
         now = perf_counter_ns()
         steps, gauges = self.steps, self.steps.gauges
+        self.open = False
         gauges[journal.LAST] = now
         gauges[journal.SPAN_COUNT + self.index] += 1
         if self.outer:

@@ -1,0 +1,101 @@
+"""What the lane asks for and the run has not stated, with the words that state it."""
+
+from __future__ import annotations
+
+from receipts.emit.contract import contract, near
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from receipts.emit.facts import Facts
+
+CONTEXT = "the base configuration by name; what two receipts of one context leave unstated is held by it"
+# How to state what is more than a leaf, by the beginning of its path.
+HOW = (
+    ("measurement.loss", "rec.loss(value) at the steps where the job reads it anyhow"),
+    ("measurement.gradient_norm", "rec.gradient_norm(value)"),
+    ("measurement.window", "Recorder(…, warmup=STEPS), or rec.window(start, stop)"),
+    ("measurement.step_durations_seconds", "with rec.step(tokens=…): around each step"),
+    ("measurement.tokens_per_step", "with rec.step(tokens=…)"),
+    ("measurement.synchronisation", 'Recorder(…, synchronisation="loss read" | "device" | "none")'),
+    ("memory.chips", 'rec.memory("steady", chip=0, peak_bytes=…), or a framework that a probe knows'),
+    ("path.intended", "rec.path(NAME=…)"),
+    ("path.witnessed", "rec.observe(NAME=…, kind=…, level=…, uri=…) from what a log, profile or program shows"),
+    ("wheels", 'rec.state("wheels.NAME", version)'),
+    ("evidence", "rec.observe(…, kind=…, level=…, uri=FILE), or receipts ingest with the file beside"),
+    ("run.context", 'Recorder(…, context="NAME")'),
+    ("run.exit_code", "end the run: leave the with block, or call rec.finish()"),
+    ("run.finished", "end the run: leave the with block, or call rec.finish()"),
+)
+_LEVELS = ("none", "intent", "backend", "kernels")
+
+
+class Missing:
+    """One fact that is not stated: its path (``a|b`` for either), who asks for it, and how to state it."""
+
+    __slots__ = ("how", "path", "why")
+
+    def __init__(self, path: str, why: str, how: str) -> None:
+        self.path = path
+        self.why = why
+        self.how = how
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.why}): {self.how}"
+
+    def __repr__(self) -> str:
+        return f"Missing({self.path!r}, {self.why!r}, {self.how!r})"
+
+
+def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
+    """What the lane's rules would leave open; for a lane that is not shipped, what every lane asks."""
+    lanes = contract().lanes
+    asked = lanes.get(lane) or lanes["unlisted"]
+    found = []
+    if not facts.states("run.context"):
+        found.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
+    for need, rule in asked["needs"].items():
+        if not any(facts.states(option) for option in need.split("|")):
+            found.append(Missing(need, rule, how(need.partition("|")[0])))
+    for name in asked["witness"]:
+        path = f"path.witnessed.{name}"
+        if not facts.states(path) and path not in asked["needs"]:
+            found.append(Missing(path, "R301", how(path)))
+    best = max((_level(row) for row in facts.evidence), default=0)
+    if best < _LEVELS.index(asked["evidence"]):
+        found.append(Missing("evidence", "R301", f"{how('evidence')}; level {asked['evidence']} is needed"))
+    return tuple(found)
+
+
+def summary(items: tuple[Missing, ...]) -> list[str]:
+    """The same in a few lines: what is stated by one kind of call stands together."""
+    groups: dict[str, list[str]] = {}
+    for item in items:
+        plain = item.how.startswith("rec.state(") and not item.path.startswith("wheels.")
+        witnessed = item.path.startswith("path.witnessed.")
+        call = "rec.state(PATH, VALUE)" if plain else how("path.witnessed.") if witnessed else item.how
+        groups.setdefault(call.replace("(=…", "(NAME=…"), []).append(item.path)
+    return [f"{', '.join(paths)}: {call}" for call, paths in groups.items()]
+
+
+def how(path: str) -> str:
+    """The call that states a path."""
+    name = path.rpartition(".")[2]
+    for beginning, call in HOW:
+        if path.startswith(beginning):
+            return call.replace("NAME", name)
+    return f'rec.state("{path}", …)'
+
+
+def unknown_lane(lane: str) -> str:
+    """What to say of a lane that does not ship; empty where it does."""
+    lanes = contract().lanes
+    if lane in lanes:
+        return ""
+    close = near(lane, list(lanes))
+    close = close if "did you mean" in close else ""
+    return f"there is no shipped lane {lane!r}{close}; without a lane file of yours it is judged as unlisted"
+
+
+def _level(row: dict[str, object]) -> int:
+    level = str(row.get("level", "none"))
+    return _LEVELS.index(level) if row.get("sha256") and level in _LEVELS else 0

@@ -1,0 +1,33 @@
+"""A rank's part of a launch: what it would have put into a receipt, with its place among the ranks."""
+
+from __future__ import annotations
+
+from receipts.emit import document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from receipts.emit.record import Record
+
+PART_VERSION = 1
+
+
+def part(record: Record) -> dict[str, Any]:
+    """The part of a record: not a receipt, so that no rank's numbers can be taken for the launch's."""
+    return {
+        "receipts_part": PART_VERSION,
+        "launch": record.head["launch"],
+        "rank": record.place.rank,
+        "world": record.place.world,
+        "local_rank": record.place.local_rank,
+        "host": record.place.host,
+        "device": record.failure.get("device"),
+        "receipt": document.tree(record),
+    }
+
+
+def pieces(record: Record) -> Iterator[str]:
+    """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
+    return document.text(document.tree(record) if record.place.world == 1 else part(record))

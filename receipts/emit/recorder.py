@@ -1,0 +1,313 @@
+"""The recorder: what a training script calls. Nothing here raises into the job, waits for a device, or imports one."""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+
+from receipts.emit.facts import CALLER
+from receipts.emit.run import Run
+from receipts.emit.steps import Span, Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Literal, TypeVar
+
+    from receipts.emit.missing import Missing
+
+    Method = TypeVar("Method", bound=Callable[..., None])
+    SpanName = Literal["compile", "checkpoint", "eval", "data", "profile"]
+    Flag = Literal["warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data"]
+    Phase = Literal["post_init", "post_compile", "post_step0", "steady"]
+    Level = Literal["intent", "backend", "kernels"]
+
+
+def _guarded(method: Method) -> Method:
+    """A method whose faults become notes: training goes on."""
+
+    @wraps(method)
+    def call(self: Recorder, *given: Any, **named: Any) -> None:
+        try:
+            method(self, *given, **named)
+        except Exception as error:
+            self._run.fault(f"{method.__name__}: {type(error).__name__}: {error}")
+
+    return call  # type: ignore[return-value]
+
+
+class Recorder:
+    """Records one launch and writes its receipt at the end.
+
+        with Recorder("cpu-torch", context="decoder.py", warmup=20) as rec:
+            rec.state("model", {"depth": 8, "hidden": 64})
+            for batch in batches:
+                with rec.step(tokens=4096):
+                    train(batch)
+
+    ``lane`` is the contract that the launch means to keep (`receipts lanes`). ``out`` is the receipt's file or folder,
+    else RECEIPTS_OUT, else ``run.json``; an older file stays, and the new one is named beside it. With several ranks
+    each writes its part, and ``receipts merge`` makes the receipt.
+
+    ``warmup`` is how many steps come before the measured window. ``synchronisation`` says what a step's end waits for:
+    ``device``, ``loss read`` or ``none``. ``context`` names the base configuration, ``launch`` the launch, where ranks
+    cannot agree on one by themselves (RECEIPTS_LAUNCH does so too). ``journal`` is a folder for the journal, or False
+    for none; it is kept where ``keep_journal`` says so, or where the receipt could not be written. ``probes`` False
+    reads nothing of the job by itself.
+    """
+
+    def __init__(
+        self,
+        lane: str,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        kind: str = "training",
+        label: str | None = None,
+        context: str | None = None,
+        tags: Sequence[str] = (),
+        site: str | None = None,
+        warmup: int | None = None,
+        synchronisation: str | None = None,
+        launch: str | None = None,
+        witness_for: str | None = None,
+        resumed_from: str | None = None,
+        start_step: int | None = None,
+        journal: bool | str | os.PathLike[str] = True,
+        keep_journal: bool = False,
+        probes: bool | Sequence[Any] = True,
+        quiet: bool = False,
+    ) -> None:
+        self._tokens: int | None = None
+        self._steps = Steps(self._more, self._after)
+        self._spans: dict[str, Span] = {}
+        about = {"lane": lane, "kind": kind, "label": label, "context": context, "tags": tags, "site": site}
+        links = {"witness_for": witness_for, "resumed_from": resumed_from, "start_step": start_step}
+        self._run = Run(
+            {**about, **links, "warmup": warmup, "synchronisation": synchronisation, "launch": launch},
+            self._steps,
+            out=None if out is None else os.fspath(out),
+            journal=journal if isinstance(journal, bool) else os.fspath(journal),
+            keep_journal=keep_journal,
+            probes=probes,
+            quiet=quiet,
+        )
+
+    # --- the run -------------------------------------------------------------------------------------------------
+
+    def start(self) -> Recorder:
+        """Begin; the with block does. Where no block fits, call `finish` at the end, or leave it to the process's."""
+        try:
+            self._run.start()
+        except Exception as error:
+            self._run.fault(f"start: {type(error).__name__}: {error}")
+        return self
+
+    def finish(self) -> None:
+        """End well and write; the with block does."""
+        self._end(None)
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        self._end(error)
+        return False
+
+    def _end(self, error: BaseException | None) -> None:
+        try:
+            self._run.finish(error)
+        except Exception as fault:
+            self._run.lost(fault)
+
+    # --- steps and spans -----------------------------------------------------------------------------------------
+
+    def step(self, tokens: int | None = None, flag: Flag | None = None) -> Steps:
+        """One step: ``with rec.step(tokens=…):``, tokens over all chips. A step that raises does not count."""
+        if tokens != self._tokens and tokens is not None:
+            self._new_tokens(tokens)
+        if flag is not None:
+            self.flag(flag)
+        return self._steps
+
+    def step_begin(self) -> None:
+        """Begin a step where no with block fits, as in a callback."""
+        self._steps.__enter__()
+
+    def step_end(self, tokens: int | None = None) -> None:
+        """End the step that `step_begin` began."""
+        if tokens != self._tokens and tokens is not None:
+            self._new_tokens(tokens)
+        if self._steps.inside:
+            self._steps.__exit__(None, None, None)
+
+    @_guarded
+    def _new_tokens(self, tokens: int) -> None:
+        count = int(tokens)
+        if count < 1:
+            raise ValueError(f"a step has {count} tokens")
+        self._tokens = tokens
+        self._run.tokens(count)
+
+    @property
+    def steps(self) -> int:
+        """Steps that have ended."""
+        return self._steps.count
+
+    def span(self, name: SpanName) -> Span:
+        """Wall time that is spent on something: ``with rec.span("checkpoint"):``, inside a step or between two."""
+        found = self._spans.get(name)
+        if found is None or found.open:
+            try:
+                found = Span(name, self._steps, self._run.after_span)
+            except ValueError:
+                self._run.fault(f"there is no span {name!r:.40}; there are compile, checkpoint, eval, data, profile")
+                return Span("data", Steps(self._more, _nothing), _nothing)
+            self._spans[name] = found
+        return found
+
+    @_guarded
+    def flag(self, name: Flag) -> None:
+        """Flag the step that is running, or else the next one."""
+        self._steps.mark(name)
+
+    @_guarded
+    def window(self, start: int, stop: int | None = None) -> None:
+        """State the measured window as positions of steps; ``stop`` is the step after its last."""
+        self._run.window(int(start), None if stop is None else int(stop))
+
+    # --- statements ----------------------------------------------------------------------------------------------
+
+    @_guarded
+    def state(self, path: str | Mapping[str, Any], value: Any = None) -> None:
+        """State a leaf (``"model.depth", 52``), a section (``"model", {…}``) or several (``{"model": {…}}``)."""
+        if isinstance(path, str) and not hasattr(value, "items"):
+            self._run.facts.put(path, value)
+            return
+        for name, item in self._run.flattened(path if not isinstance(path, str) else {path: value}):
+            self._run.facts.put(name, item)
+
+    @_guarded
+    def path(self, **intended: str) -> None:
+        """State the path that is meant: ``rec.path(framework="torch", attention="sdpa_flash")``."""
+        for name, value in intended.items():
+            self._run.facts.put(f"path.intended.{name}", value)
+
+    @_guarded
+    def observe(
+        self,
+        *,
+        kind: str = "",
+        level: Level | None = None,
+        producer: str | None = None,
+        version: str | None = None,
+        uri: str | os.PathLike[str] | None = None,
+        sha256: str | None = None,
+        observed: Mapping[str, bool | int | float | str] | None = None,
+        **witnessed: Any,
+    ) -> None:
+        """State what was seen of the path, and what shows it: ``rec.observe(attention="te_fused", kind="te-debug")``.
+
+        A file named by ``uri`` that lies here is given its SHA-256 when the run ends.
+        """
+        for name, value in witnessed.items():
+            self._run.facts.put(f"path.witnessed.{name}", value)
+        if kind:
+            row = {"kind": kind, "level": level, "producer": producer, "version": version, "observed": observed}
+            self._run.evidence({**row, "uri": None if uri is None else os.fspath(uri), "sha256": sha256})
+
+    @_guarded
+    def attach(self, uri: str | os.PathLike[str], kind: str | None = None, *, level: Level | None = None) -> None:
+        """Name a file that belongs to the run; with a ``kind`` it is evidence, with its SHA-256 where it lies here."""
+        if kind is None:
+            self._run.facts.add_note("attachments", os.fspath(uri))
+        else:
+            self._run.evidence({"kind": kind, "level": level, "uri": os.fspath(uri)})
+
+    @_guarded
+    def note(self, text: str, topic: str = CALLER) -> None:
+        """Say something for people."""
+        self._run.facts.add_note(topic, text)
+
+    # --- what is measured ----------------------------------------------------------------------------------------
+
+    @_guarded
+    def loss(self, value: float | Callable[[], float] | Any) -> None:
+        """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""
+        self._run.record.losses.add(self._run.current(), value)
+
+    @_guarded
+    def gradient_norm(self, value: float | Callable[[], float] | Any) -> None:
+        """Take the step's gradient norm, as `loss` does."""
+        self._run.record.norms.add(self._run.current(), value)
+
+    @_guarded
+    def memory(
+        self,
+        phase: Phase,
+        *,
+        device: int | None = None,
+        chip: int | None = None,
+        bytes_used: int | None = None,
+        bytes_limit: int | None = None,
+        peak_bytes: int | None = None,
+        peak_reserved_bytes: int | None = None,
+    ) -> None:
+        """State a chip's memory in bytes: ``chip`` over all hosts, or ``device`` as this process numbers it."""
+        row = {"bytes_used": bytes_used, "bytes_limit": bytes_limit, "peak_bytes": peak_bytes}
+        place = {"chip": chip, "device": device, "phase": phase, "step": max(0, self.steps - 1)}
+        self._run.facts.add_memory({**place, **row, "peak_reserved_bytes": peak_reserved_bytes})
+
+    @_guarded
+    def counter(
+        self,
+        name: str,
+        count: int,
+        *,
+        expected: int | None = None,
+        steps: int | None = None,
+        layers: int | None = None,
+    ) -> None:
+        """State how often a kernel or route ran, and how often it must: steps times layers, or 0 for a fallback."""
+        row = {"name": name, "count": count, "expected": expected, "steps": steps, "layers": layers}
+        self._run.facts.add_counter(row)
+
+    @_guarded
+    def failure(self, error: BaseException | str, outcome: str | None = None) -> None:
+        """Say that the run failed although the block will end without an exception: an error that the job caught."""
+        self._run.failed(error, outcome)
+
+    def missing(self) -> tuple[Missing, ...]:
+        """What the lane asks for and nobody has stated yet, each with the call that states it."""
+        try:
+            return self._run.missing()
+        except Exception as error:
+            self._run.fault(f"missing: {type(error).__name__}: {error}")
+            return ()
+
+    @property
+    def launch(self) -> str:
+        """The launch's identity, once the run has started."""
+        return str(self._run.record.head.get("launch") or "")
+
+    @property
+    def written(self) -> str:
+        """The file that was written, once the run has ended; empty before, and where it could not be."""
+        return self._run.written
+
+    def __repr__(self) -> str:
+        return f"Recorder({self._run.record.head.get('lane')!r}, {self.steps} steps)"
+
+    # --- what the steps ask for ----------------------------------------------------------------------------------
+
+    def _more(self, ended: int) -> Any:
+        return self._run.more(ended)
+
+    def _after(self, count: int) -> None:
+        self._run.after_step(count)
+
+
+def _nothing(_what: object) -> None:
+    return None

@@ -1,0 +1,540 @@
+"""One run from its start to its receipt: journal, signals, probes, ending. The recorder's calls land here.
+
+What can fail for the job's sake may not: a journal that cannot be written is given up, and the run goes on in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import RLock
+from array import array
+from time import perf_counter_ns, time_ns
+
+from receipts.emit import failures, files, parts, place, secrets
+from receipts.emit.contract import OPEN_MAPS
+from receipts.emit.facts import CALLER, RECORDER
+from receipts.emit.journal import FORMAT, LAST, OPEN_SPAN, Journal
+from receipts.emit.missing import Missing, missing, summary, unknown_lane
+from receipts.emit.record import Record
+from receipts.emit.steps import IN_MEMORY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from receipts.emit.facts import Facts
+    from receipts.emit.probing import Probing
+    from receipts.emit.signals import Terminate
+    from receipts.emit.steps import Steps
+
+KINDS = ("training", "microbench", "profile", "serving")
+OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
+# What the recorder states by itself when the run has ended.
+OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
+LARGEST_DIGESTED = 1 << 28
+MAX_WARNINGS = 20
+
+
+class Run:
+    """The state behind a recorder. ``about`` holds what its caller named; ``written`` is the file at the end."""
+
+    def __init__(
+        self,
+        about: dict[str, Any],
+        steps: Steps,
+        *,
+        out: str | None,
+        journal: bool | str,
+        keep_journal: bool,
+        probes: bool | Sequence[Any],
+        quiet: bool,
+    ) -> None:
+        self._steps = steps
+        self._out = out
+        self._wanted = journal
+        self._keep = keep_journal
+        self._probes = probes
+        self._quiet = quiet
+        self._lock = RLock()
+        self._journal: Journal | None = None
+        self._waiting: list[list[Any]] = []
+        self._writing = False
+        self._unopened = True
+        self._started = False
+        self._over = False
+        self._warned = 0
+        self._process = os.getpid()
+        self._terminate: Terminate | None = None
+        self._probing: Probing | None = None
+        self._compiled = False
+        self.written = ""
+        self.record = Record({"host": "", "lane": about["lane"]}, self.tell)
+        self.record.facts.warn = self.warn
+        self._about = about
+
+    @property
+    def facts(self) -> Facts:
+        """What is stated."""
+        return self.record.facts
+
+    # --- the start -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Find the place among the ranks, open the journal, take SIGTERM, ask the probes."""
+        if self._started:
+            return
+        self._started = True
+        self.record.head = self._head()
+        self.record.warmup = self.record.head["warmup"]
+        self._safely("the journal", self._open_journal)
+        self._unopened = False
+        self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
+        self.facts.put("platform.python", _python(), RECORDER)
+        if said := unknown_lane(self.record.head["lane"]):
+            self.fault(said)
+        self._safely("SIGTERM", self._take_signal)
+        self._safely("fork", self._watch_forks)
+        self._safely("the end of the process", self._watch_end)
+        self._safely("the probes", self._ask)
+
+    def _head(self) -> dict[str, Any]:
+        about, where = self._about, place.find()
+        self.record.place = where
+        given = about["launch"]
+        launch = str(given)[:500] if given else place.launch_of(place=where)
+        if not given and not place.agreed(os.environ, where):
+            self.fault("ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them")
+        kind = str(about["kind"])
+        if kind not in KINDS:
+            self.fault(f"kind is one of {', '.join(KINDS)}, and not {kind!r:.40}; it is recorded as training")
+            kind = "training"
+        warmup = about["warmup"]
+        if warmup is not None and (not isinstance(warmup, int) or isinstance(warmup, bool) or warmup < 0):
+            self.fault(f"warmup is a count of steps, and not {warmup!r:.40}")
+            warmup = None
+        tags = [str(tag) for tag in about["tags"] or ()]
+        texts = {name: _text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
+        return {
+            "format": FORMAT,
+            "launch": launch,
+            "lane": str(about["lane"])[:500] or "unlisted",
+            "kind": kind,
+            "started": _now(),
+            "begun_ns": perf_counter_ns(),
+            "begun_wall_ns": time_ns(),
+            "rank": where.rank,
+            "world": where.world,
+            "local_rank": where.local_rank,
+            "launcher": where.launcher,
+            "host": where.host,
+            "process": self._process,
+            "process_start": place.process_start(self._process),
+            "boot": place.boot_id(),
+            "command": secrets.command_line(_words())[:10_000],
+            "warmup": warmup,
+            "start_step": about["start_step"],
+            "tags": tags,
+            "out": os.path.abspath(self._receipt(launch)),
+            **texts,
+        }
+
+    def _receipt(self, launch: str) -> str:
+        out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
+        return files.receipt_path(out, launch, self.record.place)
+
+    def _open_journal(self) -> None:
+        from receipts.emit.cgroup import oom_kills
+
+        head = self.record.head
+        head["oom_kills"] = oom_kills()
+        if self._wanted is False:
+            return
+        folder = self._wanted if isinstance(self._wanted, str) else os.environ.get("RECEIPTS_JOURNAL")
+        path = files.journal_path(head["out"], head["launch"], folder or None)
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        journal = Journal(path, head)
+        record, before = self.record, self._steps.gauges
+        for at in range(len(before)):
+            journal.gauges[at] = before[at]
+        self._steps.gauges = record.gauges = journal.gauges
+        for series in (record.losses, record.norms):
+            series.gauges, series.floats = journal.gauges, journal.floats
+        self._journal = journal
+        self._flush()
+
+    def _take_signal(self) -> None:
+        from receipts.emit.signals import Terminate
+
+        self._terminate = Terminate(self._noted, self._dying)
+        self._terminate.install()
+
+    def _watch_forks(self) -> None:
+        import weakref
+
+        own = weakref.ref(self)
+
+        def after() -> None:
+            run = own()
+            if run is not None:
+                run.forget()
+
+        os.register_at_fork(after_in_child=after)
+
+    def _watch_end(self) -> None:
+        import atexit
+        import weakref
+
+        own = weakref.ref(self)
+
+        def at_exit() -> None:
+            run = own()
+            if run is not None and not run._over:
+                # The interpreter keeps here what it printed a traceback of.
+                run._safely("the end of the process", lambda: run.finish(getattr(sys, "last_value", None)))
+
+        atexit.register(at_exit)
+
+    def _ask(self) -> None:
+        if self._probes is False:
+            return
+        from receipts.emit.probing import Probing
+
+        record = self.record
+        self._probing = Probing(self.facts, record.place, self._steps, record.head["lane"], record.warmup)
+        self._probing.load(None if self._probes is True else self._probes)
+        self._probing.call("at_start")
+        self._probing.call("at_phase", "post_init")
+
+    def forget(self) -> None:
+        """In a forked child: the run is the parent's. What the child records goes nowhere."""
+        self._over, self._journal, self._terminate = True, None, None
+        steps = self._steps
+        steps.view, steps.at, steps.limit = array("q"), 0, 0
+        steps.gauges = array("q", bytes(8 * len(steps.gauges)))
+        for series in (self.record.losses, self.record.norms):
+            series.gauges = series.floats = None
+
+    # --- while it runs -------------------------------------------------------------------------------------------
+
+    def tell(self, event: list[Any]) -> None:
+        """Write an event to the journal; before it is open, keep it."""
+        if self._over:
+            return
+        with self._lock:
+            if self._unopened or self._journal is not None:
+                self._waiting.append(event)
+            # A signal's handler may come between: what it tells is written by the call that it interrupted.
+            if self._writing or self._journal is None:
+                return
+            self._writing = True
+            try:
+                self._flush()
+            except OSError as error:
+                self._give_up(error)
+            finally:
+                self._writing = False
+
+    def _flush(self) -> None:
+        journal = self._journal
+        while self._waiting and journal is not None:
+            journal.event(self._waiting[0])
+            del self._waiting[0]
+
+    def _give_up(self, error: OSError) -> None:
+        self._waiting.clear()
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            self.facts.fault(RECORDER, f"the journal could not be written on: {error.strerror or error}")
+
+    def more(self, ended: int) -> Any:
+        """Room for further steps, in the journal, else in memory."""
+        block: Any = None
+        if self._journal is not None:
+            try:
+                block = self._journal.block(ended)
+            except (OSError, ValueError) as error:
+                self.fault(f"the journal has no room for more steps: {getattr(error, 'strerror', None) or error}")
+        if block is None:
+            block = array("q", bytes(16 * IN_MEMORY))
+        if not self._over:
+            if self.record.blocks:
+                words, _ = self.record.blocks[-1]
+                self.record.blocks[-1] = (words, len(words) // 2 * 2)
+            self.record.blocks.append((block, 0))
+        return block
+
+    def current(self) -> int:
+        """The step that a value belongs to: the one that is running, else the last one that ended."""
+        count = self._steps.count
+        return count if self._steps.inside else max(0, count - 1)
+
+    def after_step(self, count: int) -> None:
+        """After the first step, and after those that the hot path leaves to the slow one."""
+        if count == 1 and self._probing is not None and not self._over:
+            self._safely("the probes", lambda: self._phase("post_step0"))
+
+    def after_span(self, name: str) -> None:
+        """After each span; the first one of compiling is a phase."""
+        if name == "compile" and not self._compiled and not self._over:
+            self._compiled = True
+            self._safely("the probes", lambda: self._phase("post_compile"))
+
+    def _phase(self, phase: str) -> None:
+        if self._probing is not None:
+            self._probing.call("at_phase", phase)
+
+    def tokens(self, count: int) -> None:
+        """From the next step on, a step has so many tokens."""
+        self.record.tokens.append((self._steps.count, count))
+        if len(self.record.tokens) <= 100:
+            self.tell(["tokens", self._steps.count, count])
+
+    def window(self, start: int, stop: int | None) -> None:
+        """State the measured window."""
+        self.record.window = (start, stop)
+        self.tell(["window", start, stop])
+
+    def evidence(self, row: dict[str, Any]) -> None:
+        """State what shows something; its digest is taken at the end where the file lies here."""
+        self.facts.add_evidence(row, CALLER)
+
+    def failed(self, error: BaseException | str, outcome: str | None) -> None:
+        """Note a failure that the job caught."""
+        seen = failures.of_text(error) if isinstance(error, str) else failures.of_exception(error)
+        if outcome is not None and outcome not in OUTCOMES:
+            self.fault(f"an outcome of a failure is one of {', '.join(OUTCOMES)}, and not {outcome!r:.40}")
+            outcome = None
+        found = {"message": error[: failures.LONGEST], **seen[1]} if isinstance(error, str) else seen[1]
+        self._fail(outcome or seen[0], found)
+
+    def _fail(self, outcome: str, found: dict[str, Any]) -> None:
+        steps, record = self._steps, self.record
+        span = steps.gauges[OPEN_SPAN]
+        found["step"] = steps.count
+        found["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=span == 1)
+        if record.place.world > 1:
+            found["rank"] = record.place.rank
+        found["message"] = secrets.redact(str(found.get("message", outcome)))
+        record.outcome, record.failure = outcome, found
+        self.tell(["failure", outcome, found])
+
+    def flattened(self, tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+        """Leaves of nested maps by their paths; an entry of an open map stays whole."""
+        for name, value in tree.items():
+            path = f"{before}{name}"
+            inside = path.partition(".")[0] in OPEN_MAPS and "." in path
+            if hasattr(value, "items") and not inside and path != "path.witnessed.fallbacks":
+                yield from self.flattened(value, f"{path}.")
+            else:
+                yield path, value
+
+    # --- faults --------------------------------------------------------------------------------------------------
+
+    def fault(self, text: str) -> None:
+        """A fault of the recorder or of its caller: a note in the receipt."""
+        self.facts.fault(RECORDER, text[:1000])
+
+    def warn(self, text: str) -> None:
+        """A word on standard error, so that a misspelt leaf is seen on the first day."""
+        self._warned += 1
+        if self._warned <= MAX_WARNINGS:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """A line on standard error."""
+        if self._quiet or os.getpid() != self._process:
+            return
+        try:
+            sys.stderr.write(f"receipts: {text}\n")
+        except (OSError, ValueError, AttributeError):
+            self._quiet = True
+
+    def lost(self, error: BaseException) -> None:
+        """The receipt could not be made; the journal is still there."""
+        where = self._journal.path if self._journal is not None else ""
+        hope = f"; receipts recover {where} makes it from the journal" if where else ""
+        self.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
+
+    def _safely(self, what: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:
+            self.fault(f"{what}: {type(error).__name__}: {error}")
+
+    # --- the end -------------------------------------------------------------------------------------------------
+
+    def _noted(self, number: int) -> None:
+        if not self._over:
+            self.record.signal = number
+            self.tell(["signal", number, self._steps.count])
+
+    def _dying(self, number: int) -> None:
+        self._safely("SIGTERM", lambda: self.finish(None, died=number))
+
+    def finish(self, error: BaseException | None, *, died: int | None = None) -> None:
+        """End the run: say how, ask the probes a last time, write the receipt, and let go of the journal."""
+        if self._over or not self._started or os.getpid() != self._process:
+            return
+        record, steps = self.record, self._steps
+        now = perf_counter_ns()
+        record.last_ns = now
+        record.finished = _now()
+        steps.gauges[LAST] = now
+        record.gauges = steps.gauges
+        self._count_steps()
+        self._safely("the ending", lambda: self._conclude(error, died))
+        if record.place.world == 1 and (processes := place.jax_processes()) is not None:
+            self._place(*processes)
+        if self._probing is not None and died is None:
+            self._safely("the probes", self._probing_ends)
+        self._safely("the files of evidence", self._digest_evidence)
+        self.tell(["end", record.outcome, record.exit_code, record.finished])
+        self._over = True
+        if self._terminate is not None:
+            self._safely("SIGTERM", self._terminate.remove)
+        self._write()
+
+    def _count_steps(self) -> None:
+        blocks, steps = self.record.blocks, self._steps
+        if blocks:
+            blocks[-1] = (blocks[-1][0], steps.at)
+
+    def _conclude(self, error: BaseException | None, died: int | None) -> None:
+        record = self.record
+        outcome, record.exit_code = "ok", 0
+        if isinstance(error, SystemExit):
+            code = error.code
+            record.exit_code = code if isinstance(code, int) else 0 if code is None else 1
+            if record.exit_code:
+                outcome = "crash"
+                self._fail(outcome, failures.of_exception(error)[1])
+        elif isinstance(error, KeyboardInterrupt):
+            outcome, record.exit_code = "preempted", 130
+        elif error is not None and not isinstance(error, GeneratorExit):
+            outcome, found = failures.of_exception(error)
+            record.exit_code = 1
+            if outcome == "crash" and not record.losses.finite:
+                outcome = "nan"
+            self._fail(outcome, found)
+        elif record.outcome is not None:
+            outcome = record.outcome
+        if died is not None:
+            record.exit_code = -died
+        if record.signal is not None and outcome != "oom":
+            outcome, record.failure = "preempted", {}
+        if outcome == "ok" or not record.failure:
+            self._read_losses(outcome)
+            last = record.losses.last
+            if outcome == "ok" and last is not None and last - last != 0.0:
+                outcome = "nan"
+                self._fail(outcome, {"class": "not_oom", "message": f"the last loss that was read is {last}"})
+        else:
+            record.losses.drop()
+            record.norms.drop()
+        record.outcome = outcome
+
+    def _read_losses(self, outcome: str) -> None:
+        for series in (self.record.losses, self.record.norms):
+            if outcome == "ok":
+                series.read(self.fault)
+            else:
+                series.drop()  # a device that stopped may never answer
+
+    def _place(self, rank: int, world: int) -> None:
+        record = self.record
+        if world > 1:
+            record.place = place.Place(rank, world, 0, "jax", record.head["host"])
+            record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
+            self.tell(["place", rank, world, 0, "jax", record.head["host"]])
+
+    def _probing_ends(self) -> None:
+        probing = self._probing
+        if probing is None:
+            return
+        probing.call("at_phase", "steady")
+        probing.call("at_end")
+        slow = {name: seconds for name, seconds in probing.seconds.items() if seconds >= 0.001}
+        if slow:
+            times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in sorted(slow.items()))
+            self.facts.add_note(RECORDER, f"seconds that the probes took: {times}")
+
+    def _digest_evidence(self) -> None:
+        import hashlib
+
+        for row in self.facts.evidence:
+            uri = row.get("uri")
+            if row.get("sha256") or not uri or "://" in uri or not os.path.isfile(uri):
+                continue
+            size = os.path.getsize(uri)
+            if size > LARGEST_DIGESTED:
+                self.fault(f"{uri} has {size} bytes and was not digested; state its sha256")
+                continue
+            with open(uri, "rb") as stream:
+                row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+            self.tell(["digest", uri, row["sha256"]])
+
+    def missing(self) -> tuple[Missing, ...]:
+        """What the lane asks for and nobody has stated."""
+        found = missing(self.facts, self.record.head["lane"])
+        own = OWN if self.record.steps or self._steps.count else ()
+        return tuple(item for item in found if item.path not in own)
+
+    def _write(self) -> None:
+        record = self.record
+        try:
+            self.written = files.write(parts.pieces(record), record.head["out"], record.head["launch"])
+        except Exception as error:
+            self.lost(error)
+            self._keep = True
+        self._close_journal()
+        if self.written:
+            self._tell_written()
+
+    def _close_journal(self) -> None:
+        from receipts.emit.document import MAX_STEPS
+
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        path = journal.path
+        self._safely("the journal", journal.close)
+        if self.written and not self._keep and self.record.steps <= MAX_STEPS:
+            self._safely("the journal", lambda: os.unlink(path))
+
+    def _tell_written(self) -> None:
+        record = self.record
+        steps = f"{record.steps} steps, {record.outcome}"
+        if record.place.world > 1:
+            if record.place.rank == 0:
+                pattern = self.written.replace("rank00000", "rank*")
+                self.say(f"{record.place.world} ranks write their parts ({self.written}, {steps}); next:")
+                self.say(f"  receipts merge {pattern} -o {files.RECEIPT}")
+            return
+        self.say(f"wrote {self.written} ({steps}); next: receipts check {self.written}")
+        open_facts = self.missing()
+        if open_facts and record.outcome == "ok":
+            self.say(f"lane {record.head['lane']} asks for {len(open_facts)} facts that nobody stated:")
+            for line in summary(open_facts):
+                self.say(f"  {line}")
+
+
+def _words() -> list[str]:
+    """The command line as it was typed, the interpreter by its own name alone."""
+    words = list(getattr(sys, "orig_argv", None) or sys.argv)
+    return [os.path.basename(words[0]), *words[1:]] if words else []
+
+
+def _python() -> str:
+    return "{}.{}.{}".format(*sys.version_info[:3])
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else secrets.redact(str(value))[:500] or None

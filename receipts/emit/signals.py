@@ -1,0 +1,70 @@
+"""SIGTERM, by which schedulers preempt: noted in the journal at once, then handed on to whoever handled it before."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+
+class Terminate:
+    """The handler of SIGTERM while a run goes on.
+
+    ``noted`` is called with the signal's number. Where the process would have died of the signal, ``ending`` is called
+    and the process then dies of it, so that its exit status stays what the scheduler expects. A handler that the job
+    installed before is called; one that it installs later replaces this one, as is its right.
+    """
+
+    def __init__(self, noted: Callable[[int], None], ending: Callable[[int], None]) -> None:
+        self._noted = noted
+        self._ending = ending
+        self._before: Any = None
+        self._process = os.getpid()
+        self._installed = False
+
+    def install(self) -> bool:
+        """Take the signal; False outside the main thread, where Python installs no handlers."""
+        import signal
+        import threading
+
+        if threading.current_thread() is not threading.main_thread():
+            return False
+        before = signal.getsignal(signal.SIGTERM)
+        if before is None:
+            return False  # installed by other than Python: it cannot be called from here
+        self._before = before
+        signal.signal(signal.SIGTERM, self._handle)
+        self._installed = True
+        return True
+
+    def remove(self) -> None:
+        """Give the signal back, unless somebody took it since."""
+        import signal
+
+        if not self._installed or os.getpid() != self._process:
+            return
+        self._installed = False
+        if signal.getsignal(signal.SIGTERM) == self._handle:
+            signal.signal(signal.SIGTERM, self._before)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        import signal
+
+        # A forked child, such as a loader of data, inherits the handler; the run is its parent's to end.
+        own = os.getpid() == self._process and self._installed
+        if own and self._before != signal.SIG_IGN:
+            self._noted(number)
+        if callable(self._before):
+            self._before(number, frame)
+        elif self._before == signal.SIG_DFL:
+            if own:
+                self._ending(number)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    def __repr__(self) -> str:
+        return f"Terminate(installed={self._installed})"
