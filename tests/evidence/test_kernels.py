@@ -112,6 +112,11 @@ def test_kernels_of_an_older_generation_are_remarked_on_a_newer_one() -> None:
     assert not any("older generation" in remark.text for remark in seen(BF16, arch=90)[1].remarks)
 
 
+def test_recompute_is_stated_where_checkpointed_functions_ran() -> None:
+    assert seen(ops=("CheckpointFunction",))[1].stated["numerics.recompute_applied"].value == "checkpoint"
+    assert not seen(ops=("CheckpointFunctionBackward", "aten::mm"))[1].stated
+
+
 def test_softmax_without_an_attention_kernel_is_remarked_and_not_seen() -> None:
     found, reading = seen("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>", BF16)
     assert not found.get("attention")

@@ -49,7 +49,7 @@ class CudaGraphsReader(LineReader):
             self._captured(text, match, match["what"] == "training", number)
         elif match := _NONE.search(text):
             self.reading.records += 1
-            self.reading.see("cuda_graphs", "false", "backend", number, rank=rank_of(text[: match.start()]))
+            self.reading.see("cuda_graphs", "false", "backend", number, rank=rank_of(text, match.start()))
             self.reading.remark("note", "graphs were asked for, and no layer could be captured", number)
         elif match := _LAYERS.search(text):
             self.reading.records += 1
@@ -68,11 +68,10 @@ class CudaGraphsReader(LineReader):
         return super().finish()
 
     def _captured(self, text: str, match: re.Match[str], training: bool, number: int) -> None:
-        before = text[: match.start()]
-        if not training or is_source(before):
+        if not training or is_source(text, match.start()):
             return
         self.reading.records += 1
-        rank = int(match["rank"]) if "rank" in match.groupdict() else rank_of(before)
+        rank = int(match["rank"]) if "rank" in match.groupdict() else rank_of(text, match.start())
         self.reading.see("cuda_graphs", "true", "backend", number, rank=rank, count=repeated(text))
 
     def _time(self, text: str) -> None:

@@ -89,7 +89,7 @@ class FallbackHintsReader(LineReader):
         text = text[:2000]
         for hint in _HINTS:
             match = hint.pattern.search(text)
-            if match is None or is_source(text[: match.start()]):
+            if match is None or is_source(text, match.start()):
                 continue
             self.reading.records += 1
             if hint.leaf:

@@ -29,6 +29,8 @@ _ENGINE_OPS: Final = re.compile(
     r"(?:_?LayerNorm(?:Linear|MLP)|_Linear|_GroupedLinear|FusedAttnFunc\w*|AttnFuncWithCP\w*|UnfusedDotProductAttention"
     r"|tex::\w+|transformer_engine\w*::\w+)"
 )
+# Reentrant checkpointing of torch, Transformer Engine and Megatron; the other kind is no function of its own.
+_CHECKPOINTS: Final = re.compile(r"_?Checkpoint(?:Function|WithoutOutputFunction)")
 _PACKAGE_OPS: Final = (
     (re.compile(r"flash_attn_3::|_flash_attn_3|FlashAttn3"), "flash3"),
     (re.compile(r"flash_attn::|FlashAttn\w*Func|flash_attn_gpu"), "flash2"),
@@ -69,6 +71,7 @@ class Histogram:
     graph_launches: int = 0
     copies_to_host: int = 0
     alltoall: int = 0
+    checkpoints: int = 0
 
     def kernel(self, name: str, count: int = 1, seconds: float = 0.0) -> Kernel:
         """Count a kernel; what it is."""
@@ -102,6 +105,9 @@ class Histogram:
             earlier = reading.timings.get(name, Timing(0, 0.0))
             seconds = (earlier.seconds or 0.0) + total.seconds
             reading.timings[name] = Timing(earlier.samples + total.count, seconds)
+        if self.checkpoints:
+            text = f"checkpointed functions ran {self.checkpoints} times"
+            reading.state("numerics.recompute_applied", "checkpoint", text, line)
         self._remarks(reading, arch, line)
 
     @property
@@ -126,6 +132,9 @@ class Histogram:
         return times
 
     def _library(self, name: str, count: int) -> None:
+        if _CHECKPOINTS.fullmatch(name):
+            self.checkpoints += count
+            return
         if _ENGINE_OPS.fullmatch(name):
             self.engine_ops += count
             if name.startswith(("FusedAttnFunc", "AttnFuncWithCP")):

@@ -56,7 +56,7 @@ class MoeRoutingReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         for match in _LOADS.finditer(text):
-            if (ratio := _load_ratio(match["list"])) is not None and not is_source(text[: match.start()]):
+            if (ratio := _load_ratio(match["list"])) is not None and not is_source(text, match.start()):
                 self._ratio = max(self._ratio or (0.0, 0), (ratio, number))
                 self.reading.records += 1
         for match in _RATIO.finditer(text):

@@ -14,9 +14,9 @@ _CALL = re.compile(r"""(?:\(\s*[fr]?["']|`)$""")
 _BARE = re.compile(r"""^\s*[fr]?["']$""")
 
 
-def rank_of(prefix: str) -> int | None:
-    """The rank that a launcher or logger puts before its lines: torchrun, srun -l, mpirun, `[rank3]`; None without."""
-    match = _RANK.search(prefix[-300:])
+def rank_of(text: str, at: int) -> int | None:
+    """The rank that a launcher or logger puts before the message at ``at``: torchrun, srun -l, mpirun; None without."""
+    match = _RANK.search(text, max(0, at - 300), at)
     return int(next(group for group in match.groups() if group is not None)) if match else None
 
 
@@ -32,7 +32,7 @@ def repeated_before(line: str) -> int | None:
     return max(1, int(match[1])) if match else None
 
 
-def is_source(prefix: str) -> bool:
-    """Whether the message is quoted: a program's string in a traceback, ``logger.info("Running …``, or prose."""
-    tail = prefix[-80:]
-    return bool(_CALL.search(tail) or _BARE.search(tail))
+def is_source(text: str, at: int) -> bool:
+    """Whether the message at ``at`` is quoted: a string of a traceback's source (``info("Running …``), or prose."""
+    before = text[max(0, at - 80) : at]
+    return bool(_CALL.search(before) or (at <= 80 and _BARE.search(before)))

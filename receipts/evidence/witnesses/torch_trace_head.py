@@ -87,6 +87,11 @@ def state_head(reading: Reading, body: Body) -> dict[str, Any]:
     names = sorted({str(item["name"])[:100] for item in devices if item.get("name")})
     if len(names) == 1:
         reading.state("hardware.accelerator", names[0], names[0], record="deviceProperties")
+    if devices:
+        reading.counters["gpus"] = len(devices)
+    sizes = {item["totalGlobalMem"] for item in devices if type(item.get("totalGlobalMem")) is int}
+    if len(sizes) == 1:
+        reading.counters["gpu.bytes_total"] = sizes.pop()
     _distributed(reading, head.get("distributedInfo"))
     runtime = head.get("cuda_runtime_version")
     if isinstance(runtime, int) and 1000 <= runtime < 1_000_000:

@@ -46,7 +46,8 @@ _REASON = re.compile(
 _NO_BACKEND: Final = "No dot product attention backend is available for the provided inputs"
 _CONFIG: Final = "Running with config={"
 _QUANTIZER = re.compile(
-    r"(?P<where>\w+\.(?:forward|backward)) >> [^>]{1,40}>> +(?P<name>\w+?)_quantizer *: (?P<type>\w+)"
+    r"\b(?P<where>\w{1,80}\.(?:forward|backward)) >> [^>]{1,40}>> {1,4}(?P<name>\w{1,40}?)_quantizer {0,8}: "
+    r"(?P<type>\w{1,40})"
 )
 _HINT = re.compile(r"flash-attn(?: v\d)? may provide important feature support or performance improvement")
 _SUPPORT = re.compile(
@@ -100,7 +101,7 @@ class TransformerEngineReader(LineReader):
                 self._counts[name, rank][kind] += times - 1
         self._told = []
         begin = text.find(_CONFIG)
-        if begin >= 0 and not is_source(text[:begin]):
+        if begin >= 0 and not is_source(text, begin):
             self._config_line, self._config_lines = number, 0
             return self._more_config(text[begin + len(_CONFIG) - 1 :], number)
         self._selections(text, number)
@@ -126,7 +127,7 @@ class TransformerEngineReader(LineReader):
     def _selections(self, text: str, number: int) -> None:
         for match in _SELECTION.finditer(text):
             running = match["kind"].startswith("Running")
-            if is_source(text[: match.start()]) or (running and not match["backend"]):
+            if is_source(text, match.start()) or (running and not match["backend"]):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
@@ -137,7 +138,7 @@ class TransformerEngineReader(LineReader):
             self._jax(text, number)
 
     def _select(self, kind: str, name: str, text: str, at: int, number: int) -> None:
-        rank = rank_of(text[:at])
+        rank = rank_of(text, at)
         if len(self._first) >= MAX_RANKS and (name, rank) not in self._first:
             rank = None
         self._counts.setdefault((name, rank), Counter())[kind] += repeated(text)
@@ -158,7 +159,7 @@ class TransformerEngineReader(LineReader):
 
     def _printed(self, text: str, number: int) -> None:
         for match in _PRINTED.finditer(text):
-            if is_source(text[: match.start()]):
+            if is_source(text, match.start()):
                 continue
             attention = "Attn" in match["where"] or "Attention" in match["where"]
             if match["fp8"] or match["wide"]:
@@ -181,7 +182,7 @@ class TransformerEngineReader(LineReader):
 
     def _jax(self, text: str, number: int) -> None:
         for match in _JAX.finditer(text):
-            if is_source(text[: match.start()]):
+            if is_source(text, match.start()):
                 continue
             backend = match["backend"] or ""
             name = UNFUSED if not backend or "no_backend" in backend.lower() else FUSED
@@ -192,13 +193,13 @@ class TransformerEngineReader(LineReader):
     def _remarks(self, text: str, number: int) -> None:
         if "Disabling" in text:
             for match in _REASON.finditer(text):
-                if not is_source(text[: match.start()]):
+                if not is_source(text, match.start()):
                     self._count(self._reasons, _reason(match[0]), number, repeated(text))
         if (available := _AVAILABLE.search(text)) and "%s" not in available["text"]:
             self._note(f"available: {available['text']}", number)
         begin = text.find(_NO_BACKEND)
-        if begin >= 0 and not is_source(text[:begin]):
-            self._no_backend(number, rank_of(text[:begin]))
+        if begin >= 0 and not is_source(text, begin):
+            self._no_backend(number, rank_of(text, begin))
         if quantizer := _QUANTIZER.search(text):
             self._quantizer(quantizer, number)
         if hint := _HINT.search(text):
@@ -212,7 +213,7 @@ class TransformerEngineReader(LineReader):
 
     def _fell_back(self, text: str) -> None:
         at = text.find(_GROUPED)
-        if at >= 0 and not is_source(text[:at]):
+        if at >= 0 and not is_source(text, at):
             self.reading.records += 1
             fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
             fallbacks["te_cutlass_grouped_gemm"] = fallbacks.get("te_cutlass_grouped_gemm", 0) + repeated(text)
@@ -245,7 +246,7 @@ class TransformerEngineReader(LineReader):
     def _more_config(self, text: str, number: int) -> bool:
         self._config += text
         self._config_lines += 1
-        whole = state_config(self.reading, self._config, self._config_line)
+        whole = state_config(self.reading, self._config[:MAX_CONFIG], self._config_line)
         if whole is not None:
             self._config = ""
             self._rest(text, number)
@@ -263,7 +264,7 @@ class TransformerEngineReader(LineReader):
             self._remarks(rest, number)
 
     def _end_config(self) -> None:
-        state_config(self.reading, self._config, self._config_line, cut=True)
+        state_config(self.reading, self._config[:MAX_CONFIG], self._config_line, cut=True)
         self._config = ""
 
 
