@@ -96,6 +96,7 @@ def test_ranks_are_told_apart() -> None:
         '[rank0]:     self.logger.info("Running with UnfusedDotProductAttention backend")',
         '                "Running with FlashAttention backend (version %s)",',
         "the log must say `Running with FusedAttention backend`, else look again",
+        '"message": "Running with FlashAttention backend (version %s)",',
         "Running with FlashAttention: True",
     ],
 )

@@ -127,7 +127,8 @@ class TransformerEngineReader(LineReader):
     def _selections(self, text: str, number: int) -> None:
         for match in _SELECTION.finditer(text):
             running = match["kind"].startswith("Running")
-            if is_source(text, match.start()) or (running and not match["backend"]):
+            template = "%" in text[match.end() : match.end() + 16]
+            if template or is_source(text, match.start()) or (running and not match["backend"]):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
