@@ -235,3 +235,10 @@ def test_the_first_certain_failure_began_it() -> None:
 
 def test_a_megabyte_of_opening_words_is_read() -> None:
     assert failures("CUDA out of memory. Tried to allocate " * 27_000) == []
+
+
+def test_memory_that_is_neither_free_nor_this_process_is_anothers() -> None:
+    figures = Figures(
+        requested=112 * MIB, capacity=40 * GIB, free=119 * MIB, this_process=8 * GIB, allocated=7 * GIB, unallocated=MIB
+    )
+    assert classify(figures) == "foreign_process"

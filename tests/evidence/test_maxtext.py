@@ -446,3 +446,20 @@ def test_a_metrics_line_that_is_cut_is_told_and_left_out() -> None:
     reading = metrics(row(4), row(5)[:-40])
     assert reading.steps.numbers() == [4]
     assert [remark.kind for remark in reading.remarks] == ["broken"]
+
+
+def test_a_line_glued_to_the_next_ones_prefix_keeps_its_loss() -> None:
+    glued = f"{step(3, loss='5.125')}I0203 04:05:08.124 1 metric_logger.py:181] {step(4, loss='5.000')}"
+    reading = log(glued)
+    assert [reading.steps.get(number, "loss") for number in (3, 4)] == [5.125, 5.0]
+
+
+def test_a_table_is_read_by_its_heads_with_units_and_shares() -> None:
+    reading = log(
+        "| Step | Time (s) | TFLOP/s/device | MFU % | Tokens/s/device | Loss |",
+        "|---|---|---|---|---|---|",
+        "| 3 | 4.5 s | 225.0 | 10.00 | 1,820 | 9.25 |",
+    )
+    assert reading.steps.get(3, "step_seconds") == 4.5
+    assert reading.steps.get(3, "mfu") == pytest.approx(0.1)
+    assert reading.steps.get(3, "tokens_per_second_per_chip") == 1820

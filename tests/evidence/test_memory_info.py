@@ -162,3 +162,10 @@ def test_a_printed_peak_counts_where_its_unit_stands() -> None:
 )
 def test_broken_statistics_are_no_row(text: str) -> None:
     assert not [item for found in scan([text.encode()], [MemoryInfoReader]) for item in found.memory]
+
+
+def test_a_runtime_that_has_not_implemented_it_is_unavailable() -> None:
+    text = b"RuntimeError: ./runtime/pjrt_client.h:137 : GetMemoryInfo not implemented\n"
+    (reading,) = scan([text], [MemoryInfoReader])
+    assert reading.memory == []
+    assert reading.memory_unavailable is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,18 +10,19 @@ from receipts.evidence.numbers import number
 from receipts.evidence.reading import Reason
 
 _COLUMNS: Final = {
-    "s/step": "step_seconds",
-    "sec/step": "step_seconds",
-    "seconds": "step_seconds",
-    "step time (s)": "step_seconds",
-    "tflop/s/device": "tflops_per_second_per_chip",
-    "tflop/s/chip": "tflops_per_second_per_chip",
-    "tokens/s/device": "tokens_per_second_per_chip",
-    "tok/s/device": "tokens_per_second_per_chip",
-    "tokens/s/chip": "tokens_per_second_per_chip",
-    "loss": "loss",
-    "grad_norm": "grad_norm",
+    name: column
+    for column, names in {
+        "step_seconds": "s/step sec/step seconds seconds/step time(s) steptime(s) steptime(sec)",
+        "tflops_per_second_per_chip": "tflop/s/device",
+        "tokens_per_second_per_chip": "tokens/s/device tok/s/device tokens/s/chip tok/s/chip",
+        "loss": "loss",
+        "grad_norm": "grad_norm gradnorm",
+        "mfu": "mfu mfu% mfu(%)",
+    }.items()
+    for name in names.split()
 }
+_BLANKS = re.compile(r"\s+")
+_PERCENT: Final = 0.01
 _CELLS: Final = 64
 _NOTES: Final = ("note", "notes", "comment", "comments", "remark", "remarks")
 
@@ -45,7 +47,7 @@ class Table:
     @classmethod
     def of(cls, text: str) -> Table | None:
         """The table that this head begins, or None."""
-        names = [cell.lower() for cell in _cells(text)]
+        names = [_BLANKS.sub("", cell.lower()) for cell in _cells(text)]
         columns = {at: _COLUMNS[name] for at, name in enumerate(names) if name in _COLUMNS}
         if "step" not in names or len(columns) < 2:
             return None
@@ -57,9 +59,15 @@ class Table:
         step = number(cells[self.step]) if self.step < len(cells) else None
         if step is None or step != int(step) or step < 0 or step > 1e15:
             return None
-        found = {name: number(cells[at]) for at, name in self.columns.items() if at < len(cells)}
+        found = {name: _figure(name, cells[at]) for at, name in self.columns.items() if at < len(cells)}
         note = cells[self.note].lower() if self.note is not None and self.note < len(cells) else ""
         return Row(int(step), {name: value for name, value in found.items() if value is not None}, _reason(note))
+
+
+def _figure(name: str, cell: str) -> float | None:
+    """The figure of a cell, with or without its unit. An MFU above 1 is per cent, whatever its head says."""
+    value = number(cell.rstrip(" %s"))
+    return value * _PERCENT if name == "mfu" and value is not None and (value > 1 or "%" in cell) else value
 
 
 def _cells(text: str) -> list[str]:

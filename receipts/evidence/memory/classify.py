@@ -72,7 +72,7 @@ def classify(figures: Figures) -> str:
 
 
 def _foreign(figures: Figures) -> int:
-    """Bytes that other processes hold.
+    """Bytes that other processes hold: those that the message names, or what is neither free nor this process's.
 
     Inside a container the own process is printed under the host's number; it is the one whose memory is what the
     allocator holds, and a context's worth more.
@@ -83,7 +83,10 @@ def _foreign(figures: Figures) -> int:
         near = [item for item in others if 0 <= item - own * 0.98 <= max(USUAL_OUTSIDE, 0.15 * item)]
         if near:
             others.remove(min(near, key=lambda item: abs(item - own)))
-    return sum(others)
+    unnamed = 0
+    if figures.used is not None and figures.capacity is not None and figures.free is not None:
+        unnamed = figures.capacity - figures.free - figures.used
+    return max(sum(others), unnamed)
 
 
 def _outside(figures: Figures) -> int:

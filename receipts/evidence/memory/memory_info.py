@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 _NONE = re.compile(r"\bmemory_stats(?:\(\))?[\"']?\s{0,4}[:=]?\s{0,4}(?:None|null)\b")
 _UNAVAILABLE = re.compile(
     r"GetAllocatorStats is not supported|MemoryInfo not supported for SPMD virtual device"
-    r"|GetMemoryInfo is not supported|MemoryInfo is not supported"
+    r"|MemoryInfo (?:is )?not (?:supported|implemented)"
 )
 _LABEL_END = re.compile(r"(?P<word>[^\W\d]{2,24})(?:[ _:#=]|\(id=|\[){0,3}(?P<number>\d{1,6})\b[^\w{]{0,6}$")
 _DEVICE = re.compile(r"\b(?:TPU|GPU|CPU|Tpu|Cuda|Gpu|tpu|gpu|cuda|rocm|xla|cpu)(?:Device)?(?:\(id=|[ :_])(\d{1,6})\b")
