@@ -157,5 +157,19 @@ def test_the_summary_of_differences_states_what_it_shows() -> None:
     assert len(found.steps) == 1
 
 
-def test_a_megatron_log_with_dates_is_megatrons() -> None:
-    assert read(bridge(3, 100.0)).source == "megatron"
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        " [2026-01-01 00:00:03] ",
+        "[lrdn3321:3]: [2026-01-01 00:00:03] ",
+        "[20260101 00:00:03][rank-31/32][INFO ] [--------trainer.py:2488] :  ",
+    ],
+)
+def test_a_megatron_log_with_dates_is_megatrons(prefix: str) -> None:
+    text = prefix + bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :]
+    found = read(text)
+    assert (found.source, found.steps.get(3, "loss")) == ("megatron", 2.5)
+
+
+def test_a_record_without_a_date_and_with_todays_learning_rate_is_bridges() -> None:
+    assert read(bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :]).source == "megatron-bridge"

@@ -16,6 +16,7 @@ from receipts.evidence.numbers import number
 # A record's head: `iteration       12/    1000 |`, or `iteration=      12/ 1000 |`; NeMo's stands behind an epoch.
 HEAD: Final = re.compile(r"(?<!, )iteration *=? *(\d{1,15}) */ *(\d{1,15})")
 DATE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?\] *$")
+CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d")
 RANK: Final = re.compile(r"\[(?:rank|default) ?(\d{1,7})\]:|^ *(\d{1,7}): ")
 _FIGURE: Final = re.compile(r"[-+]?(?:\d[\d,]{0,40}\.?\d{0,40}(?:[eE][-+]?\d{1,4})?|nan|inf)", re.IGNORECASE)
 _WHOLE: Final = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,12}(?:E[-+]\d{2,3})?)?|nan|inf", re.IGNORECASE)

@@ -50,7 +50,8 @@ def rows(reading: Reading, text: str, line: int) -> bool:
                 reading.memory_unavailable = "every figure is zero: the allocator was not the accelerator's"
             continue
         reading.memory_unavailable = None
-        retries = int(float(cells.get("mem-alloc-retires", "0")))
+        word = cells.get("mem-alloc-retires", "0")
+        retries = int(word) if word.isdigit() and len(word) < 16 else 0
         if retries:
             reading.counters["mem-alloc-retires"] = max(retries, reading.counters.get("mem-alloc-retires", 0))
         if len(reading.memory) < MAX_ROWS:

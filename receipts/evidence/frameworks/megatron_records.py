@@ -81,9 +81,10 @@ class Records:
             return
         self.deepspeed |= found.deepspeed
         self.reinforcement |= found.reinforcement
-        date = megatron_lines.DATE.search(text[max(0, start - _NEAR) : start])
+        before = text[max(0, start - _NEAR) : start]
+        date = megatron_lines.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
-        self.undated_long_rate |= found.long_rate and date is None
+        self.undated_long_rate |= found.long_rate and megatron_lines.CLOCK.search(before) is None
         if len(self._shapes) < _MAX_SHAPES and (shape := megatron_lines.shape(record, found)) is not None:
             self._shapes.append(shape)
         if not found.ended:
