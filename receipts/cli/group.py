@@ -15,6 +15,8 @@ from receipts.errors import ReceiptsError
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "submit": ("submit", "Check receipts and keep them in the store."),
     "ingest": ("ingest", "Put a run's logs, profiles and reports together into one receipt."),
+    "merge": ("merge", "Merge the parts of many ranks into one receipt."),
+    "recover": ("recover", "Make the receipt of a run that was killed, from its journal."),
     "check": ("check", "Check receipts without storing them."),
     "compare": ("compare", "Say what the difference between two numbers means."),
     "show": ("show", "Show one receipt, headed by the five answers."),

@@ -55,7 +55,7 @@ def tree(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {"schema_version": contract().schema_version}
     for path in contract().leaves:
         if path in facts.values:
-            _put(found, path.split("."), facts.values[path])
+            put(found, path.split("."), facts.values[path])
     for name, entries in facts.maps.items():
         if entries:
             found[name] = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
@@ -88,7 +88,8 @@ def chips(record: Record) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row.get("chip", row.get("device", 0)), order.index(row["phase"])))
 
 
-def _put(node: dict[str, Any], keys: list[str], value: Any) -> None:
+def put(node: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a value below nested objects, which are made where they are not."""
     for key in keys[:-1]:
         node = node.setdefault(key, {})
     node[keys[-1]] = value

@@ -45,7 +45,7 @@ def write(pieces: Iterable[str], path: str, launch: str) -> str:
             os.fsync(stream.fileno())
         for number in range(1, 1000):
             target = path if number == 1 else beside(path, launch, number)
-            if _claim(temporary, target):
+            if claim(temporary, target):
                 return target
         raise FileExistsError(f"{path} and 998 files beside it exist")
     finally:
@@ -62,7 +62,7 @@ def beside(path: str, launch: str, number: int) -> str:
     return f"{stem}.{launch[:8]}{again}{ending}"
 
 
-def _claim(temporary: str, target: str) -> bool:
+def claim(temporary: str, target: str) -> bool:
     """Give a finished file its name, unless the name is taken."""
     try:
         os.link(temporary, target)

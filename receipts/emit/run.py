@@ -11,7 +11,7 @@ from _thread import RLock
 from array import array
 from time import perf_counter_ns, time_ns
 
-from receipts.emit import failures, files, parts, place, secrets
+from receipts.emit import failures, files, place, secrets
 from receipts.emit.contract import OPEN_MAPS
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import FORMAT, LAST, OPEN_SPAN, Journal
@@ -482,6 +482,8 @@ class Run:
         return tuple(item for item in found if item.path not in own)
 
     def _write(self) -> None:
+        from receipts.emit import parts
+
         record = self.record
         try:
             self.written = files.write(parts.pieces(record), record.head["out"], record.head["launch"])

@@ -1,0 +1,149 @@
+"""``receipts merge``: the parts of many ranks, as one receipt."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.errors import InputError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from receipts.emit.merge import Merged, Part
+
+EPILOG = """\b
+Examples:
+  receipts merge run.rank*.part.json -o run.json
+  receipts merge run.rank*.part.json run.1f8e2a3c-4711.journal -o run.json
+  torchrun --nproc-per-node 8 train.py; receipts merge out/*.part.json -o run.json
+
+A rank that was killed left its journal in place of its part; name it with the parts.
+Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are of no one launch or the call is
+wrong, 3 ranks are missing (then --partial writes what there is)."""
+
+
+@click.command("merge", epilog=EPILOG)
+@click.argument("parts", nargs=-1, required=True, metavar="PART|JOURNAL…")
+@click.option("--output", "-o", "path", required=True, metavar="FILE", help="Write here, - for standard output.")
+@click.option("--partial", is_flag=True, help="Write although ranks are missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was merged as JSON.")
+def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> int:
+    """Merge the PARTS that the ranks of one launch wrote into one receipt.
+
+    It has the memory of every chip, of every step the slowest rank's time, and how far ranks lie apart. The same parts
+    give the same bytes.
+    """
+    from receipts.cli.recover import write
+
+    if path != "-" and Path(path).exists():
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first")
+    merged = _merged(_expanded(parts))
+    raw = merged.text().encode()
+    whole = not merged.missing
+    if whole or partial:
+        _check(raw, path)
+        if path == "-":
+            sys.stdout.write(raw.decode())
+        else:
+            write(raw, Path(path), explicit=True)
+    written = path if whole or partial else None
+    with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
+        if as_json:
+            run = merged.tree["run"]
+            output.as_json(
+                {
+                    "written": written,
+                    "launch": run["launch"],
+                    "outcome": run["outcome"],
+                    "missing": list(merged.missing),
+                    "disagreements": list(merged.disagreements),
+                }
+            )
+        else:
+            _print(merged, written)
+    return 3 if merged.missing else 1 if merged.disagreements else 0
+
+
+def _expanded(words: tuple[str, ...]) -> list[str]:
+    """Files, and of folders the parts in them, with the journals of ranks that have no part there."""
+    found: list[str] = []
+    for word in words:
+        place = Path(word)
+        if not place.is_dir():
+            found.append(word)
+            continue
+        inside = sorted(str(item) for item in (*place.glob("*.part.json"), *place.glob("*.journal")))
+        if not inside:
+            raise InputError(word, [Problem("", "no part and no journal lies in this folder")])
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _merged(files: list[str]) -> Merged:
+    from receipts.cli.recover import blamed
+    from receipts.emit.merge import Refused, load, merge
+
+    given: list[Part] = []
+    problems: list[str] = []
+    for name in files:
+        try:
+            part = load(name, blamed)
+            _strict(part)
+            given.append(part)
+        except Refused as error:
+            problems += error.lines
+        except OSError as error:
+            problems.append(f"{name}: it cannot be read: {error.strerror or error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    try:
+        return merge(given)
+    except Refused as error:
+        raise UsageError("\n".join(error.lines)) from None
+
+
+def _strict(part: Part) -> None:
+    """Refuse a part that was changed on the way before it is merged. Raises InputError."""
+    import json
+
+    from receipts.emit.document import text
+
+    tree = dict(part.receipt)
+    memory = tree.get("memory")
+    if isinstance(memory, dict) and isinstance(memory.get("chips"), list):
+        # A part numbers devices where a receipt numbers chips.
+        rows = [
+            {"chip" if name == "device" else name: value for name, value in row.items()}
+            for row in memory["chips"]
+            if isinstance(row, dict)
+        ]
+        tree["memory"] = {**memory, "chips": rows}
+    if part.source.endswith(".json"):
+        _check(json.dumps(tree).encode(), part.source)
+    else:
+        _check("".join(text(tree)).encode(), part.source)
+
+
+def _check(raw: bytes, source: str) -> None:
+    from receipts.cli.recover import check
+
+    check(raw, source)
+
+
+def _print(merged: Merged, written: str | None) -> None:
+    from receipts.emit.joined import ranks
+
+    run = merged.tree["run"]
+    steps = len(merged.tree.get("measurement", {}).get("step_durations_seconds", ()))
+    for line in merged.disagreements:
+        output.wrapped(line, 0)
+    if merged.missing:
+        output.wrapped(f"parts of {ranks(merged.missing)} are missing; name them, or their journals", 0)
+    if written is None:
+        output.line("nothing was written; --partial writes what there is")
+    else:
+        output.line(f"wrote {written}: {steps} steps, {run['outcome']}; next: receipts check {written}")

@@ -1,0 +1,178 @@
+"""``receipts recover``: the receipt of a run that was ended before it could write its own, from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.errors import InputError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from receipts.emit.record import Record
+    from receipts.evidence.reading import Failure
+
+EPILOG = """\b
+Examples:
+  receipts recover run.1f8e2a3c-4711.journal
+  receipts recover run.1f8e2a3c-4711.journal -o run.json
+  receipts recover run.1f8e2a3c-4711.journal --log slurm-811.out
+  receipts recover run.1f8e2a3c-4711.journal --outcome preempted
+
+The journal of one rank of many gives that rank's part, for receipts merge.
+Exit codes: 0 it was written, 2 it is no journal, the run is still going, or the call is wrong."""
+
+OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
+
+
+@click.command("recover", epilog=EPILOG)
+@click.argument("journal", type=click.Path(dir_okay=False))
+@click.option("--output", "-o", "path", metavar="FILE", help="Write here.  [default: the name that the run meant]")
+@click.option("--log", "logs", multiple=True, metavar="FILE", help="A log that says how it ended: of the job, dmesg.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="How it ended, where that is known from elsewhere.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was recovered as JSON.")
+def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str | None, as_json: bool) -> int:
+    """Make the receipt of a run from the JOURNAL that it left.
+
+    A run that was killed, that ran out of memory or that was preempted keeps every step that had ended. What the
+    process said of its end is read as `ingest` reads logs.
+    """
+    from receipts.emit import parts
+    from receipts.emit.files import receipt_path
+
+    record = read(journal)
+    blamed(record, logs)
+    if outcome is not None:
+        from receipts.emit.recover import blame
+
+        blame(record, outcome, record.failure)
+    meant = Path(record.head["out"])
+    target = Path(path) if path is not None else Path(journal).parent / meant.name
+    raw = "".join(parts.pieces(record)).encode()
+    if record.place.world == 1:
+        check(raw, journal)
+    elif path is not None and not target.name.endswith(".part.json"):
+        target = Path(receipt_path(str(target), record.head["launch"], record.place))
+    write(raw, target, explicit=path is not None)
+    told = {
+        "written": str(target),
+        "launch": record.head["launch"],
+        "rank": record.place.rank,
+        "world": record.place.world,
+        "steps": record.steps,
+        "outcome": record.outcome,
+        "failure": record.failure,
+    }
+    if as_json:
+        output.as_json(told)
+    else:
+        _print(told)
+    return 0
+
+
+def read(journal: str) -> Record:
+    """The record of a journal whose process has ended. Raises InputError and UsageError."""
+    from receipts.emit.recover import recover, running
+    from receipts.emit.replay import NotAJournal
+
+    try:
+        record = recover(journal)
+    except NotAJournal as error:
+        raise InputError(journal, [Problem("", str(error))]) from None
+    except OSError as error:
+        raise InputError(journal, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+    if running(record):
+        raise UsageError(
+            f"{journal}: its process {record.head['process']} is still running; recover it when it has ended"
+        )
+    return record
+
+
+def blamed(record: Record, logs: Iterable[str] = ()) -> None:
+    """Read again how the run ended: its own last words, and logs, with the engine's readers of failed allocations."""
+    from receipts.emit.recover import blame
+
+    texts: list[bytes] = []
+    said = str(record.failure.get("message", ""))
+    if said and record.outcome in ("oom", "crash"):
+        texts.append(said.encode())
+    for name in logs:
+        texts.append(_tail(name))
+    for text in texts:
+        found = failure_in(text)
+        if found is not None and found.is_oom:
+            blame(record, "oom", {**_leaves(found), "message": said or found.message})
+            return
+
+
+def failure_in(text: bytes) -> Failure | None:
+    """The failed allocation that began what a text tells; None where it tells of none."""
+    from receipts.evidence.memory.classify import first_cause
+    from receipts.evidence.memory.oom import OomReader
+    from receipts.evidence.scan import scan
+
+    found = scan([text.rstrip(b"\n") + b"\n"], [OomReader])
+    return first_cause(item for reading in found for item in reading.failures if item.fatal)
+
+
+def _leaves(failure: Failure) -> dict[str, Any]:
+    names = ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes", "operator", "chip")
+    found = {name: getattr(failure, name) for name in names}
+    # The ordinal in a message is the one that the process sees.
+    return {**found, "class": failure.class_, "phase": failure.phase, "device": found.pop("chip")}
+
+
+LARGEST_LOG = 64 << 20
+
+
+def _tail(name: str) -> bytes:
+    try:
+        with Path(name).open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(max(0, size - LARGEST_LOG))
+            return stream.read(LARGEST_LOG)
+    except OSError as error:
+        raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+
+
+def check(raw: bytes, source: str) -> None:
+    """Refuse to write what is no receipt: journals and parts may have been changed on the way. Raises InputError."""
+    from receipts.receipt import Document, parse
+
+    parse(Document(raw, source))
+
+
+def write(raw: bytes, target: Path, *, explicit: bool) -> None:
+    """Write whole or not at all, and over nothing. Raises UsageError."""
+    import os
+
+    from receipts.emit.files import claim
+
+    if target.exists():
+        do = "name another file, or remove it first" if explicit else "name a file with -o"
+        raise UsageError(f"{target} exists and is kept; {do}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(raw)
+        if not claim(str(temporary), str(target)):
+            raise UsageError(f"{target} exists and is kept; name another file, or remove it first")
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _print(told: dict[str, Any]) -> None:
+    failure = told["failure"]
+    output.line(f"wrote {told['written']}: {told['steps']} steps, {told['outcome']}")
+    if failure:
+        kind = f"{failure['class']}, " if "class" in failure else ""
+        output.line(f"  {kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}")
+        output.wrapped(str(failure.get("message", "")).splitlines()[0] if failure.get("message") else "", 2)
+    if told["world"] == 1:
+        output.line(f"next: receipts check {told['written']}")
+    else:
+        output.line(f"this is rank {told['rank']} of {told['world']}; next: receipts merge every part -o run.json")

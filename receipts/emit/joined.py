@@ -1,0 +1,227 @@
+"""What several ranks state, joined: equal values stand, measures of cost take the worst rank, others are told."""
+
+from __future__ import annotations
+
+from array import array
+from statistics import median
+
+from receipts.emit.contract import OPEN_MAPS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+MAX_STEPS = 100_000
+# What each rank may see for itself, and how one number is made of them.
+_LARGEST = (
+    *("compile.compile_seconds", "compile.compiles", "compile.compiles_after_warmup", "compile.graph_breaks"),
+    *("compile.cache_hits", "compile.cache_misses", "compile.argument_bytes", "compile.output_bytes"),
+    *("compile.temp_bytes", "measurement.exposed_communication_seconds", "measurement.health.temperature_celsius"),
+    *("measurement.routing.dropped_share", "measurement.routing.load_ratio", "measurement.gradient_norm.largest"),
+    *("measurement.health.clock_spread", "path.witnessed.host_transfers_per_step"),
+)
+_MIDDLE = ("measurement.health.power_watts", "measurement.health.clock_mhz")
+_MEAN = "measurement.goodput."
+# Of these the lowest rank that states one is taken: data-parallel ranks have losses of their own.
+_FIRST = ("measurement.loss.", "measurement.gradient_norm.", "run.command", "run.label")
+_ALL_TRUE = ("measurement.loss.finite", "measurement.gradient_norm.finite")
+_UNION = ("measurement.health.throttle_reasons", "path.witnessed.frameworks", "path.witnessed.replicated")
+_APART = ("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "measurement.step_flags")
+_LISTS = ("measurement.step_durations_seconds", "measurement.path_counters", "memory.chips", "evidence")
+# A launcher gives each rank its own.
+_OWN_FLAGS = ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID", "TPU_PROCESS_PORT")
+_NEVER = object()
+
+
+class Join:
+    """Trees of receipts by rank. ``disagreements`` grows as things are asked for."""
+
+    def __init__(self, trees: Mapping[int, dict[str, Any]]) -> None:
+        self.trees = dict(sorted(trees.items()))
+        self.disagreements: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"Join({len(self.trees)} ranks, {len(self.disagreements)} disagreements)"
+
+    def leaves(self) -> dict[str, Any]:
+        """Every leaf outside open maps and lists of rows that the ranks agree on, or that can be joined."""
+        stated: dict[str, dict[int, Any]] = {}
+        for rank, tree in self.trees.items():
+            for path, value in _leaves(tree):
+                if path not in _APART and not path.startswith(("failure.", "schema_version")):
+                    stated.setdefault(path, {})[rank] = value
+        found = {path: self._leaf(path, by_rank) for path, by_rank in stated.items()}
+        clocks = stated.get("measurement.health.clock_mhz", {})
+        if len(clocks) > 1 and max(clocks.values()) > 0:
+            spread = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
+            found["measurement.health.clock_spread"] = spread
+        return {path: value for path, value in found.items() if value is not _NEVER}
+
+    def _leaf(self, path: str, by_rank: Mapping[int, Any]) -> Any:
+        values = list(by_rank.values())
+        if path in _ALL_TRUE:
+            return all(values)
+        if path in _UNION:
+            return sorted({item for value in values for item in value})
+        if all(value == values[0] for value in values):
+            return values[0]
+        if path in _LARGEST:
+            return max(values)
+        if path in _MIDDLE:
+            return median(values)
+        if path.startswith(_MEAN):
+            return sum(values) / len(values)
+        if path == "path.witnessed.fallbacks":
+            names = sorted({name for value in values for name in value})
+            return {name: max(value.get(name, 0) for value in values) for name in names}
+        if path.startswith(_FIRST):
+            return values[0]
+        self._disagree(path, by_rank)
+        return _NEVER
+
+    def _disagree(self, path: str, by_rank: Mapping[int, Any]) -> None:
+        self.disagreements.append(f"{path}: ranks disagree and it is left out: {by_value(by_rank)}")
+
+    def maps(self) -> dict[str, dict[str, Any]]:
+        """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in OPEN_MAPS[:-1]:
+            trees = {rank: tree[name] for rank, tree in self.trees.items() if tree.get(name)}
+            if not trees:
+                continue
+            complete = all(tree.get("complete") is True for tree in trees.values())
+            keys = sorted({key for tree in trees.values() for key in tree if key != "complete"})
+            entries = {key: self._entry(name, key, trees, complete) for key in keys}
+            found[name] = ({"complete": True} if complete else {}) | entries
+        return found
+
+    def _entry(self, name: str, key: str, trees: Mapping[int, Mapping[str, Any]], complete: bool) -> Any:
+        absent = "unset" if complete else None
+        by_rank = {rank: tree.get(key, absent) for rank, tree in trees.items()}
+        stated = {rank: value for rank, value in by_rank.items() if value is not None}
+        values = list(stated.values())
+        if all(value == values[0] for value in values):
+            return values[0]
+        plain = {rank: _plain(value) for rank, value in stated.items()}
+        if not (name == "flags" and key in _OWN_FLAGS):
+            self.disagreements.append(f"{name}.{key}: ranks disagree: {by_value(plain)}")
+        text = by_value(plain)[:490]
+        late = [value for value in values if isinstance(value, dict) and value.get("before_runtime") is False]
+        return {"value": text, "before_runtime": False} if late else text
+
+    def durations(self) -> tuple[list[float], float | None]:
+        """The slowest rank's duration of every step, and the median over steady steps of how far the fastest is off."""
+        series = {rank: _steps(tree) for rank, tree in self.trees.items()}
+        counted = {rank: len(steps) for rank, steps in series.items()}
+        if len(set(counted.values())) > 1:
+            ended = all(tree["run"]["outcome"] == "ok" for tree in self.trees.values())
+            line = f"ranks ended after different numbers of steps: {by_value(counted)}"
+            if ended:
+                self.disagreements.append(line)
+        longest = max(counted.values(), default=0)
+        slowest: list[float] = []
+        skews: list[float] = []
+        excluded = {step for steps in self.flags().values() for step in steps}
+        start, stop = self._window(longest)
+        for step in range(longest):
+            at = [steps[step] for steps in series.values() if step < len(steps)]
+            slowest.append(max(at))
+            if len(at) == len(series) > 1 and start <= step < stop and step not in excluded and max(at) > 0:
+                skews.append((max(at) - min(at)) / max(at))
+        return slowest, (median(skews) if skews else None)
+
+    def _window(self, longest: int) -> tuple[int, int]:
+        windows = [tree.get("measurement", {}).get("window", {}) for tree in self.trees.values()]
+        start = max((window.get("start", 0) for window in windows), default=0)
+        stop = min((window.get("stop", longest) for window in windows), default=longest)
+        return start, stop
+
+    def flags(self) -> dict[str, list[int]]:
+        """Steps that any rank flagged."""
+        found: dict[str, set[int]] = {}
+        for tree in self.trees.values():
+            for name, steps in tree.get("measurement", {}).get("step_flags", {}).items():
+                found.setdefault(name, set()).update(steps)
+        return {name: sorted(steps) for name, steps in sorted(found.items())}
+
+    def counters(self) -> list[dict[str, Any]]:
+        """Of each path counter the rank that is farthest off what it must stand at."""
+        found: dict[str, dict[str, Any]] = {}
+        for tree in self.trees.values():
+            for row in tree.get("measurement", {}).get("path_counters", ()):
+                other = found.get(row["name"])
+                if other is None or _off(row) > _off(other):
+                    found[row["name"]] = row
+        return [found[name] for name in sorted(found)]
+
+    def rows(self, name: str) -> list[Any]:
+        """Rows of a list, each once, in the order of ranks."""
+        found: list[Any] = []
+        for tree in self.trees.values():
+            found += [row for row in tree.get(name, ()) if row not in found]
+        return found[:2000]
+
+    def notes(self) -> dict[str, list[str]]:
+        """Notes by topic; what not every rank says is told with the ranks that do."""
+        said: dict[str, dict[str, list[int]]] = {}
+        for rank, tree in self.trees.items():
+            for topic, lines in tree.get("notes", {}).items():
+                for line in [lines] if isinstance(lines, str) else lines:
+                    said.setdefault(topic, {}).setdefault(str(line), []).append(rank)
+        every = len(self.trees)
+        return {
+            topic: [
+                line if len(found) == every else f"{ranks(found)}: {line}"[:10_000] for line, found in lines.items()
+            ]
+            for topic, lines in said.items()
+        }
+
+
+def ranks(numbers: Iterable[int]) -> str:
+    """Ranks in words: `rank 3`, `ranks 0-5, 7`."""
+    ordered = sorted(numbers)
+    spans: list[list[int]] = []
+    for number in ordered:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    words = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+    return f"rank {words}" if len(ordered) == 1 else f"ranks {words}"
+
+
+def by_value(by_rank: Mapping[int, Any]) -> str:
+    """Values with the ranks that state them: `2.26 on ranks 0-6, 2.27 on rank 7`."""
+    groups: dict[str, list[int]] = {}
+    for rank, value in by_rank.items():
+        groups.setdefault(f"{value!s:.80}", []).append(rank)
+    shown = [f"{value} on {ranks(found)}" for value, found in list(groups.items())[:8]]
+    rest = len(groups) - len(shown)
+    return ", ".join(shown) + (f", and {rest} more values" if rest else "")
+
+
+def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        path = f"{before}{name}"
+        if not before and name in (*OPEN_MAPS, "evidence"):
+            continue
+        if path in _LISTS:
+            continue
+        if isinstance(value, dict) and path not in ("measurement.step_flags", "path.witnessed.fallbacks"):
+            yield from _leaves(value, f"{path}.")
+        elif value is not None:
+            yield path, value
+
+
+def _steps(tree: Mapping[str, Any]) -> Sequence[float]:
+    found = tree.get("measurement", {}).get("step_durations_seconds", ())
+    return array("d", found)[:MAX_STEPS]
+
+
+def _off(row: Mapping[str, Any]) -> int:
+    return abs(row["count"] - row["expected"]) if row.get("expected") is not None else 0
+
+
+def _plain(value: Any) -> Any:
+    return value.get("value", value.get("version")) if isinstance(value, dict) else value

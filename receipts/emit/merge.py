@@ -1,0 +1,291 @@
+"""Parts of ranks to one receipt: rows of every chip, the slowest rank of every step, and who is missing or disagrees.
+
+The same parts give the same bytes, in whatever order they are named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from receipts.emit import document, joined, journal, parts, recover, replay
+from receipts.emit.contract import contract
+from receipts.emit.facts import RECORDER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from receipts.emit.record import Record
+
+MAX_BYTES = 64 << 20
+MAX_PARTS = 100_000
+
+
+class Part:
+    """One rank's part, with the file that it came from."""
+
+    __slots__ = ("device", "host", "launch", "local_rank", "rank", "receipt", "source", "world")
+
+    def __init__(self, tree: Mapping[str, Any], source: str) -> None:
+        self.source = source
+        self.launch: str = tree["launch"]
+        self.rank: int = tree["rank"]
+        self.world: int = tree["world"]
+        self.local_rank: int = tree["local_rank"]
+        self.host: str = tree["host"]
+        self.device: int | None = tree.get("device")
+        self.receipt: dict[str, Any] = tree["receipt"]
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """Section ``run`` of the part."""
+        found: dict[str, Any] = self.receipt["run"]
+        return found
+
+    def __repr__(self) -> str:
+        return f"Part(rank={self.rank}, world={self.world}, source={self.source!r})"
+
+
+class Refused(Exception):
+    """Parts that make no launch; ``lines`` say of each which it is and why."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(lines))
+
+
+class Merged:
+    """The receipt of a launch, the ranks that are missing from it, and what its ranks disagree on."""
+
+    def __init__(self, tree: dict[str, Any], missing: tuple[int, ...], disagreements: tuple[str, ...]) -> None:
+        self.tree = tree
+        self.missing = missing
+        self.disagreements = disagreements
+
+    def text(self) -> str:
+        """The document's text."""
+        return "".join(document.text(self.tree))
+
+    def __repr__(self) -> str:
+        return f"Merged({len(self.missing)} missing, {len(self.disagreements)} disagreements)"
+
+
+def load(path: str, ended: Callable[[Record], None] | None = None) -> Part:
+    """A part from its file, or from the journal of a rank that could not write one. Raises Refused, OSError.
+
+    ``ended`` is called with a journal's record, so that a caller may know better how it ended.
+    """
+    with open(path, "rb") as stream:
+        start = stream.read(2)
+    if start == journal.MARK:
+        try:
+            record = recover.recover(path)
+        except replay.NotAJournal as error:
+            raise Refused([f"{path}: {error}"]) from None
+        if recover.running(record):
+            raise Refused([f"{path}: its process {record.head['process']} is still running; merge when it has ended"])
+        if ended is not None:
+            ended(record)
+        return Part(parts.part(record), path)
+    return Part(_tree(path), path)
+
+
+def _tree(path: str) -> dict[str, Any]:
+    if os.path.getsize(path) > MAX_BYTES:
+        raise Refused([f"{path}: it has more than {MAX_BYTES} bytes, and is no part"])
+    try:
+        with open(path, encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (ValueError, RecursionError) as error:
+        raise Refused([f"{path}: this is not JSON: {error}; was it written whole?"]) from None
+    if not isinstance(found, dict):
+        raise Refused([f"{path}: this is no part"])
+    if "receipts_part" not in found:
+        what = "a whole receipt, of a process that was alone" if "schema_version" in found else "no part of a launch"
+        raise Refused([f"{path}: this is {what}; name the files that end in .part.json or .journal"])
+    if found["receipts_part"] != parts.PART_VERSION:
+        raise Refused([f"{path}: it is a part of version {found['receipts_part']}; upgrade frontier-receipts"])
+    kinds = {"launch": str, "rank": int, "world": int, "local_rank": int, "host": str, "receipt": dict}
+    wrong = [name for name, kind in kinds.items() if type(found.get(name)) is not kind]
+    run = found["receipt"].get("run") if not wrong else None
+    texts = ("launch", "lane", "kind", "outcome", "started")
+    if wrong or not isinstance(run, dict) or not all(isinstance(run.get(name), str) for name in texts):
+        raise Refused([f"{path}: it says no {wrong[0] if wrong else 'run'}: it was not written by the recorder"])
+    if not 0 <= found["rank"] < found["world"] <= MAX_PARTS:
+        raise Refused([f"{path}: it says rank {found['rank']} of {found['world']}"])
+    return found
+
+
+def merge(given: Iterable[Part]) -> Merged:
+    """One receipt of all parts. Raises Refused where they are not of one launch."""
+    ranked = _one_launch(sorted(given, key=lambda part: (part.rank, part.source)))
+    world = ranked[0].world
+    missing = tuple(sorted(set(range(world)) - {part.rank for part in ranked}))
+    join = joined.Join({part.rank: part.receipt for part in ranked})
+    tree: dict[str, Any] = {"schema_version": contract().schema_version}
+    values = join.leaves()
+    values |= _ending(ranked)
+    rows = _chips(ranked)
+    hosts = len({part.host for part in ranked})
+    if not missing:
+        values.setdefault("hardware.hosts", hosts)
+        if rows:
+            values.setdefault("hardware.chips", len({row["chip"] for row in rows}))
+    durations, skew = join.durations()
+    if skew is not None:
+        values["measurement.health.rank_skew"] = skew
+    for path in contract().leaves:
+        if path in values:
+            document.put(tree, path.split("."), values[path])
+    tree |= join.maps()
+    if durations:
+        measured = tree.setdefault("measurement", {})
+        measured["step_flags"] = join.flags()
+        if counters := join.counters():
+            measured["path_counters"] = counters
+        measured["step_durations_seconds"] = durations
+    if rows:
+        tree.setdefault("memory", {})["chips"] = rows
+    if evidence := join.rows("evidence"):
+        tree["evidence"] = evidence
+    tree["notes"] = _notes(join, ranked, missing)
+    found = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
+    return Merged(found, missing, tuple(join.disagreements))
+
+
+def _one_launch(ranked: list[Part]) -> list[Part]:
+    if not ranked:
+        raise Refused(["there are no parts to merge"])
+    lines: list[str] = []
+    lines += _odd("launch", {part: part.launch for part in ranked})
+    lines += _odd("world", {part: part.world for part in ranked})
+    for what in ("lane", "kind"):
+        lines += _odd(what, {part: part.run[what] for part in ranked})
+    kept: dict[int, Part] = {}
+    for part in ranked:
+        other = kept.setdefault(part.rank, part)
+        if other is part:
+            continue
+        # A journal that was kept beside the part of its rank tells the same.
+        if {_journal(other), _journal(part)} == {True, False} and other.launch == part.launch:
+            kept[part.rank] = part if _journal(other) else other
+        else:
+            lines.append(f"rank {part.rank} is there twice: {other.source} and {part.source}; name one of them")
+    if lines:
+        raise Refused(lines)
+    return [kept[rank] for rank in sorted(kept)]
+
+
+def _journal(part: Part) -> bool:
+    return part.source.endswith(".journal")
+
+
+def _odd(what: str, of: Mapping[Part, Any]) -> list[str]:
+    """A line for each part that is not of what most are of."""
+    counts: dict[Any, int] = {}
+    for value in of.values():
+        counts[value] = counts.get(value, 0) + 1
+    if len(counts) == 1:
+        return []
+    most = max(counts, key=lambda value: (counts[value], str(value)))
+    hint = "; set RECEIPTS_LAUNCH to one UUID for every rank" if what == "launch" else ""
+    return [
+        f"rank {part.rank} ({part.source}) is of {what} {value}, and {counts[most]} of {most}{hint}"
+        for part, value in of.items()
+        if value != most
+    ]
+
+
+# Which rank's failure ended the launch: memory before arithmetic before any other; those that were merely told to stop
+# come last, for a launcher stops every rank when one of them fails.
+_FIRST = ("oom", "nan", "crash", "hang", "preempted")
+
+
+def _ending(ranked: list[Part]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    values["run.started"] = min((part.run["started"] for part in ranked), key=_time)
+    finished = [part.run["finished"] for part in ranked if part.run.get("finished")]
+    if finished:
+        values["run.finished"] = max(finished, key=_time)
+    values["run.host"] = ranked[0].host or None
+    failed = [part for part in ranked if part.run["outcome"] != "ok"]
+    cause = min(failed, key=lambda part: _order(part), default=None)
+    values["run.outcome"] = cause.run["outcome"] if cause is not None else "ok"
+    values["run.exit_code"] = (cause or ranked[0]).run.get("exit_code")
+    if cause is not None and "failure" in cause.receipt:
+        failure = dict(cause.receipt["failure"])
+        failure.setdefault("rank", cause.rank)
+        if cause.device is not None and "chip" not in failure:
+            failure["chip"] = _chip_of(ranked, cause, cause.device)
+        values |= {f"failure.{name}": value for name, value in failure.items()}
+    return {path: value for path, value in values.items() if value is not None}
+
+
+def _order(part: Part) -> tuple[int, int, float, int]:
+    outcome = part.run["outcome"]
+    kind = part.receipt.get("failure", {}).get("class")
+    # A silent end is the mark of a kill, and of no cause.
+    silent = int(kind is None)
+    rank = _FIRST.index(outcome) if outcome in _FIRST else len(_FIRST)
+    return rank, silent, _time(part.run.get("finished") or part.run["started"]), part.rank
+
+
+def _time(text: str) -> float:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise Refused([f"{text!r:.60} is no time: a part was changed by hand"]) from None
+
+
+def _chips(ranked: list[Part]) -> list[dict[str, Any]]:
+    """Every rank's rows, each with its chip over all hosts; of one chip and phase the larger peak stands."""
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    order = {phase: at for at, phase in enumerate(("post_init", "post_compile", "post_step0", "steady"))}
+    for part in ranked:
+        for row in part.receipt.get("memory", {}).get("chips", ()):
+            chip = row["chip"] if "chip" in row else _chip_of(ranked, part, row["device"])
+            rest = {name: value for name, value in row.items() if name not in ("chip", "device", "phase")}
+            key = chip, row["phase"]
+            if key not in found or rest.get("peak_bytes", 0) > found[key].get("peak_bytes", 0):
+                found[key] = rest
+    ordered = sorted(found, key=lambda key: (key[0], order.get(key[1], 9)))
+    return [{"chip": chip, "phase": phase, **found[chip, phase]} for chip, phase in ordered]
+
+
+def _chip_of(ranked: list[Part], part: Part, device: int) -> int:
+    """A device of one process as a chip of the launch.
+
+    Where every process has one device, chips are ranks, however each process numbers its own. Else the devices of a
+    host follow those of the hosts whose ranks come before.
+    """
+    devices = {other.rank: _devices(other) for other in ranked}
+    if all(len(found) <= 1 for found in devices.values()):
+        return part.rank
+    before, hosts = 0, list(dict.fromkeys(other.host for other in ranked))
+    for host in hosts[: hosts.index(part.host)]:
+        before += len({item for other in ranked if other.host == host for item in devices[other.rank]})
+    return before + device
+
+
+def _devices(part: Part) -> set[int]:
+    rows = part.receipt.get("memory", {}).get("chips", ())
+    return {row["device"] for row in rows if "device" in row}
+
+
+def _notes(join: joined.Join, ranked: list[Part], missing: tuple[int, ...]) -> dict[str, list[str]]:
+    notes = join.notes()
+    own = notes.setdefault(RECORDER, [])
+    if missing:
+        own.append(f"parts of {joined.ranks(missing)} of {ranked[0].world} are missing")
+    own += join.disagreements
+    outcomes: dict[str, list[int]] = {}
+    for part in ranked:
+        outcomes.setdefault(part.run["outcome"], []).append(part.rank)
+    if len(outcomes) > 1:
+        own += [f"{joined.ranks(found)}: {outcome}" for outcome, found in sorted(outcomes.items())]
+    own.append(f"merged from the parts of {len(ranked)} ranks on {len({part.host for part in ranked})} hosts")
+    return {topic: lines[:50] for topic, lines in sorted(notes.items()) if lines}
