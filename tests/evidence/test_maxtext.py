@@ -463,3 +463,17 @@ def test_a_table_is_read_by_its_heads_with_units_and_shares() -> None:
     assert reading.steps.get(3, "step_seconds") == 4.5
     assert reading.steps.get(3, "mfu") == pytest.approx(0.1)
     assert reading.steps.get(3, "tokens_per_second_per_chip") == 1820
+
+
+def test_a_metrics_object_over_several_lines_is_one_step() -> None:
+    page = b'# {"learning/grad_norm": 0.5,\n#  "learning/loss": 2.25, "perf/step_time_seconds": 1.5,\n#  "step": 9.0}\n'
+    (reading,) = scan([page], [MaxTextMetrics])
+    assert reading.records == 1
+    assert [reading.steps.get(9, name) for name in ("loss", "grad_norm", "step_seconds")] == [2.25, 0.5, 1.5]
+
+
+def test_a_cut_metrics_object_costs_its_own_step_only() -> None:
+    page = b'{"learning/loss": 2.25, "perf/step_ti\n{"learning/loss": 2.0, "step": 1.0}\n'
+    (reading,) = scan([page], [MaxTextMetrics])
+    assert reading.steps.numbers() == [1]
+    assert [remark.kind for remark in reading.remarks] == ["broken"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -23,13 +24,17 @@ FIELDS: Final = {
     "learning/loss": "loss",
     "learning/grad_norm": "grad_norm",
 }
+MAX_OPEN_LINES: Final = 100
+MAX_PIECE: Final = 1 << 16
+# Where the object is quoted in a comment.
+_COMMENT = re.compile(r"^\s*(?:#|//)\s?|\s+$")
 
 
 class MaxTextMetrics(LineReader):
     """Reads the JSON lines of MaxText's metrics, wherever they stand."""
 
     source: ClassVar[str] = "maxtext-metrics"
-    anchors: ClassVar[tuple[bytes, ...]] = (b'"learning/loss"', b'"perf/step_time_seconds"', b'"eval/avg_loss"')
+    anchors: ClassVar[tuple[bytes, ...]] = (b'"learning/', b'"perf/step_time_seconds"', b'"eval/avg_loss"')
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,27 +42,52 @@ class MaxTextMetrics(LineReader):
         self._last: int | None = None
         self._finite: bool | None = None
         self._validation: tuple[float, int] | None = None
+        self._open: list[str] = []
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; what stands before the object (a prefix) or behind it is left alone."""
+        """Take one line; what stands before the object (a prefix) or behind it is left alone.
+
+        More are wanted while an object is open, which a page prints over several lines.
+        """
         record = _object(text)
+        if self._open and (record is not None or "{" in text or len(self._open) >= MAX_OPEN_LINES):
+            self._broken(number)
         if record is None:
-            self.reading.remark("broken", "a metrics line that is no whole JSON object", number)
-            return False
+            self._open.append(_COMMENT.sub("", text[:MAX_PIECE]))
+            if "}" not in text:
+                return True
+            whole = " ".join(self._open)
+            record = _object(whole if "{" in whole else "{" + whole)
+            if record is None:
+                self._broken(number)
+                return False
+        self._open.clear()
+        self._record(record, number)
+        return False
+
+    def _broken(self, number: int) -> None:
+        self._open.clear()
+        self.reading.remark("broken", "metrics that are no whole JSON object", number)
+
+    def _record(self, record: dict[str, Any], number: int) -> None:
+        known = ("learning/loss", "perf/step_time_seconds", "eval/avg_loss")
+        if not any(name in record for name in known):
+            return
         step = _number(record.get("step"))
         if step is None or step != int(step) or not 0 <= step < 1e15:
             self.reading.remark("missing", "a metrics line without a step", number)
-            return False
+            return
         self.reading.records += 1
         if "learning/loss" in record or "perf/step_time_seconds" in record:
             self._step(int(step), record, number)
         else:
             self._evaluation(int(step), record, number)
-        return False
 
     def finish(self) -> Reading | None:
         """The reading; a file of evaluations only has no steps."""
         reading = self.reading
+        if self._open:
+            self._broken(0)
         if not reading.records:
             return None
         reading.diverged = None if self._finite is None else not self._finite
