@@ -1,21 +1,26 @@
 """A store made new and one that was upgraded have the same schema, and every released revision can be upgraded.
 
 ``tests/stores/<revision>.sqlite`` is a store as that revision wrote it, with receipts, a supersession, a retraction,
-a pin and a tombstone in it, and since 0002 claims with a verdict, a decision and a quote. A new revision adds its
-file: python tests/stores/make.py
+a pin and a tombstone in it, since 0002 claims with a verdict, a decision and a quote, and since 0003 a witness. A new
+revision adds its file: python tests/stores/make.py
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shutil
+import sqlite3
 import threading
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, MetaData, create_engine, insert, inspect, select, text
+from sqlalchemy.exc import DatabaseError
 
 from receipts.errors import StoreError
 from receipts.resources import folder
@@ -139,7 +144,9 @@ def _read_whole(url: str) -> None:
     """What every file in tests/stores/ holds, read through the program."""
     with open_store(url, create=False) as store:
         entries = {str(entry.label): entry for entry in store.find()}
-        assert set(entries) == {"kept", "second"}
+        witnesses = [item.witness_for for item in entries.values() if item.witness_for is not None]
+        assert set(entries) == {"kept", "second", *(["profiled"] if witnesses else [])}
+        assert witnesses in ([], ["kept"])  # none before revision 0003
         assert all(store.document(entry.id) for entry in entries.values())
         assert [item.status for item in store.verdicts(entries["kept"].id)] == ["valid"]
         assert store.resolve("@golden") == entries["kept"].id
@@ -171,6 +178,49 @@ def test_a_store_of_every_revision_is_upgraded_and_read(old: Path, store_url: st
     _read_whole(url)
 
 
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_what_stored_receipts_witness_is_filled_in_and_nothing_can_be_changed_afterwards(
+    revision: str, store_url: str, tmp_path: Path
+) -> None:
+    """The column of 0003 comes from the documents, however their keys are written, and the triggers stay."""
+    file = tmp_path / "old.sqlite"
+    shutil.copy(next(path for path in STORES if path.stem == revision), file)
+    _write_witnesses(file)
+    url = str(file)
+    if not store_url.startswith("sqlite"):
+        url = store_url
+        schema.upgrade(address(url), revision)
+        _copy(file, url)
+    schema.upgrade(address(url))
+    assert schema.check(address(url)).problems == ()
+    with open_store(url, create=False) as store:
+        named = {entry.label: entry.witness_for for entry in store.find()}
+    assert named == {"kept": None, "second": None, "plain": "kept", "escaped": "kept", "damaged": None}
+    engine = connect(address(url))
+    with engine.begin() as connection, pytest.raises(DatabaseError, match="append-only"):
+        connection.execute(text("UPDATE receipts SET witness_for = NULL"))
+    engine.dispose()
+
+
+def _write_witnesses(file: Path) -> None:
+    """Put witnesses into an older store as its own program would have: as documents, with no column for them."""
+    connection = sqlite3.connect(file)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(receipts)")]
+    row = dict(zip(columns, connection.execute("SELECT * FROM receipts WHERE label = 'kept'").fetchone(), strict=True))
+    tree = json.loads(zlib.decompress(connection.execute("SELECT body FROM documents").fetchone()[0]))
+    tree["run"]["witness_for"] = "kept"
+    plain = json.dumps(tree).encode()
+    bodies = {"plain": plain, "escaped": plain.replace(b"witness_for", b"witness\\u005ffor"), "damaged": plain}
+    for number, (label, raw) in enumerate(bodies.items(), 100):
+        named = {"seq": number, "id": hashlib.sha256(label.encode()).hexdigest(), "launch": label, "label": label}
+        marks = ", ".join("?" * len(columns))
+        connection.execute(f"INSERT INTO receipts VALUES ({marks})", list({**row, **named}.values()))
+        body = zlib.compress(raw)[: 40 if label == "damaged" else None]
+        connection.execute("INSERT INTO documents VALUES (?, 'zlib', ?, ?)", (number, len(raw), body))
+    connection.commit()
+    connection.close()
+
+
 def _copy(file: Path, url: str) -> None:
     """Copy the rows of a SQLite store into the same revision on PostgreSQL."""
     source, target = connect(address(str(file))), connect(address(url))
@@ -183,7 +233,9 @@ def _copy(file: Path, url: str) -> None:
         new.execute(text("ALTER TABLE stores ENABLE TRIGGER USER"))
         # Tombstones last: a receipt that has one may not come in, and none that has one is there.
         for table in held.sorted_tables:
-            rows = [dict(row) for row in old.execute(select(metadata.tables.get(table.name, table))).mappings()]
+            known = metadata.tables.get(table.name, table)  # as the program reads it, without what came later
+            columns = [known.c[column.name] for column in table.c]
+            rows = [dict(row) for row in old.execute(select(*columns)).mappings()]
             if rows:
                 new.execute(insert(table), rows)
             if "seq" in table.c and rows:

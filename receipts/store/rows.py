@@ -37,6 +37,7 @@ PATHS: Final[Mapping[str, str]] = {
     "family": "model.family",
     "failure_phase": "failure.phase",
     "failure_class": "failure.class",
+    "witness_for": "run.witness_for",
 }
 # Columns that hold a metric's reading, by the metric's own name.
 METRICS: Final = (
@@ -96,6 +97,7 @@ class Entry(NamedTuple):
     compile_seconds: float | None
     failure_phase: str | None
     failure_class: str | None
+    witness_for: str | None
     superseded_by: str | None = None
     stands: bool = True
 

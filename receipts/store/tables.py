@@ -8,6 +8,7 @@ Schema, one line a revision (``migrations/versions/``):
 
     0001   receipts, documents, verdicts, subjects, supersessions, pins, purges, stores
     0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
+    0003   receipts.witness_for
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from sqlalchemy.schema import CreateColumn, CreateTable
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Dialect
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 
 
 class Utc(TypeDecorator[datetime]):
@@ -143,6 +144,7 @@ receipts = Table(
     _measure("compile_seconds", "Compile time, seconds"),
     _words("failure_phase", "failure.phase"),
     _words("failure_class", "failure.class"),
+    _words("witness_for", "run.witness_for, the launch or id whose path it witnesses"),
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
@@ -325,17 +327,19 @@ version = Table(
 )
 
 Index("receipts_label", receipts.c.label)
-# Few receipts replace another, and the others then write nothing here.
-_SUPERSEDES: Final = Index(
-    "receipts_supersedes", receipts.c.supersedes, sqlite_where=receipts.c.supersedes.is_not(None)
-)
+# Few receipts replace another or witness one, and the others then write nothing here.
+_PARTIAL: Final = {
+    column: Index(f"receipts_{column.name}", column, sqlite_where=column.is_not(None))
+    for column in (receipts.c.supersedes, receipts.c.witness_for)
+}
 
 
 @event.listens_for(receipts, "before_create")
 def _partial_on_postgresql(_table: Table, connection: Connection, **_options: Any) -> None:
     # Said only when the table is made: to name the dialect is to import it, 18 ms of every command.
     if connection.dialect.name == "postgresql":
-        _SUPERSEDES.dialect_options["postgresql"]["where"] = receipts.c.supersedes.is_not(None)
+        for column, index in _PARTIAL.items():
+            index.dialect_options["postgresql"]["where"] = column.is_not(None)
 
 
 Index("receipts_started", receipts.c.started)

@@ -30,6 +30,7 @@ def main() -> int:
         withdrawn = store.submit(*ready(run__launch="withdrawn", run__label="withdrawn"))
         store.retract(withdrawn.id, "the clock was wrong")
         store.purge(store.submit(*ready(run__launch="leak", run__label="leak")).id, "it held a password")
+        store.submit(*ready(run__launch="two", run__label="profiled", run__kind="profile", run__witness_for="kept"))
         store.pin("@golden", kept.id)
         publish(store, kept.id)
     # One file, without the log beside it.
