@@ -17,7 +17,7 @@ _UNITS |= {"MB": 10**6, "G": 1 << 30, "GIB": 1 << 30, "GB": 10**9, "T": 1 << 40,
 _SIZE = r"([\d.]{1,20}) ?([A-Za-z]{0,5})"
 _SPACES = {"hbm": "compile_hbm", "vmem": "compile_vmem", "smem": "compile_smem", "cmem": "compile_vmem"}
 _FIGURES = {
-    "requested_bytes": rf"(?:Tried to allocate|trying to allocate|Attempting to (?:reserve|allocate)) {_SIZE}",
+    "requested_bytes": rf"(?:[Tt]ried to allocate|trying to allocate|Unable to allocate|to (?:reserve|allocate)) {_SIZE}",
     "limit_bytes": rf"(?:total capacity of|[Uu]sed [\d.]+\w? of) {_SIZE}",
     "free_bytes": rf"(?:of which|There are) {_SIZE}(?: is)? free",
     "used_bytes": rf"(?:this process has|\b[Uu]sed) {_SIZE}(?: memory in use| of)",

@@ -192,13 +192,13 @@ def ranks(numbers: Iterable[int]) -> str:
 
 
 def by_value(by_rank: Mapping[int, Any]) -> str:
-    """Values with the ranks that state them: `2.26 on ranks 0-6, 2.27 on rank 7`."""
+    """Values with the ranks that state them: `2.26 (ranks 0-6); 2.27 (rank 7)`."""
     groups: dict[str, list[int]] = {}
     for rank, value in by_rank.items():
         groups.setdefault(f"{value!s:.80}", []).append(rank)
-    shown = [f"{value} on {ranks(found)}" for value, found in list(groups.items())[:8]]
+    shown = [f"{value} ({ranks(found)})" for value, found in list(groups.items())[:8]]
     rest = len(groups) - len(shown)
-    return ", ".join(shown) + (f", and {rest} more values" if rest else "")
+    return "; ".join(shown) + (f"; and {rest} more values" if rest else "")
 
 
 def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
