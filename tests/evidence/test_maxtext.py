@@ -477,3 +477,15 @@ def test_a_cut_metrics_object_costs_its_own_step_only() -> None:
     (reading,) = scan([page], [MaxTextMetrics])
     assert reading.steps.numbers() == [1]
     assert [remark.kind for remark in reading.remarks] == ["broken"]
+
+
+@pytest.mark.parametrize(
+    ("opened", "closed"),
+    [
+        ("Capture range started in the application.", "Capture range ended in the application."),
+        ("profiler_session.cc:136] Profiler session started.", "profiler_session.cc:150] Profiler session tear down."),
+    ],
+)
+def test_steps_that_a_profiler_captures_are_not_steady(opened: str, closed: str) -> None:
+    reading = log(*run(STEADY[:4]), opened, *run([2.0, 2.1], 4), closed, *run(STEADY, 6))
+    assert {number for number, reason in reading.not_steady.items() if reason == "profile"} == {4, 5}

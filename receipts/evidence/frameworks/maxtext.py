@@ -31,6 +31,10 @@ _EVAL = re.compile(
     r"(?:eval metrics after step:|Completed eval after train step)\s*(\d{1,15})\b.{0,40}?loss[=:]\s*(\S{1,30})"
 )
 _SAVED = re.compile(r"[Ss]aved a checkpoint at step (\d{1,15})")
+# nsys's capture, and the session of XLA's own profiler.
+_CAPTURE = re.compile(
+    r"(?P<on>Capture range started|Profiler session started)|Capture range ended|Profiler session tear"
+)
 _CUDA = re.compile(r"cuda (\d{4,6})\b")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SCALES: Final = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -72,6 +76,8 @@ class MaxText(LineReader):
         b"Restoring checkpoint from",
         b"aved a checkpoint at step ",
         b"in function 'mha_",
+        b"Capture range ",
+        b"Profiler session ",
     )
 
     def __init__(self) -> None:
@@ -92,6 +98,7 @@ class MaxText(LineReader):
         self._workers: dict[tuple[str, str], int] = {}
         self._last_step = -1
         self._plain = False
+        self._captured = False
         self._finite = True
         self._validation: tuple[float, int] | None = None
         self._said = 0
@@ -183,6 +190,8 @@ class MaxText(LineReader):
             return
         if record.profiler:
             self._events.marked[step] = "profile"
+        elif self._captured:
+            self._events.marked.setdefault(step, "profile")
         elif record.rampup:
             self._events.marked.setdefault(step, "warmup")
         last = self._last_step
@@ -193,7 +202,7 @@ class MaxText(LineReader):
         self._starting = False
         self._put(record)
         self._last_step = step
-        self._plain = not self._copies and not self._workers
+        self._plain = not self._copies and not self._workers and not self._captured
 
     def _put(self, record: StepRecord) -> None:
         """Record it under the worker that wrote it; the same step with the same loss again is another host's."""
@@ -275,6 +284,8 @@ class MaxText(LineReader):
             compile_counts.compiles = (compile_counts.compiles or 0) + 1
         elif match := _SAVED.search(text):
             self._events.after[int(match[1]) + 1] = "checkpoint"
+        elif match := _CAPTURE.search(text):
+            self._captured, self._plain = match["on"] is not None, False
         elif "in function 'mha_" in text:
             self.reading.see("attention", "pallas_flash", "kernels", number)
         else:
