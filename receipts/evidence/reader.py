@@ -7,10 +7,14 @@ programs do not print. A `FileReader` takes a whole file of another form (a trac
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
 from receipts.evidence.stream import Source
+
+Spans = Mapping[str, tuple[int, int]]
 
 
 class LineReader:
@@ -19,10 +23,17 @@ class LineReader:
     ``line`` gets text without line end and ANSI codes (undecodable bytes are U+FFFD) and its number from 1. What
     overwrites itself with carriage returns (progress bars) comes as several lines of one number. Return True to get
     the next line too, whatever it holds (a block, a wrapped record); the reader must let go by itself.
+
+    ``companions`` are anchors of lines that other sources print and that this reader wants only while `follows` is
+    true, such as the step lines between the messages of a compiler.
+
+    A source of millions of like lines has `spans` and `many` too: the same records, many at once.
     """
 
     source: ClassVar[str]
     anchors: ClassVar[tuple[bytes, ...]]
+    companions: ClassVar[tuple[bytes, ...]] = ()
+    follows: bool = True
 
     def __init__(self) -> None:
         self.reading = Reading(self.source)
@@ -30,6 +41,21 @@ class LineReader:
     def line(self, text: str, number: int) -> bool:
         """Take one line; True asks for the next."""
         raise NotImplementedError
+
+    def spans(self, text: str) -> Spans:
+        """Where the figures stand on a line that is one whole record of a step, by names of the reader's choice.
+
+        Nothing on any other line. What stands between is the line's shape: words must be the same on another line for
+        it to be of this shape, numbers may differ. So a number that the reader looks at must have its span here.
+        """
+        return {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records of a shape that `spans` described. False, and nothing taken, where one needs `line`.
+
+        What it leaves in the reading must be what `line` leaves for the same lines.
+        """
+        return False
 
     def finish(self) -> Reading | None:
         """The reading, or None where the anchors were a chance and nothing of this source is there."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, repeat
+from operator import lt
 from typing import Final
 
 # Three times what a receipt may hold; about 60 MB.
 MAX_STEPS: Final = 300_000
+MAX_RANKS: Final = 65_536
 FIELDS: Final = (
     "step_seconds",
     "tokens_per_second",
@@ -30,13 +33,32 @@ class Steps:
     ``interval`` is the number of steps that a record averages over, where the source says that it averages.
     """
 
-    __slots__ = ("_columns", "_fastest", "_last", "_rows", "interval", "lost", "restarts")
+    __slots__ = (
+        "_ascending",
+        "_back",
+        "_columns",
+        "_fastest",
+        "_highest",
+        "_last",
+        "_rows",
+        "_runs",
+        "interval",
+        "lost",
+        "restarts",
+    )
 
     def __init__(self) -> None:
         self._rows: dict[int, int] = {}
         self._columns = {name: array("d") for name in FIELDS}
-        self._fastest: dict[int, dict[int, float]] = {}
-        self._last: dict[int | None, int] = {}
+        # The fastest rank's time of a step that several printed, and the run (as `restarts` counts) of a step's times.
+        self._fastest = array("d")
+        self._runs = array("l")
+        # The last step of each rank with the run in which it was printed, and the step to which the last restart went.
+        self._last: dict[int | None, tuple[int, int]] = {}
+        self._back = 0
+        # Whether the rows lie in the order of the steps' numbers, of which this is the highest.
+        self._ascending = True
+        self._highest = -(1 << 62)
         self.restarts = 0
         self.lost = 0
         self.interval: int | None = None
@@ -56,27 +78,42 @@ class Steps:
 
         A rank that prints a step which another rank printed merges into it; the same rank again replaces its record.
         """
-        last = self._last.get(rank)
+        last = self._before(rank)
         if last is not None and step < last:
             self.restarts += 1
-            self._forget_after(step)
-        self._last[rank] = step
+            self._back = step
+        if rank in self._last or len(self._last) < MAX_RANKS:
+            self._last[rank] = step, self.restarts
         row = self._rows.get(step)
         if row is None:
             if len(self._rows) >= MAX_STEPS:
                 self.lost += 1
                 return
-            row = self._rows[step] = len(self._columns["loss"])
-            for column in self._columns.values():
-                column.append(ABSENT)
+            row = self._append([step])
         elif rank is None:
             for column in self._columns.values():
                 column[row] = ABSENT
+        seconds = values.get("step_seconds")
+        if rank is not None and seconds is not None:
+            seconds = self._slowest(row, seconds, again=step == last)
         for name, value in values.items():
             if value is not None:
                 self._columns[name][row] = value
-        if rank is not None and (seconds := values.get("step_seconds")) is not None:
-            self._times(step, row, rank, seconds)
+        if seconds is not None:
+            self._columns["step_seconds"][row] = seconds
+
+    def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
+        """Record many lines of one printer at once, a column for each figure: as `put` for one after the other."""
+        last = self._before(None)
+        new = rising(numbers, -1 if last is None else last) and self._rows.keys().isdisjoint(numbers)
+        if not new or len(self._rows) + len(numbers) > MAX_STEPS:
+            for at, step in enumerate(numbers):
+                self.put(step, {name: column[at] for name, column in columns.items()})
+            return
+        self._last[None] = numbers[-1], self.restarts
+        start = self._append(numbers)
+        for name, column in columns.items():
+            self._columns[name][start:] = array("d", column)
 
     def add(self, step: int, values: Mapping[str, float | None]) -> None:
         """Add to what is known of a step, for sources that print one step over several lines."""
@@ -99,25 +136,56 @@ class Steps:
     def column(self, name: str) -> list[float | None]:
         """One figure of every step, in the order of the steps' numbers."""
         column = self._columns[name]
-        return [None if column[row] == ABSENT else column[row] for _, row in sorted(self._rows.items())]
+        if not self._ascending:
+            column = array("d", (column[row] for _, row in sorted(self._rows.items())))
+        found = column.tolist()
+        return [None if value == ABSENT else value for value in found]
 
     def numbers(self) -> list[int]:
         """The steps' numbers, ascending."""
-        return sorted(self._rows)
+        return list(self._rows) if self._ascending else sorted(self._rows)
 
     def skew(self, step: int) -> float | None:
         """(slowest − fastest rank) / slowest of one step; None with fewer than two ranks' times."""
-        times = self._fastest.get(step)
-        if times is None or len(times) < 2:
+        row = self._rows.get(step)
+        if row is None or self._fastest[row] == ABSENT:
             return None
-        slowest = max(times.values())
-        return (slowest - min(times.values())) / slowest if slowest > 0 else None
+        slowest = self._columns["step_seconds"][row]
+        return (slowest - self._fastest[row]) / slowest if slowest > 0 else None
 
-    def _times(self, step: int, row: int, rank: int, seconds: float) -> None:
-        times = self._fastest.setdefault(step, {})
-        times[rank] = seconds
-        self._columns["step_seconds"][row] = max(times.values())
+    def _before(self, rank: int | None) -> int | None:
+        """The last step of a rank, as it has to be seen after a restart.
 
-    def _forget_after(self, step: int) -> None:
-        # Other ranks have not gone back yet: their next record must not count as a second restart.
-        self._last = {rank: min(last, step) for rank, last in self._last.items()}
+        A rank that another one's restart overtook has not gone back yet: its next record must not count as a second.
+        """
+        if rank not in self._last:
+            return None
+        last, run = self._last[rank]
+        return last if run == self.restarts else min(last, self._back)
+
+    def _append(self, numbers: Sequence[int]) -> int:
+        """Rows for new steps, with nothing in them; the first one's place."""
+        start = len(self._rows)
+        self._ascending = self._ascending and rising(numbers, self._highest)
+        self._highest = max(self._highest, numbers[-1])
+        self._rows.update(zip(numbers, range(start, start + len(numbers)), strict=True))
+        nothing = array("d", repeat(ABSENT, len(numbers)))
+        for column in (*self._columns.values(), self._fastest):
+            column.extend(nothing)
+        self._runs.extend(repeat(self.restarts, len(numbers)))
+        return start
+
+    def _slowest(self, row: int, seconds: float, *, again: bool) -> float:
+        """The time of a step once one more rank's is known; that of another run is forgotten."""
+        known, fastest = self._columns["step_seconds"][row], self._fastest[row]
+        if known == ABSENT or self._runs[row] != self.restarts or (again and fastest == ABSENT):
+            self._runs[row] = self.restarts
+            self._fastest[row] = ABSENT
+            return seconds
+        self._fastest[row] = min(known if fastest == ABSENT else fastest, seconds)
+        return max(known, seconds)
+
+
+def rising(numbers: Sequence[int], above: int) -> bool:
+    """Whether each number is greater than the one before it, and the first one than ``above``."""
+    return numbers[0] > above and all(map(lt, numbers, islice(numbers, 1, None)))

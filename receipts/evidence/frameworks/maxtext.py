@@ -11,13 +11,15 @@ from math import isfinite
 from typing import ClassVar, Final
 
 from receipts.accelerators import find
-from receipts.evidence.frameworks import maxtext_config, maxtext_memory
+from receipts.evidence.frameworks import maxtext_config, maxtext_memory, maxtext_steps
 from receipts.evidence.frameworks.maxtext_steady import Events, not_steady
-from receipts.evidence.frameworks.maxtext_steps import StepLines, StepRecord
+from receipts.evidence.frameworks.maxtext_steps import StepRecord
 from receipts.evidence.frameworks.maxtext_table import Table
 from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import rising
 
 _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
@@ -82,7 +84,6 @@ class MaxText(LineReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines = StepLines()
         self._events = Events()
         self._config = maxtext_config.Parameters()
         self._phase: str | None = None
@@ -105,8 +106,6 @@ class MaxText(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take one line of the log."""
-        if self._plain and self._plain_step(text):
-            return False
         if self._table is not None:
             return self._table_row(text, number) or self.line(text, number)
         if "step: " in text and self._step_line(text, number):
@@ -122,23 +121,24 @@ class MaxText(LineReader):
         self._other(text, number)
         return self._hold > 0 or self._table is not None
 
-    def _plain_step(self, text: str) -> bool:
-        """A step line of the order that was learnt, one host's, after the last step: what a long log is made of."""
-        shape = self._lines.shape
-        at = text.find("completed step: ")
-        if shape is None or at < 0 or (at and (text[at - 1] != " " or "(" in text[:at] or "[Ramp" in text[:at])):
+    def spans(self, text: str) -> Spans:
+        """Step and figures of a line of one host's."""
+        return maxtext_steps.spans(text) if "completed step: " in text else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take steps that follow on the last one: what a long log is made of."""
+        try:
+            steps = columns.whole("step")
+            figures = {name: columns.floats(name) for name in columns.names if name != "step"}
+        except ValueError:
             return False
-        match = shape.match(text, at)
-        if match is None:
+        if not self._plain or not rising(steps, self._last_step):
             return False
-        step = int(match[1])
-        if step <= self._last_step:
-            return False
-        values: dict[str, float | None] = dict(zip(self._lines.fields, map(float, match.groups()[1:]), strict=True))
-        self._weights = values.pop("total_weights", self._weights)
-        self._last_step = step
-        self.reading.records += 1
-        self.reading.steps.put(step, values)
+        self._weights = figures.pop("total_weights", [self._weights])[-1]
+        self._finite = self._finite and all(map(isfinite, figures.get("loss", ())))
+        self._last_step = steps[-1]
+        self.reading.records += len(steps)
+        self.reading.steps.extend(steps, figures)
         return True
 
     def finish(self) -> Reading | None:
@@ -167,7 +167,7 @@ class MaxText(LineReader):
         return reading
 
     def _step_line(self, text: str, number: int, *, again: bool = False) -> bool:
-        records = self._lines.records(text)
+        records = maxtext_steps.records(text)
         if not records:
             return False
         for record in records:

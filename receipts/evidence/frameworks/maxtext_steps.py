@@ -34,7 +34,6 @@ _GLUED = re.compile(r"(\.\d{3})[IWEF]\d{4}$")
 _RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
 # Characters before a record in which its worker and its phase are named.
 _PREFIX: Final = 300
-_END: Final = r"\s*(?=$|\[repeated|\")"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,54 +48,42 @@ class StepRecord:
     worker: tuple[str, str] | None = None
 
 
-class StepLines:
-    """Reads step lines; learns the order of the cells once.
+def records(text: str) -> list[StepRecord]:
+    """The records of a line: none, one, or several that were glued together."""
+    starts = list(_START.finditer(text))
+    ends = [start.start() for start in starts[1:]] + [len(text)]
+    return [_record(text, start, end) for start, end in zip(starts, ends, strict=False)]
 
-    ``shape`` matches a line of that order and of plain, finite numbers from ``completed step: `` on; its groups are
-    the step and then ``fields``. A line that goes on below, or holds a second record, does not match.
-    """
 
-    def __init__(self) -> None:
-        self.shape: re.Pattern[str] | None = None
-        self.fields: tuple[str, ...] = ()
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where step and figures stand on a line of one whole record that names no worker; nothing on any other line."""
+    starts = list(_START.finditer(text))
+    if len(starts) != 1 or not starts[0]["step"] or starts[0]["profiler"] or text.rstrip().endswith(","):
+        return {}
+    before = text[: starts[0].start()]
+    if "(" in before or "[Ramp" in before or (before and not before.endswith(" ")):
+        return {}
+    found = {"step": starts[0].span("step")}
+    for cell in _CELL.finditer(text, starts[0].end()):
+        field = FIELDS.get(cell[1])
+        if field and field not in found and number(cell[2]) is not None:
+            found[field] = cell.span(2)
+    return found
 
-    def records(self, text: str) -> list[StepRecord]:
-        """The records of a line: none, one, or several that were glued together."""
-        starts = list(_START.finditer(text))
-        ends = [start.start() for start in starts[1:]] + [len(text)]
-        return [self._record(text, start, end) for start, end in zip(starts, ends, strict=False)]
 
-    def _record(self, text: str, start: re.Match[str], end: int) -> StepRecord:
-        cells = _CELL.findall(text, start.end("step") if start["step"] else start.end("bare"), end)
-        found: dict[str, float] = {}
-        for name, word in cells:
-            field = FIELDS.get(name)
-            value = number(_GLUED.sub(r"\1", word).rstrip(".")) if field else None
-            if field and value is not None and field not in found:
-                found[field] = value
-        weights = found.pop("total_weights", None)
-        before = text[max(start.start() - _PREFIX, 0) : start.start()]
-        profiler = start["profiler"] is not None
-        rampup = "[Rampup" in before[-40:]
-        if start["step"] and not profiler and not rampup and text.find("completed step", end) < 0:
-            self._learn([name for name, _ in cells])
-        step = int(start["step"] or start["bare"])
-        return StepRecord(step, found, weights, profiler, rampup, _worker(before))
-
-    def _learn(self, names: list[str]) -> None:
-        """Make a pattern of this order of cells; a line of another order, or of no plain numbers, does not match it."""
-        cells: list[str] = []
-        fields: list[str] = []
-        for name in names:
-            field = FIELDS.get(name)
-            if field and field not in fields:
-                fields.append(field)
-                cells.append(rf"{re.escape(name)}: (\d+\.?\d*)")
-            else:
-                cells.append(rf"{re.escape(name)}: [^\s,]+")
-        if fields:
-            self.fields = tuple(fields)
-            self.shape = re.compile(r"completed step: (\d{1,15}), " + ", ".join(cells) + _END)
+def _record(text: str, start: re.Match[str], end: int) -> StepRecord:
+    cells = _CELL.findall(text, start.end("step") if start["step"] else start.end("bare"), end)
+    found: dict[str, float] = {}
+    for name, word in cells:
+        field = FIELDS.get(name)
+        value = number(_GLUED.sub(r"\1", word).rstrip(".")) if field else None
+        if field and value is not None and field not in found:
+            found[field] = value
+    weights = found.pop("total_weights", None)
+    before = text[max(start.start() - _PREFIX, 0) : start.start()]
+    step = int(start["step"] or start["bare"])
+    profiler = start["profiler"] is not None
+    return StepRecord(step, found, weights, profiler, "[Rampup" in before[-40:], _worker(before))
 
 
 def _worker(before: str) -> tuple[str, str] | None:

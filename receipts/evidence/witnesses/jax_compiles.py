@@ -19,6 +19,8 @@ from receipts.evidence.reading import Reading
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
+# Lines that look as if they named a step, and name none.
+MAX_STRANGE: Final = 10_000
 # A first call compiles, and so does the second where an array came back with another sharding.
 WARM_STEPS: Final = 2
 _FINISHED: Final = re.compile(
@@ -58,6 +60,8 @@ class JaxCompiles(LineReader):
         b"Not writing persistent cache entry",
         b"TRACING CACHE MISS",
         b"with global shapes and types",
+    )
+    companions = (
         b"completed step: ",
         b"step: ",
         b"step=",
@@ -74,7 +78,7 @@ class JaxCompiles(LineReader):
         self._names: Counter[str] = Counter()
         self._tells_hits = False
         self._steps: set[int] = set()
-        self._late = 0
+        self._late = self._strange = 0
         self._block: _Block | None = None
 
     def line(self, text: str, number: int) -> bool:
@@ -100,6 +104,11 @@ class JaxCompiles(LineReader):
             self.reading.records += 1
         elif (step := _STEP.search(text)) is not None and len(self._steps) < MAX_NAMES:
             self._steps.add(int(step[1]))
+            # Only that there were some is asked: the steps of a long log need not be looked at.
+            self.follows = len(self._steps) <= WARM_STEPS
+        elif step is None:
+            self._strange += 1
+            self.follows = self.follows and self._strange < MAX_STRANGE
         return False
 
     def finish(self) -> Reading | None:

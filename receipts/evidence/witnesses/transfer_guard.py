@@ -26,23 +26,27 @@ class TransferGuard(LineReader):
         b"host-to-device transfer:",
         b"device-to-host transfer:",
         b"device-to-device transfer:",
+    )
+    companions = (
         b"completed step: ",
         b"step: ",
     )
 
     def __init__(self) -> None:
         super().__init__()
+        self.follows = False
         self._steps: set[int] = set()
 
     def line(self, text: str, number: int) -> bool:
         """Count one transfer, or note a step."""
         found = _TRANSFER.search(text)
         if found is None:
-            if self.reading.records and (step := _STEP.search(text)) and len(self._steps) < MAX_STEPS:
+            if (step := _STEP.search(text)) and len(self._steps) < MAX_STEPS:
                 self._steps.add(int(step[1]))
             return False
         reading = self.reading
         reading.records += 1
+        self.follows = True
         reading.counters[found[2]] = reading.counters.get(found[2], 0) + 1
         if found[1]:
             name = f"disallowed {found[2]}"

@@ -1,0 +1,206 @@
+"""Shapes of lines: a log of a million steps is one line a million times, with other numbers.
+
+A reader that has read one record line by line tells where the figures stand on it. The line with its numbers taken out
+is its *shape*: one pattern that takes hundreds of such lines out of a chunk at once, as columns of words. Every part of
+the pattern is a literal or a possessive class of characters, so that matching never goes back: it is linear in the
+text, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, groupby
+from operator import itemgetter, not_
+from typing import Final
+
+# Colours, cursor moves and titles, as terminals read them (ECMA-48).
+ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+MAX_SHAPES: Final = 6
+_MAX_LINE: Final = 2_000
+_MAX_DIGITS: Final = 12
+# A number that no reader asked for, units and dates included: it may be another one on the next line.
+_NUMBER: Final = re.compile(rb"(?<![\w.+\-])[-+]?\d[\dA-Za-z.+\-]*(?:,\d[\dA-Za-z.+\-]*)*")
+_BLANKS: Final = re.compile(rb" +\Z")
+_GROUPED: Final = re.compile(rb"[-+]?\d{1,3}(?:,\d{3})*(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A pattern of one whole line without its end; its groups are the figures of these names."""
+
+    pattern: bytes
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records of one shape in the order of the file: a column of words for each name, and the lines' numbers."""
+
+    lines: Sequence[int]
+    figures: Mapping[str, Sequence[bytes]]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.figures
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of the figures, in the order in which they stand on a line."""
+        return self.figures
+
+    def words(self, name: str) -> Sequence[bytes]:
+        """One figure as it is printed."""
+        return self.figures[name]
+
+    def whole(self, name: str) -> list[int]:
+        """One figure as whole numbers of up to twelve digits; ValueError where one is something else."""
+        words = self.figures[name]
+        if not b"".join(words).isdigit() or max(map(len, words)) > _MAX_DIGITS:
+            raise ValueError(name)
+        return list(map(int, words))
+
+    def floats(self, name: str) -> list[float]:
+        """One figure as numbers, NaN and infinities included; ValueError where one is something else."""
+        words = self.figures[name]
+        if b"," in b"".join(words):
+            if not all(map(_GROUPED.fullmatch, words)):
+                raise ValueError(name)
+            words = b" ".join(words).replace(b",", b"").split()
+        return list(map(float, words))
+
+    def part(self, start: int, stop: int) -> Columns:
+        """Some of the records."""
+        return Columns(self.lines[start:stop], {name: words[start:stop] for name, words in self.figures.items()})
+
+    def before(self, line: int) -> int:
+        """How many of the records stand before a line."""
+        return bisect_left(self.lines, line)
+
+
+def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
+    """The records of several shapes in the order of their lines, as runs of one shape each."""
+    if len(tables) == 1:
+        yield tables[0]
+        return
+    order = sorted((line, which, at) for which, table in enumerate(tables) for at, line in enumerate(table.lines))
+    for which, run in groupby(order, key=itemgetter(1)):
+        places = [at for _, _, at in run]
+        yield tables[which].part(places[0], places[-1] + 1)
+
+
+def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
+    """The shape of a line, whose figures stand at ``spans`` of its text; None where it is no line to learn from.
+
+    ``raw`` is the line as it lies in the file, with its colours; the spans count characters of the text without them.
+    """
+    body = raw.rstrip(b"\r")
+    if not body.isascii() or b"\r" in body or len(body) > _MAX_LINE:
+        return None
+    # Within colours no number is sought, and what is no part of the text has no place in it.
+    hidden = ANSI.sub(lambda match: b"\x1b" * len(match[0]), body)
+    shown = [at for at, code in enumerate(hidden) if code != 0x1B]
+    holes: list[tuple[int, int, str]] = []
+    for name, (start, stop) in spans.items():
+        if not 0 <= start < stop <= len(shown) or shown[stop - 1] - shown[start] != stop - 1 - start:
+            return None
+        holes.append((shown[start], shown[stop - 1] + 1, name))
+        hidden = hidden[: shown[start]] + b"\x1b" * (stop - start) + hidden[shown[start] + stop - start :]
+    holes.extend((*match.span(), "") for match in _NUMBER.finditer(hidden))
+    holes.sort()
+    return _assembled(raw, holes)
+
+
+def _assembled(raw: bytes, holes: list[tuple[int, int, str]]) -> Shape | None:
+    parts: list[bytes] = []
+    at = 0
+    for start, stop, name in holes:
+        after = raw[stop : stop + 1]
+        if start < at or after in {b".", b"+", b"-"} or after.isdigit():
+            return None
+        literal = raw[at:start]
+        blanks = _BLANKS.search(literal)
+        # A number that gets wider takes the place of blanks before it.
+        parts.append(re.escape(literal) if blanks is None else re.escape(literal[: blanks.start()]) + b" ++")
+        letters = b"" if after.isalpha() or after == b"_" else b"A-Za-z"
+        comma = b"" if after == b"," else b","
+        figure = rb"[\d" + letters + rb".+\-" + comma + b"]"
+        parts.append(b"(" + figure + b"++)" if name else rb"[\d+\-]" + figure + b"*+")
+        at = stop
+    names = tuple(name for _, _, name in holes if name)
+    return Shape(b"".join(parts) + re.escape(raw[at:]), names) if names else None
+
+
+@dataclass(slots=True)
+class _Known:
+    reader: int
+    shape: Shape
+    used: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A piece of a log, taken apart: records by reader, and the other lines with their numbers."""
+
+    tables: dict[int, list[Columns]]
+    rest: bytes
+    lines: Sequence[int]
+
+
+class Sieve:
+    """Takes the lines of known shapes out of pieces of a log."""
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        self._pattern: re.Pattern[bytes] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def add(self, reader: int, shape: Shape) -> bool:
+        """Know one more shape of a reader's; the one that is used least makes room. False where it was known."""
+        if any(known.reader == reader and known.shape.pattern == shape.pattern for known in self._known):
+            return False
+        if len(self._known) == MAX_SHAPES:
+            self._known.remove(min(self._known, key=lambda known: known.used))
+        self._known.append(_Known(reader, shape))
+        self._compile()
+        return True
+
+    def sift(self, piece: bytes, first: int) -> Sifted:
+        """Take a piece of whole lines apart, each with its line end; ``first`` is the number of its first line."""
+        assert self._pattern is not None
+        columns = list(zip(*self._pattern.findall(piece), strict=True))
+        # The last column holds the lines of no shape.
+        numbers = range(first, first + len(columns[-1]))
+        found: dict[int, list[Columns]] = {}
+        others: list[bool] | None = None
+        at = 0
+        for known in self._known:
+            names = known.shape.names
+            words = columns[at : at + len(names)]
+            at += len(names)
+            hits = list(map(bool, words[0]))
+            count = sum(hits)
+            known.used = known.used // 2 + count
+            if count == len(numbers):
+                table = Columns(numbers, dict(zip(names, words, strict=True)))
+                return Sifted({known.reader: [table]}, b"", ())
+            if count:
+                lines = list(compress(numbers, hits))
+                taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
+                found.setdefault(known.reader, []).append(Columns(lines, taken))
+                missed = list(map(not_, hits))
+                others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
+        if others is None:
+            return Sifted(found, piece, numbers)
+        rest = b"\n".join(compress(columns[-1], others)) + b"\n"
+        return Sifted(found, rest, list(compress(numbers, others)))
+
+    def _compile(self) -> None:
+        shapes = b"|".join(known.shape.pattern for known in self._known)
+        self._pattern = re.compile(b"(?:" + shapes + b"|(.*))\n") if self._known else None
