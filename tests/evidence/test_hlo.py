@@ -40,7 +40,9 @@ def reading(text: str) -> Reading:
 
 
 def seen(found: Reading) -> dict[str, str]:
-    return {item.leaf: item.value for item in found.seen}
+    """What was found in the program, but for who made it and where it runs."""
+    made = ("framework", "posture", "runtime")
+    return {item.leaf: item.value for item in found.seen if item.leaf not in made and item.value}
 
 
 @pytest.mark.parametrize(

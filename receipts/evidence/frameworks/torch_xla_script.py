@@ -72,7 +72,7 @@ class TorchXlaScript(LineReader):
             reading.remark("note", "steps are counted anew in each epoch; here they go on by the printed stride")
         if self._traced:
             reading.remark("note", "trace time is the host's time to trace a step, not the time of a step")
-        reading.see("framework", "torch_xla", "backend")
+        reading.see("framework", "torch-xla", "backend")
         return reading
 
     def _training(self, device: str, cells: dict[str, str]) -> None:

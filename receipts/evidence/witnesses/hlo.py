@@ -24,6 +24,9 @@ _TABLE: Final = re.compile(r"\s*(?:\d{1,9} [{\"]|(?:File|Function|Stack)[A-Z]\w{
 _MOSAIC: Final = re.compile(r"Mosaic failed to")
 _ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300})'")
 _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
+# `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.
+_JITTED: Final = re.compile(r"p?jit_")
+_TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
 
@@ -216,11 +219,30 @@ class Hlo(LineReader):
         self._attention(level)
         self._types(level)
         self._host()
+        if level == "kernels":
+            self._program(step)
         for word, line in self._shardings.items():
             reading.see("sharding", word, level, line)
         for name in self._replicated:
             reading.see("replicated", name, level, step.line)
         self._remarks(level)
+
+    def _program(self, step: Module) -> None:
+        """Who made the step's program, for what it was compiled, and what of it left the device."""
+        reading = self.reading
+        if step.backend:
+            reading.see("runtime", step.backend, "kernels", step.line)
+        if _TORCH_XLA.match(step.name) is not None:
+            reading.see("framework", "torch-xla", "kernels", step.line)
+        elif _JITTED.match(step.name) is not None:
+            reading.see("framework", "jax", "kernels", step.line)
+            if step.complete:
+                reading.see("posture", "jit", "kernels", step.line)
+            if reading.complete:
+                # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
+                reading.fallbacks = dict(self._findings.on_host)
+        if step.keeps_all_split and not self._replicated:
+            reading.see("replicated", "", "kernels", step.line)
 
     def _attention(self, level: Level) -> None:
         reading, findings = self.reading, self._findings

@@ -14,6 +14,9 @@ from receipts.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shap
 
 MAX_TYPES: Final = 500_000
 MAX_REPLICATED: Final = 200
+MAX_SHAPES: Final = 2_000
+# Of all parameters of a program, an array with less than this share was never worth splitting (norms, biases).
+_SMALL: Final = 1e-3
 MAX_TARGETS: Final = 500
 COLLECTIVES: Final = frozenset(
     f"{name}{suffix}"
@@ -43,6 +46,10 @@ _TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
 _COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
 # Numbers that the compiler hands out, which differ from one compilation to the next.
+# Layouts in tiles are the TPU compiler's alone; these are settings that only the CPU's leaves on an operation.
+_TPU_TILES: Final = re.compile(r"\{[\d,]{0,40}:T\(\d")
+_CPU_MARKS: Final = ("outer_dimension_partitions", '"kind":"__ynn_fusion"', '"kind":"__onednn', "__onednn$")
+_ON_HOST: Final = '_xla_compute_type="host"'
 _IDS: Final = re.compile(r"\.\d+")
 _CHANNELS: Final = re.compile(r"channel_id=\d+")
 _TAIL: Final = re.compile(r", (?:metadata|frontend_attributes|backend_config)=[^\n]*")
@@ -59,6 +66,7 @@ class Findings:
     gemm: Counter[str] = field(default_factory=Counter)
     libraries: Counter[str] = field(default_factory=Counter)
     unnamed: int = 0
+    on_host: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
 
     def at(self, what: str, line: int) -> None:
@@ -80,8 +88,12 @@ class Module:
     fused: bool = False
     in_entry: bool = False
     complete: bool = False
-    replicated: list[str] = field(default_factory=list)
+    backend: str = ""
+    whole: list[tuple[str, float]] = field(default_factory=list)
+    parameters: float = 0.0
     split: int = 0
+    split_shapes: set[tuple[int, ...]] = field(default_factory=set)
+    gathered: set[tuple[int, ...]] = field(default_factory=set)
     whole_groups: bool = True
     exchanges: Counter[str] = field(default_factory=Counter)
     types: dict[str, str] = field(default_factory=dict)
@@ -96,6 +108,8 @@ class Module:
         found = _HEADER.search(text)
         self.name = found[1] if found else "?"
         self.scheduled = "is_scheduled=true" in text
+        if _TPU_TILES.search(text) is not None:
+            self.backend = "pjrt-tpu"
         for _, count in _COUNT.findall(text):
             self.chips *= max(int(count), 1)
 
@@ -161,11 +175,17 @@ class Module:
     def _take(self, opcode: str, name: str, type_: str, text: str, operands: int, line: int) -> None:
         dots = self.findings.dots
         if opcode in ("dot", "convolution"):
+            if _ON_HOST in text:
+                self.findings.on_host[opcode] += 1
             dots.multiply(type_, *self._operands(text, operands))
         elif opcode == "custom-call":
             self._custom_call(name, type_, text, operands, line)
         elif opcode == "fusion":
             self.fused = True
+            if not self.backend and any(mark in text for mark in _CPU_MARKS):
+                self.backend = "cpu"
+            if _ON_HOST in text:
+                self.findings.on_host["fusion"] += 1
             if "calls=%all-reduce-scatter" in text or "calls=all-reduce-scatter" in text:
                 self._exchange("fused_reduce_scatter", text, line)
         elif opcode == "exponential":
@@ -186,6 +206,10 @@ class Module:
         if found is None:
             return
         target, findings = found[1], self.findings
+        if target == hlo_kernels.MOSAIC:
+            self.backend = "pjrt-tpu"
+        elif target.startswith("__onednn$"):
+            self.backend = "cpu"
         if target in findings.counts or len(findings.counts) < MAX_TARGETS:
             findings.counts[target] += 1
         if target in HELPERS:
@@ -223,6 +247,11 @@ class Module:
         self.exchanges[opcode] += 1
         if (size := _group(text)) is not None:
             self.whole_groups = self.whole_groups and size == self.chips
+        if opcode.startswith("all-gather") and len(self.gathered) < MAX_SHAPES:
+            # The array that is gathered, by its extents: a parameter's, or an activation's.
+            operand = self._operands(text, text.find("(", text.find(f" {opcode}(")) + 1)[0]
+            if operand is not None and (found := shape(operand)) is not None:
+                self.gathered.add(_extents(found[1]))
 
     def _parameter(self, name: str, type_: str, text: str) -> None:
         """How the compiler left one array of the step's arguments: split, or whole on every chip."""
@@ -233,11 +262,18 @@ class Module:
         pieces = [int(part) for part in tiles[1].split(",") if part] if tiles else []
         if tiles and "last_tile_dim_replicate" in sharding[1]:
             pieces = pieces[:-1]
+        elements = math.prod(float(extent) for extent in extents[1])
         if any(piece > 1 for piece in pieces):
             self.split += 1
-        elif (tiles or sharding[1].startswith("replicated")) and len(self.replicated) < MAX_REPLICATED:
-            op = _OP_NAME.search(text)
-            self.replicated.append(op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name)
+            self.parameters += elements * math.prod(pieces)
+            if len(self.split_shapes) < MAX_SHAPES:
+                self.split_shapes.add(_extents(extents[1]))
+        elif tiles or sharding[1].startswith("replicated"):
+            self.parameters += elements
+            if len(self.whole) < MAX_REPLICATED:
+                op = _OP_NAME.search(text)
+                name = op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name
+                self.whole.append((name, elements))
 
     def _operands(self, text: str, at: int) -> tuple[str | None, str | None]:
         """Types of the first two operands: printed beside them in old text, else those of their instructions."""
@@ -248,16 +284,41 @@ class Module:
         return found[1] or self.types.get(found[2]), found[3] or self.types.get(found[4])
 
     @property
+    def replicated(self) -> list[str]:
+        """Arrays of the step's arguments that every chip holds whole, but for those too small to be worth splitting."""
+        return [name for name, elements in self.whole if elements >= _SMALL * self.parameters]
+
+    @property
+    def keeps_all_split(self) -> bool:
+        """Whether this whole program on several chips splits its parameters, and leaves none of size whole."""
+        return self.chips > 1 and self.complete and self.optimised and self.split > 0 and not self.replicated
+
+    @property
     def sharding(self) -> str | None:
-        """``fsdp`` or ``dp``, where the collectives over all chips leave no other reading; None for anything else."""
-        if self.chips < 2 or not self.whole_groups or not (self.complete and self.optimised):
+        """``fsdp`` or ``dp``, where the collectives leave no other reading; None for anything else.
+
+        Beside another axis of the mesh (groups that are not of all chips) it is ``fsdp`` where arrays of the split
+        parameters' own extents are gathered: a tensor-parallel program gathers activations, and weights never.
+        """
+        if self.chips < 2 or not (self.complete and self.optimised):
             return None
+        if not self.whole_groups:
+            return "fsdp" if self.keeps_all_split and self._gathers_parameters() else None
         kinds = {name.removesuffix("-start") for name in self.exchanges}
         if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
             return "fsdp" if not self.replicated else None
         if kinds == {"all-reduce"} and self.replicated:
             return "dp"
         return None
+
+    def _gathers_parameters(self) -> bool:
+        # A stack of layers is a parameter of one more extent than the layer that a loop takes out of it.
+        layers = {key[:at] + key[at + 1 :] for key in self.split_shapes if len(key) > 2 for at in range(len(key))}
+        return bool(self.gathered & (self.split_shapes | layers))
+
+
+def _extents(found: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(extent for extent in found if extent > 1))
 
 
 def _group(text: str) -> int | None:

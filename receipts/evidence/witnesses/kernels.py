@@ -44,7 +44,7 @@ OTHER: Final = Kernel("other", "other")
 
 # The first that is found decides: a namespace before the entry points that it shares with another library.
 _ATTENTION: Final = (
-    (r"pytorch_flash::", "sdpa_flash"),
+    (r"pytorch_flash(?:::|\d)", "sdpa_flash"),
     (r"sparse_mla|dsa_(?:fwd|bwd|attn)", "sparse_mla"),
     (r"flash_?mla|splitkv_mla", "flash_mla"),
     (r"flash_attn_?\.?cute|FlashAttention(?:Forward|Backward)Sm1\d\d|flash_(?:fwd|bwd)_sm1\d\d", "flash4"),

@@ -67,6 +67,7 @@ class Histogram:
     attention_ops: Counter[str] = field(default_factory=Counter)
     matmul_types: Counter[str] = field(default_factory=Counter)
     engine_ops: int = 0
+    fsdp2: int = 0
     host_reads: int = 0
     graph_launches: int = 0
     copies_to_host: int = 0
@@ -170,7 +171,11 @@ class Histogram:
     def _attention(self) -> dict[str, int]:
         found: Counter[str] = Counter()
         by_torch = "cudnn_sdpa" in self.attention_ops and "te_fused" not in self.attention_ops
-        for family, count in self._families("attention").items():
+        families = self._families("attention")
+        if "sdpa_flash" in self.attention_ops and "flash2" not in self.attention_ops and not self.engine:
+            # A short name has lost the namespace that tells torch's own build from the package's.
+            families["sdpa_flash"] = families.pop("flash2", 0) + families.get("sdpa_flash", 0)
+        for family, count in ((family, count) for family, count in families.items() if count):
             under = self.engine and not (family == "cudnn" and by_torch)
             found[(_UNDER_ENGINE if under else _ALONE).get(family, family)] += count
         for family, count in self.attention_ops.items():

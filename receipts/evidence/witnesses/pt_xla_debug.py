@@ -87,6 +87,8 @@ class PtXlaDebug(LineReader):
         self._block: _Block | None = None
         self._hashes: set[str] = set()
         self._executed: dict[str, int] = {}
+        self._by_cause = dict.fromkeys(("xla_step", "xla_lazy", "whole_graph"), 0)
+        self._first = 0
         self._largest = -1.0
         self._steps = 0
         self._counts = dict.fromkeys(("compilations", "executions", "unexpected_executions", "reads"), 0)
@@ -123,11 +125,25 @@ class PtXlaDebug(LineReader):
         if shown:
             reading.compile.compiles = counts["compilations"]
             reading.see("framework", "torch-xla", "kernels", 0)
+        if (posture := self._posture()) is not None:
+            reading.see("posture", posture, "kernels", self._first, count=self._by_cause[posture])
         self._transfers()
         # Without executions (level 1) the file does not show at which step a program was compiled.
         if self._steps > WARM_STEPS or self._too_many:
             reading.compile.after_warmup = max(self._late, int(self._too_many))
         return reading
+
+    def _posture(self) -> str | None:
+        """What ended the steps' programs: `torch_xla.compile`, a sync of the user or the loader, or torch.compile.
+
+        A loop around compiled steps that syncs by itself in most of them runs programs outside of the compiled one.
+        """
+        step, lazy, graph = self._by_cause.values()
+        if max(step, lazy, graph) <= WARM_STEPS:
+            return None
+        if graph >= max(step, lazy):
+            return "whole_graph"
+        return "xla_step" if 2 * lazy < step else "xla_lazy"
 
     def _transfers(self) -> None:
         counts, reading = self._counts, self.reading
@@ -182,6 +198,9 @@ class PtXlaDebug(LineReader):
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
+            if (posture := _ended_by(block.cause)) is not None:
+                self._by_cause[posture] += 1
+                self._first = self._first or block.line
             self._execute(block)
         else:
             self._counts["unexpected_executions"] += 1
@@ -256,6 +275,20 @@ class PtXlaDebug(LineReader):
 def _kind(text: str) -> Kind:
     kinds: tuple[Kind, ...] = ("Compilation", "Post Compilation", "Unexpected Execution")
     return next((kind for kind in kinds if kind == text), "Execution")
+
+
+def _ended_by(cause: str) -> str | None:
+    """The posture that a cause of execution shows; None for reads, and for what is pending when a step begins."""
+    if cause == "torch_xla.compile":
+        return "xla_step"
+    if cause.startswith("dynamo is executing"):
+        return "whole_graph"
+    # `mark_step` to 2.7, `torch_xla.sync` after it.
+    if re.match(
+        r"(?:user )?(?:xm\.)?(?:torch_xla\.sync|mark_step)(?:\(\))?(?: in parallel loader| when exiting|$)", cause
+    ):
+        return "xla_lazy"
+    return None
 
 
 def _filled(block: _Block) -> bool:

@@ -17,7 +17,8 @@ from receipts.evidence.reader import FileReader
 from receipts.evidence.reading import Reading
 from receipts.evidence.stream import BROKEN, HEAD, Source
 from receipts.evidence.witnesses.kernels_histogram import Histogram
-from receipts.evidence.witnesses.torch_trace_head import BLOCK, Body, device_arch, state_head
+from receipts.evidence.witnesses.torch_trace_head import BLOCK, Body, device_arch, no_device, state_head
+from receipts.evidence.witnesses.torch_trace_host import Host
 from receipts.evidence.witnesses.torch_trace_timeline import Timeline
 
 MAX_STEPS: Final = 100_000
@@ -68,13 +69,16 @@ class _Trace:
         self.reading = reading
         self.histogram = Histogram()
         self.timeline = Timeline()
+        self.host = Host()
+        self.no_device = False
         self.steps: set[int] = set()
         self.optimizer_steps: dict[str, int] = {}
         self.error = ""
         self.arch: int | None = None
 
     def events(self, body: Body) -> None:
-        self.arch = device_arch(state_head(self.reading, body))
+        head = state_head(self.reading, body)
+        self.arch, self.no_device = device_arch(head), no_device(head)
         seen = 0
         try:
             for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
@@ -99,7 +103,42 @@ class _Trace:
             reading.remark("missing", "no ProfilerStep mark and no optimizer step: how many steps it covers is unknown")
         self._transfers()
         self._exposed(covered)
-        if reading.complete and covered and self.histogram.kernels:
+        self._path(covered)
+
+    def _path(self, covered: int) -> None:
+        """What a whole trace shows of who hosted the step, on what, how much of it compiled, and what left the path."""
+        reading, host = self.reading, self.host
+        if host.computes or self.histogram.engine_ops:
+            reading.see("framework", "fsdp2" if self.histogram.fsdp2 else "torch", "kernels")
+        if host.host_only and not self.histogram.kernels:
+            reading.see("runtime", "cpu", "kernels", count=host.host_only.total())
+        elif self.no_device and reading.complete and host.computes and not (self.histogram.kernels or host.launches):
+            reading.see("runtime", "cpu", "kernels", count=host.computes)
+        if not (reading.complete and covered):
+            return
+        fused = sum(total.count for kernel, total in self.histogram.kernels.items() if kernel.work == "inductor")
+        posture = host.posture(library_ops=self.histogram.engine_ops, fused_kernels=fused)
+        if posture is not None:
+            reading.see("posture", posture, "kernels")
+        if posture == "regional" and (regions := host.regions()):
+            reading.state("compile.regions", regions, ", ".join(regions))
+        self._fallbacks()
+
+    def _fallbacks(self) -> None:
+        """Beside a device: operators that computed on the host; none, where all are seen and launched something."""
+        reading, host = self.reading, self.host
+        if not self.histogram.kernels:
+            return
+        found, unsure = host.on_host()
+        if found:
+            reading.fallbacks = found
+        elif not host.launches or not (host.computes or self.histogram.engine_ops or self.histogram.graph_launches):
+            what = "no operators of the host were recorded (ProfilerActivity.CPU): that one ran there is not excluded"
+            reading.remark("missing", what)
+        elif unsure or host.lost:
+            what = f"{unsure or host.lost} multiplications launched nothing, or could not be kept"
+            reading.remark("missing", f"{what}: with record_shapes=True it would show whether they ran on the host")
+        else:
             reading.fallbacks = {}
 
     def _event(self, event: dict[str, Any]) -> None:
@@ -113,6 +152,7 @@ class _Trace:
             self._operator(name, category, event)
         elif category in _RUNTIME:
             self.histogram.operator(name)
+            self.host.launch(event, _finite(event.get("ts")))
         elif category == "gpu_memcpy" and "DtoH" in name:
             self.histogram.copies_to_host += 1
             self.reading.records += 1
@@ -140,8 +180,12 @@ class _Trace:
         elif name.startswith("Optimizer.step#"):
             if name in self.optimizer_steps or len(self.optimizer_steps) < 100:
                 self.optimizer_steps[name] = self.optimizer_steps.get(name, 0) + 1
-        elif category != "user_annotation":
-            self.histogram.operator(name, 1, _input_type(event))
+        else:
+            self.host.operator(name, event, _finite(event.get("ts")), _finite(event.get("dur")))
+            if name.startswith(("FSDP::", "fsdp::")):
+                self.histogram.fsdp2 += 1
+            elif category != "user_annotation":
+                self.histogram.operator(name, 1, _input_type(event))
 
     def _transfers(self) -> None:
         # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what

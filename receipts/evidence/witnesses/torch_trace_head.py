@@ -115,6 +115,11 @@ def device_arch(head: dict[str, Any]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def no_device(head: dict[str, Any]) -> bool:
+    """Whether the writer looked for devices and found none; a trace that does not say is no such."""
+    return head.get("deviceProperties") == []
+
+
 def _distributed(reading: Reading, info: Any) -> None:
     if not isinstance(info, dict):
         return

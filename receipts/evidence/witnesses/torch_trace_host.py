@@ -1,0 +1,204 @@
+"""What the host's operators of a trace show: how much of the step was compiled, and what was computed on the host.
+
+Sources: PyTorch `torch/_dynamo/eval_frame.py` and `convert_frame.py` (``Torch-Compiled Region: 0/1``, before 2.4 only
+``CompiledFunction`` of AOTAutograd and ``TorchDynamo Cache Lookup``), `torch/_inductor/output_code.py`
+(``## Call CompiledFxGraph … ##``). An operator that works on a device launches something while it runs, on its own
+thread; one that launches nothing worked on the host, or on nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+MAX_SPANS: Final = 4_000_000
+MAX_REGIONS: Final = 200
+# Old traces hold whole microseconds: a launch may seem to begin just before its operator.
+_SLACK: Final = 1.0
+_REGION: Final = re.compile(r"Torch-Compiled Region: ?(\d{1,9}/\d{1,9})")
+_COMPILED: Final = re.compile(r"Torch-Compiled Region|CompiledFunction(?:Backward)?\b|## Call CompiledFxGraph")
+_BACKWARD: Final = "CompiledFunctionBackward"
+_DYNAMO: Final = "TorchDynamo Cache Lookup"
+MATMULS: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "mm",
+        "addmm",
+        "bmm",
+        "baddbmm",
+        "_scaled_mm",
+        "_grouped_mm",
+        "_scaled_grouped_mm",
+        "_addmm_activation",
+    )
+)
+# These exist for one processor only: the dispatcher reaches them with tensors that live on the host.
+_HOST_ONLY: Final = re.compile(r"aten::(?:\w+_for_cpu|_?mkldnn_\w+|_mkl_linear)|mkldnn::\w+")
+_COMPUTES: Final = re.compile(r"aten::_scaled_dot_product_\w+|aten::_flash_attention_forward|aten::convolution")
+
+
+@dataclass(slots=True)
+class _Thread:
+    """Spans on one thread: matrix multiplications with what is known of their size, compiled spans, launches."""
+
+    matmuls: array[float] = field(default_factory=lambda: array("d"))
+    names: list[str] = field(default_factory=list)
+    sized: list[bool | None] = field(default_factory=list)
+    compiled: array[float] = field(default_factory=lambda: array("d"))
+    regions: list[tuple[float, float, str]] = field(default_factory=list)
+    launches: array[float] = field(default_factory=lambda: array("d"))
+
+
+class Host:
+    """Operators of the host, kept by thread in arrays. ``lost`` events were too many to keep: nothing follows then."""
+
+    def __init__(self) -> None:
+        self._threads: dict[Hashable, _Thread] = {}
+        self._backward: array[float] = array("d")
+        self._kept = 0
+        self.lost = 0
+        self.computes = 0
+        self.compiled = 0
+        self.dynamo = 0
+        self.launches = 0
+        self.host_only: Counter[str] = Counter()
+
+    def operator(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
+        """One event of the host: an operator, an autograd function, or a mark of torch.compile."""
+        if name in MATMULS:
+            self.computes += 1
+            if (thread := self._at(event, begin)) is not None and begin is not None:
+                thread.matmuls.extend((begin, begin + (duration or 0.0)))
+                thread.names.append(name)
+                thread.sized.append(_sized(event))
+        elif name == _DYNAMO:
+            self.dynamo += 1
+        elif _COMPILED.match(name) is not None:
+            self.compiled += 1
+            if (thread := self._at(event, begin)) is not None and begin is not None:
+                end = begin + (duration or 0.0)
+                thread.compiled.extend((begin, end))
+                if match := _REGION.match(name):
+                    thread.regions.append((begin, end, match[1]))
+                if name.startswith(_BACKWARD):
+                    self._backward.append(begin)
+        elif _HOST_ONLY.fullmatch(name) is not None and "backward" not in name:
+            self.host_only[name] += 1
+            self.computes += 1
+        elif _COMPUTES.fullmatch(name) is not None:
+            self.computes += 1
+
+    def launch(self, event: dict[str, Any], begin: float | None) -> None:
+        """A call of the device's runtime."""
+        self.launches += 1
+        if (thread := self._at(event, begin)) is not None and begin is not None:
+            thread.launches.append(begin)
+
+    def posture(self, *, library_ops: int, fused_kernels: int) -> str | None:
+        """``eager``, ``regional`` or ``whole_graph`` of a whole trace; None where it does not show.
+
+        Eager: operators that compute were called one by one, and nothing that torch.compile leaves is there: no
+        compiled region or function, no kernel of its code generator, no look-up of its cache. One graph: all
+        multiplications lie inside compiled spans, and each forward one is followed by its backward one.
+        """
+        if self.lost:
+            return None
+        if not self.compiled and not self.dynamo and not fused_kernels:
+            return "eager" if self.computes or library_ops else None
+        if not self.compiled:
+            return None
+        if library_ops or self._outside():
+            return "regional"
+        whole = self._forward()
+        if not whole:
+            return "regional" if self._matmuls() else None
+        pairs = list(zip(whole, whole[1:], strict=False))
+        back = sorted(self._backward)
+        if any(bisect_left(back, late) == bisect_left(back, early) for early, late in pairs):
+            return "regional" if back else None
+        return "whole_graph"
+
+    def regions(self) -> list[str]:
+        """Compiled regions by their numbers; those without any multiplication are called elementwise."""
+        heavy: set[str] = set()
+        names: dict[str, None] = {}
+        for thread in self._threads.values():
+            begins = sorted(thread.matmuls[::2])
+            for begin, end, name in thread.regions:
+                names[name] = None
+                if bisect_right(begins, end) > bisect_left(begins, begin):
+                    heavy.add(name)
+        found = [f"compiled region {name}" if name in heavy else f"elementwise region {name}" for name in names]
+        return found[:MAX_REGIONS]
+
+    def on_host(self) -> tuple[dict[str, int], int]:
+        """Operators that computed on the host beside a device, and how many may have, or had nothing to compute.
+
+        A multiplication counts that launched nothing and whose operands are known not to be empty.
+        """
+        found: Counter[str] = Counter(self.host_only)
+        unsure = 0
+        for thread in self._threads.values():
+            launches = sorted(thread.launches)
+            for at, name in enumerate(thread.names):
+                begin, end = thread.matmuls[2 * at] - _SLACK, thread.matmuls[2 * at + 1] + _SLACK
+                if bisect_right(launches, end) > bisect_left(launches, begin) or thread.sized[at] is False:
+                    continue
+                if thread.sized[at]:
+                    found[name] += 1
+                else:
+                    unsure += 1
+        return dict(found), unsure
+
+    def _matmuls(self) -> int:
+        return sum(len(thread.names) for thread in self._threads.values())
+
+    def _outside(self) -> bool:
+        """Whether a multiplication lies outside every compiled span of its thread."""
+        for thread in self._threads.values():
+            spans = sorted(zip(thread.compiled[::2], thread.compiled[1::2], strict=True))
+            begins, reach, ends = [begin for begin, _ in spans], -1.0, []
+            for _, end in spans:
+                reach = max(reach, end)
+                ends.append(reach)
+            for begin in thread.matmuls[::2]:
+                at = bisect_right(begins, begin) - 1
+                if at < 0 or ends[at] < begin:
+                    return True
+        return False
+
+    def _forward(self) -> list[float]:
+        """Begins of compiled regions that multiply, in their order."""
+        found: list[float] = []
+        for thread in self._threads.values():
+            begins = sorted(thread.matmuls[::2])
+            for begin, end, _ in thread.regions:
+                if bisect_right(begins, end) > bisect_left(begins, begin):
+                    found.append(begin)
+        return sorted(found)
+
+    def _at(self, event: dict[str, Any], begin: float | None) -> _Thread | None:
+        if begin is None or self._kept >= MAX_SPANS:
+            self.lost += 1
+            return None
+        self._kept += 1
+        key = str(event.get("pid")), str(event.get("tid"))
+        thread = self._threads.get(key)
+        if thread is None:
+            thread = self._threads[key] = _Thread()
+        return thread
+
+
+def _sized(event: dict[str, Any]) -> bool | None:
+    """Whether the operands hold anything; None where their shapes were not recorded."""
+    arguments = event.get("args")
+    dims = arguments.get("Input Dims") if isinstance(arguments, dict) else None
+    if not isinstance(dims, list):
+        return None
+    shapes = [item for item in dims if isinstance(item, list) and item and all(isinstance(n, int) for n in item)]
+    return all(n > 0 for shape in shapes for n in shape) if shapes else None
