@@ -86,10 +86,15 @@ def scalar(value: Any) -> bool | int | float | str:
 
 def key(name: Any) -> str:
     """A key of an open map. Raises `Refused`."""
-    found = str(name)
+    found = printable(str(name))
     if not 0 < len(found) <= _LONGEST_KEY:
         raise Refused(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(found)}")
     return found
+
+
+def printable(text: str) -> str:
+    """The text with a question mark for half of a surrogate pair, which no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _as(kind: Sequence[Any], value: Any) -> Any:
@@ -173,7 +178,7 @@ def _text(value: Any, longest: int, shortest: int = 1) -> str:
         raise Refused(f"it must be a text, and is {_is(value)}")
     # Enumerations, types (`torch.bfloat16`) and paths are named by what they print.
     found = value if isinstance(value, str) else str(getattr(value, "value", value))
-    found = found.encode("utf-8", "replace").decode("utf-8")
+    found = printable(found)
     if len(found) < shortest:
         raise Refused("it is empty")
     return found if len(found) <= longest else f"{found[: longest - 1]}…"

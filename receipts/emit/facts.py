@@ -7,7 +7,7 @@ back from a journal make the same facts. Nothing here raises for what it is told
 from __future__ import annotations
 
 from receipts.emit import secrets
-from receipts.emit.contract import OPEN_MAPS, Refused, contract, key, near, scalar
+from receipts.emit.contract import OPEN_MAPS, Refused, contract, key, near, printable, scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ class Facts:
             self.put_entry(head, rest, value, source)
             return
         try:
-            checked = contract().check(path, value)
+            # Before a long text is cut: the cut could fall into a secret, and hide its shape.
+            whole = clean(value) if path not in _UNTOUCHED else value
+            checked = contract().check(path, whole)
         except Refused as error:
             self.fault(source, str(error))
             return
@@ -183,7 +185,7 @@ class Facts:
     def add_note(self, topic: str, text: str) -> None:
         """Say something for people, under a topic; a flood is cut."""
         try:
-            line = clean(text)[:10_000]
+            line = clean(printable(str(text)))[:10_000]
             lines = self.notes.setdefault(key(topic), [])
         except Refused:
             return
@@ -233,10 +235,10 @@ class Facts:
 
 
 def clean(value: Any) -> Any:
-    """A checked value without secrets in its texts."""
+    """A value without secrets in its texts; what is neither text nor a list of texts is given back."""
     if isinstance(value, str):
         return secrets.redact(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     return value
 
@@ -247,7 +249,7 @@ def _has(row: Mapping[str, Any], name: str) -> bool:
 
 def _scalar_of(name: str, value: Any) -> Any:
     """An open map's value; under a name that says that it is a secret, no text at all."""
-    found = clean(scalar(value))
+    found = clean(scalar(clean(value)))
     return secrets.HIDDEN if isinstance(found, str) and secrets.secret_name(name) else found
 
 

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST = 8000
+LONGEST_READ = 100_000
 _UNITS = {"": 1, "B": 1, "BYTES": 1, "K": 1 << 10, "KIB": 1 << 10, "KB": 10**3, "M": 1 << 20, "MIB": 1 << 20}
 _UNITS |= {"MB": 10**6, "G": 1 << 30, "GIB": 1 << 30, "GB": 10**9, "T": 1 << 40, "TIB": 1 << 40, "TB": 10**12}
 _SIZE = r"([\d.]{1,20}) ?([A-Za-z]{0,5})"
 _SPACES = {"hbm": "compile_hbm", "vmem": "compile_vmem", "smem": "compile_smem", "cmem": "compile_vmem"}
 _FIGURES = {
-    "requested_bytes": rf"(?:[Tt]ried to allocate|trying to allocate|Unable to allocate|to (?:reserve|allocate)) {_SIZE}",
+    "requested_bytes": rf"(?:[Tt]ried|trying|Unable|Attempting) to (?:allocate|reserve) {_SIZE}",
     "limit_bytes": rf"(?:total capacity of|[Uu]sed [\d.]+\w? of) {_SIZE}",
     "free_bytes": rf"(?:of which|There are) {_SIZE}(?: is)? free",
     "used_bytes": rf"(?:this process has|\b[Uu]sed) {_SIZE}(?: memory in use| of)",
@@ -34,7 +35,8 @@ def of_exception(error: BaseException) -> tuple[str, dict[str, Any]]:
     except Exception:
         text = ""
     message = f"{name}: {text}" if text else name
-    found: dict[str, Any] = {"message": message[:LONGEST]}
+    message = message[:LONGEST_READ]
+    found: dict[str, Any] = {"message": message}
     where = operator(error.__traceback__)
     if where:
         found["operator"] = where

@@ -140,7 +140,7 @@ class Series:
         self.kept.append((step, value))
         self.last = value
         self.given += 1
-        if len(self.kept) >= 4 * KEPT:
+        if len(self.kept) >= KEPT:
             self.kept = self.kept[::2]
 
     def gauged(self, gauges: Any, floats: Any) -> None:

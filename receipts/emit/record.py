@@ -19,8 +19,8 @@ NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE))
 class Record:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
-    ``begun`` and ``finished`` are times in the process's clock (nanoseconds) and of the day; ``outcome`` is None while
-    the run goes on.
+    ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day; ``outcome`` is
+    None while the run goes on, and ``ended`` says whether a journal holds the run's own word on it.
     """
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
@@ -39,6 +39,7 @@ class Record:
         self.exit_code: int | None = None
         self.failure: dict[str, Any] = {}
         self.finished = ""
+        self.ended = False
         self.last_ns = 0
 
     @property
@@ -111,6 +112,7 @@ class Record:
             self.outcome, self.failure = str(rest[0]), dict(rest[1])
         elif name == "end":
             self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
+            self.ended = True
 
 
 def _nothing(_event: list[Any]) -> None:

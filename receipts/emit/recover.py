@@ -37,7 +37,7 @@ def recover(path: str) -> Record:
     record.last_ns = max(ends, found.gauges[journal.BEGUN], found.gauges[journal.LAST], head["begun_ns"])
     for line in found.torn:
         record.facts.add_note(RECORDER, line)
-    if not record.finished:
+    if not record.ended:
         _end(record, ends)
     return record
 
@@ -45,7 +45,7 @@ def recover(path: str) -> Record:
 def running(record: Record) -> bool:
     """Whether the process that writes this journal is still alive on this host."""
     head = record.head
-    if record.finished or not head.get("process_start") or head.get("boot") != place.boot_id():
+    if record.ended or not head.get("process_start") or head.get("boot") != place.boot_id():
         return False
     return bool(place.process_start(int(head["process"])) == head["process_start"])
 

@@ -57,8 +57,8 @@ def read(path: str) -> Replay:
         elif kind == b"E":
             _event(found, body, torn)
         elif kind == b"G":
-            found.gauges = array("q", words[: 8 * journal.GAUGES])
-            found.floats = array("d", words[: 8 * journal.GAUGES])
+            page = words[: 8 * journal.GAUGES].ljust(8 * journal.GAUGES, b"\0")
+            found.gauges, found.floats = array("q", page), array("d", page)
         elif kind == b"S":
             _steps(found, words, torn)
     if found is None:

@@ -114,12 +114,12 @@ class Run:
         if warmup is not None and (not isinstance(warmup, int) or isinstance(warmup, bool) or warmup < 0):
             self.fault(f"warmup is a count of steps, and not {warmup!r:.40}")
             warmup = None
-        tags = [str(tag) for tag in about["tags"] or ()]
+        tags = about["tags"] if isinstance(about["tags"], list | tuple) else [about["tags"]]
         texts = {name: _text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
         return {
             "format": FORMAT,
             "launch": launch,
-            "lane": str(about["lane"])[:500] or "unlisted",
+            "lane": _text(about["lane"]) or "unlisted",
             "kind": kind,
             "started": _now(),
             "begun_ns": perf_counter_ns(),
@@ -134,8 +134,8 @@ class Run:
             "boot": place.boot_id(),
             "command": secrets.command_line(_words())[:10_000],
             "warmup": warmup,
-            "start_step": about["start_step"],
-            "tags": tags,
+            "start_step": about["start_step"] if isinstance(about["start_step"], int) else None,
+            "tags": [_text(tag) for tag in tags if tag],
             "out": os.path.abspath(self._receipt(launch)),
             **texts,
         }
@@ -306,7 +306,7 @@ class Run:
         if outcome is not None and outcome not in OUTCOMES:
             self.fault(f"an outcome of a failure is one of {', '.join(OUTCOMES)}, and not {outcome!r:.40}")
             outcome = None
-        found = {"message": error[: failures.LONGEST], **seen[1]} if isinstance(error, str) else seen[1]
+        found = {"message": error[: failures.LONGEST_READ], **seen[1]} if isinstance(error, str) else seen[1]
         self._fail(outcome or seen[0], found)
 
     def _fail(self, outcome: str, found: dict[str, Any]) -> None:
@@ -316,7 +316,7 @@ class Run:
         found["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=span == 1)
         if record.place.world > 1:
             found["rank"] = record.place.rank
-        found["message"] = secrets.redact(str(found.get("message", outcome)))
+        found["message"] = secrets.redact(str(found.get("message", outcome)))[: failures.LONGEST]
         record.outcome, record.failure = outcome, found
         self.tell(["failure", outcome, found])
 
