@@ -106,11 +106,27 @@ def test_an_execution_that_full_graph_forbids_is_a_read() -> None:
     assert (found.host_transfers, found.compile.compiles) == (1, 1)
 
 
-def test_without_executions_nothing_is_said_of_steps() -> None:
-    text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(4))
+def test_without_executions_two_compiles_say_nothing_of_steps() -> None:
+    text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(2))
     found = reading(text)
-    assert found.compile.compiles == 4
+    assert found.compile.compiles == 2
     assert (found.compile.after_warmup, found.host_transfers, found.steps_covered) == (None, None, None)
+
+
+def test_a_place_that_keeps_compiling_was_met_before_without_executions_too() -> None:
+    text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(5))
+    assert reading(text).compile.after_warmup == 3
+
+
+def test_an_excerpt_of_reads_alone_counts_its_steps_by_them() -> None:
+    found = reading(executed(READ, "a1") * 3 + executed(READ, "b2", "log (/home/a/train.py:77)"))
+    assert (found.host_transfers, found.steps_covered) == (4, 3)
+
+
+def test_graph_sizes_were_told_in_the_singular_first() -> None:
+    text = block("Compilation", SYNC, "a1").replace("Graph Inputs", "Graph Input").replace("Outputs", "Output")
+    found = reading(text)
+    assert (found.counters["graph_inputs"], found.counters["graph_outputs"]) == (12, 7)
 
 
 def test_sizes_of_the_largest_program_stand() -> None:

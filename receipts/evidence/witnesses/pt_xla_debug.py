@@ -22,9 +22,11 @@ MAX_TOLD: Final = 5
 MAX_FRAMES: Final = 8
 MAX_PLACES: Final = 10_000
 MAX_PLACE: Final = 2_000
+_SYNC: Final = re.compile(r"(?:user )?(?:torch_xla\.sync|mark_step)(?:\(\))?(?: in parallel loader| when exiting|$)")
 _LINE: Final = re.compile(r"((?:Unexpected |Post )?(?:Compilation|Execution)) Analysis: ?(.*)$")
 _HASH: Final = re.compile(r"\s*Graph Hash: ([0-9a-f]{1,64})")
-_GRAPH: Final = re.compile(r"\s*Number of Graph (Inputs|Outputs): (\d{1,9})")
+# The plural since 2.3.
+_GRAPH: Final = re.compile(r"\s*Number of Graph (Input|Output)s?: (\d{1,9})")
 _SIZE: Final = re.compile(
     r"\s*(Graph input|Graph output|Aliased Input|Intermediate tensor|Compiled program) size: (\d{1,9}\.?\d{0,9}) GB"
 )
@@ -87,6 +89,7 @@ class PtXlaDebug(LineReader):
         self._block: _Block | None = None
         self._hashes: set[str] = set()
         self._executed: dict[str, int] = {}
+        self._compiled: dict[str, int] = {}
         self._by_cause = dict.fromkeys(("xla_step", "xla_lazy", "whole_graph"), 0)
         self._first = 0
         self._largest = -1.0
@@ -128,8 +131,7 @@ class PtXlaDebug(LineReader):
         if (posture := self._posture()) is not None:
             reading.see("posture", posture, "kernels", self._first, count=self._by_cause[posture])
         self._transfers()
-        # Without executions (level 1) the file does not show at which step a program was compiled.
-        if self._steps > WARM_STEPS or self._too_many:
+        if max(self._steps, *self._compiled.values(), 0) > WARM_STEPS or self._too_many:
             reading.compile.after_warmup = max(self._late, int(self._too_many))
         return reading
 
@@ -150,7 +152,8 @@ class PtXlaDebug(LineReader):
         reads = counts["reads"] + counts["unexpected_executions"]
         if counts["executions"] or counts["unexpected_executions"]:
             reading.host_transfers = max(reads, reading.host_transfers or 0)
-            reading.steps_covered = self._steps or None
+            # Where no step's end is shown, a place that reads was met in as many steps as it read.
+            reading.steps_covered = self._steps or max(self._at_reads.values(), default=0) or None
         for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
 
@@ -172,7 +175,7 @@ class PtXlaDebug(LineReader):
         elif (found := _HASH.match(rest)) is not None:
             block.hash = found[1]
         elif (found := _GRAPH.match(rest)) is not None:
-            self.reading.counters[f"graph_{found[1].lower()}"] = int(found[2])
+            self.reading.counters[f"graph_{found[1].lower()}s"] = int(found[2])
         elif (found := _SIZE.match(rest)) is not None:
             block.sizes[found[1]] = float(found[2])
         elif len(block.frames) < MAX_FRAMES and (found := _FRAME.match(rest)) is not None:
@@ -192,9 +195,10 @@ class PtXlaDebug(LineReader):
             self._hashes.add(block.hash)
         if block.kind == "Compilation":
             self._counts["compilations"] += 1
-            # This program's own execution is told after it, so what was executed is what came before.
-            again = self._executed.get(block.where, 0) >= WARM_STEPS
-            self._late += again or self._steps > WARM_STEPS
+            # This program's own execution is told after it, so what was executed is what came before. At level 1 no
+            # execution is told; that a place compiled before it shows that it was met before.
+            before = max(self._executed.get(block.where, 0), self._compile(block))
+            self._late += before >= WARM_STEPS or self._steps > WARM_STEPS
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
@@ -208,6 +212,13 @@ class PtXlaDebug(LineReader):
             where = block.own[0] if block.frames else "a frame that is not shown"
             if where in self._at_reads or len(self._at_reads) < MAX_PLACES:
                 self._at_reads[where] = self._at_reads.get(where, 0) + 1
+
+    def _compile(self, block: _Block) -> int:
+        """How often this place compiled before."""
+        count = self._compiled.get(block.where, 0)
+        if count or len(self._compiled) < MAX_PLACES:
+            self._compiled[block.where] = count + 1
+        return count
 
     def _execute(self, block: _Block) -> None:
         """A place that ends a step is met once a step; a step that is cut in two has two such places."""
