@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.accelerators import dtype_of
-from receipts.axes import Difference, Member, Unknown, difference
+from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.effective import leaves_of
 from receipts.errors import UsageError
 from receipts.judge import VERSION, judge_case, judge_pair
@@ -63,15 +63,17 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     asked = request or Request()
     metric = metrics.get(asked.metric)
     lane = _lane(rulebook.lanes, a[0], b[0])
-    gaps = (*_one_configuration(a, "a", lane), *_one_configuration(b, "b", lane))
+    sides_a = [_side(item, rulebook, asked.facts) for item in a]
+    sides_b = [_side(item, rulebook, asked.facts) for item in b]
+    gaps = (*_one_configuration(sides_a, "a", lane), *_one_configuration(sides_b, "b", lane))
     gaps = (*gaps, *_one_manner(a, "a", metric), *_one_manner(b, "b", metric))
     _distinct(a, b)
+    # From here on each launch states what its witnesses saw: a path axis takes the witnessed value.
+    a, b = [case.parsed for case in sides_a], [case.parsed for case in sides_b]
     diff = _with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
-    sides_a = [_side(item, rulebook, asked.facts) for item in a]
-    sides_b = [_side(item, rulebook, asked.facts) for item in b]
     findings_a = [judge_case(case, rulebook.rules, "a") for case in sides_a]
     findings_b = [judge_case(case, rulebook.rules, "b") for case in sides_b]
     waved = {axis for axis, _ in uncounted} | set(asked.waivers)
@@ -91,7 +93,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         group_a=tuple(case.launch for case in sides_a),
         group_b=tuple(case.launch for case in sides_b),
     )
-    return _assemble(pair, rulebook, asked, uncounted, study)
+    witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.lent.lenders))
+    return replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
 
 
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
@@ -136,16 +139,23 @@ def _side(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> Case:
     return Case(Launch(parsed, lane), lane, facts)
 
 
-def _one_configuration(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
-    """Axes that launches of one side leave open, so that they may be launches of another configuration."""
+def _one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
+    """Axes that launches of one side leave open, so that they may be launches of another configuration.
+
+    What only a witness of one of them tells apart is open too: it says nothing of the launches that have none.
+    """
+    head = group[0]
     for other in group[1:]:
-        apart = difference(group[0], other, tuple(lane.not_applicable))
+        apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
         if apart.changed:
             raise UsageError(
-                f"side {side.upper()} mixes configurations: {group[0].name} and {other.name} differ in "
+                f"side {side.upper()} mixes configurations: {head.parsed.name} and {other.parsed.name} differ in "
                 f"{', '.join(apart.axes)}; a side holds launches of one configuration"
             )
-        for gap in apart.unknown:
+        if head.lent.by or other.lent.by:
+            apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
+        gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
+        for gap in gaps:
             yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
 
 

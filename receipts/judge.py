@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from receipts.errors import ReceiptsError, RuleError
@@ -51,7 +50,13 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
             _unjudged(item, need.split("|")[0], "not stated", f"state {need.replace('|', ' or ')}", subject, receipt)
             for need in missing
         ]
-    return [_finding(item, offence, subject, receipt) for offence in item.judge(case)]
+    return [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
+
+
+def _told(case: Case, offence: Offence) -> Offence:
+    """An offence with the witness that saw it, where the launch itself does not say it."""
+    witness = case.lent.witness_of(offence.at)
+    return offence if witness is None else offence._replace(found=f"{offence.found}, as witness {witness[:12]} saw it")
 
 
 def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
@@ -96,7 +101,8 @@ def judge_receipt(
     parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None, launch: Launch | None = None
 ) -> ReceiptVerdict:
     """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once."""
-    findings = judge_case(Case(launch or Launch(parsed, lane), lane, facts), rules)
+    case = Case(launch or Launch(parsed, lane), lane, facts)
+    findings = judge_case(case, rules)
     return ReceiptVerdict(
         receipt=parsed.id,
         label=parsed.receipt.run.label,
@@ -107,6 +113,7 @@ def judge_receipt(
         lane=f"{lane.name}@{lane.version}",
         rules=rules.digest,
         judge=VERSION,
+        witnesses=case.lent.lenders,
     )
 
 
@@ -142,6 +149,7 @@ def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None
         do=offence.do,
         subject=subject,
         receipt=receipt,
+        unjudged=offence.unjudged,
     )
 
 

@@ -21,6 +21,8 @@ NOTHING = frozenset({"none", "off"})
 # Whoever asks for these leaves the choice to the framework: any permitted path is what was asked for.
 ANYTHING = frozenset({"auto", "autoselected", "default"})
 WITNESSED = "path.witnessed"
+# A scalar that the host asked for, as torch_xla counts it: the path was kept, and R303 judges what it cost.
+HOST_READ = "aten::_local_scalar_dense"
 # Two names of one thing, by the sources that use them; the second is the one that readers of evidence give.
 _SAME = {"sdpa_cudnn": "cudnn_sdpa", "sdpa_efficient": "mem_efficient"}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -23,6 +23,7 @@ from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
+from receipts.witness import Lent, lend, names
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
@@ -35,7 +36,10 @@ _ATTRIBUTE = "__receipts_rule__"
 
 
 class Offence(NamedTuple):
-    """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so."""
+    """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so.
+
+    ``unjudged``: what the rule needs is not known, which its `needs` cannot say where it stands in another receipt.
+    """
 
     at: str
     found: str
@@ -43,6 +47,7 @@ class Offence(NamedTuple):
     do: str
     level: Level | None = None
     side: Literal["a", "b"] | None = None
+    unjudged: bool = False
 
 
 class Shape(NamedTuple):
@@ -61,11 +66,15 @@ class Facts:
 
     ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
     that launches of the receipt's lane sustained. ``failures`` are earlier failures with the same shape.
+    ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
+    those that one of the judged names there.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
     failures: tuple[str, ...] = ()
+    witnesses: tuple[Parsed, ...] = ()
+    witnessed: tuple[Parsed, ...] = ()
     sigma: float | None = None
     sigma_df: float | None = None
     largest_spread: float | None = None
@@ -73,7 +82,7 @@ class Facts:
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:
-        """What documents say of each other where no store is asked: one of them may supersede another."""
+        """What documents say of each other where no store is asked: one may supersede another, or witness it."""
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
         for item in every:
@@ -81,26 +90,57 @@ class Facts:
             for other in every:
                 if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, said.reason)
-        return cls(superseded=superseded)
+        return cls(superseded=superseded).beside(every)
+
+    def beside(self, receipts: Iterable[Parsed]) -> Facts:
+        """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
+        every = tuple(receipts)
+        naming = [one for one in every if one.receipt.run.witness_for is not None]
+        links = [(one, other) for one in naming for other in every if names(one, other)]
+        witnesses = {one.id: one for one, _ in links if one.id not in self.superseded}
+        witnessed = {other.id: other for _, other in links}
+        return replace(
+            self,
+            witnesses=tuple({item.id: item for item in (*self.witnesses, *witnesses.values())}.values()),
+            witnessed=tuple({item.id: item for item in (*self.witnessed, *witnessed.values())}.values()),
+        )
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a rule on one receipt sees."""
+    """What a rule on one receipt sees: what it states, and what its witnesses lend of the path."""
 
     launch: Launch
     lane: Lane
     facts: Facts | None = None
 
     @cached_property
+    def lent(self) -> Lent:
+        """What the witnesses that stand lend to this launch; `receipts.witness` says which of them do."""
+        known = self.facts
+        standing = [item for item in known.witnesses if item.id not in known.superseded] if known is not None else ()
+        return lend(self.launch.parsed, standing, self.lane)
+
+    @property
+    def parsed(self) -> Parsed:
+        """The receipt with what is lent to it. Id and bytes are its own."""
+        return self.lent.parsed
+
+    @property
+    def witnessed(self) -> Parsed | None:
+        """The launch that this one says it witnesses, where the caller found it."""
+        known = self.facts.witnessed if self.facts is not None else ()
+        return next((item for item in known if names(self.launch.parsed, item)), None)
+
+    @cached_property
     def stated(self) -> Mapping[str, Any]:
-        """Stated leaves by path."""
-        return self.launch.stated
+        """Stated leaves by path, and lent ones."""
+        return self.parsed.stated
 
     @property
     def receipt(self) -> Any:
-        """The receipt's model."""
-        return self.launch.parsed.receipt
+        """The receipt's model, with what is lent to it."""
+        return self.parsed.receipt
 
     def get(self, path: str) -> Any:
         """The stated value at a path, or None."""
@@ -206,9 +246,9 @@ class Rule:
     path: Path | None = None
 
     def missing(self, case: Case) -> tuple[str, ...]:
-        """Needs that the receipt does not state and that exist for its lane."""
+        """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
         wanted = self.needs(case) if callable(self.needs) else self.needs
-        states, found = case.launch.parsed.states, []
+        states, found = case.parsed.states, []
         for need in wanted:
             if states(need):
                 continue

@@ -102,6 +102,7 @@ class ReceiptVerdict:
     lane: str
     rules: str
     judge: str
+    witnesses: tuple[str, ...] = ()  # ids of the launches that witness its path, R308 holding of them
 
     @property
     def exit_code(self) -> int:
@@ -179,6 +180,7 @@ class Comparison:
     study: str | None
     rules: str
     judge: str
+    witnesses: tuple[str, ...] = ()  # ids of the launches that witness a side's path, R308 holding of them
 
     @property
     def exit_code(self) -> int:

@@ -1,7 +1,8 @@
 """Rule cases as data: reads ``tests/cases/<CODE>.toml``, lays a case over its clean base, and judges it.
 
 A case states ``set`` (dotted path → value, over the base) and ``drop`` (paths that are taken out). ``steps`` makes a
-list of durations, so that no case has to spell out three hundred of them.
+list of durations, so that no case has to spell out three hundred of them. ``facts.witnesses`` and ``facts.witnessed``
+are receipts in the same words, over the case's base.
 """
 
 from __future__ import annotations
@@ -184,11 +185,17 @@ def parsed(tree: Mapping[str, Any], source: str = "case.json") -> Parsed:
     return parse(Document(json.dumps(tree).encode(), source))
 
 
-def facts_of(table: Mapping[str, Any] | None, ids: Mapping[str, str] | None = None) -> Facts | None:
+def facts_of(
+    table: Mapping[str, Any] | None, ids: Mapping[str, str] | None = None, base_name: str = "cpu"
+) -> Facts | None:
     """Facts from a table; ``superseded`` may name ``a`` and ``b`` for the ids of the two sides."""
     if table is None:
         return None
     values = dict(table)
+    kin = {
+        name: tuple(parsed(build(item, base_name), f"{name}.json") for item in values.pop(name, []))
+        for name in ("witnesses", "witnessed")
+    }
     shapes = tuple(
         Shape(**{name: row.get(name) for name in ("chips", "sequence_length", "micro_batch", "depth", "launches")})
         for row in values.pop("shapes", [])
@@ -196,7 +203,7 @@ def facts_of(table: Mapping[str, Any] | None, ids: Mapping[str, str] | None = No
     named = ids or {}
     superseded = {named.get(key, key): tuple(why) for key, why in values.pop("superseded", {}).items()}
     failures = tuple(values.pop("failures", []))
-    return Facts(superseded=superseded, shapes=shapes, failures=failures, **values)
+    return Facts(superseded=superseded, shapes=shapes, failures=failures, **kin, **values)
 
 
 def judge_tree(
@@ -223,7 +230,8 @@ def findings(case: RuleCase, rule: Rule) -> tuple[Finding, ...]:
     if rule.subject == "claim":
         return tuple(item for item in judge_claim(case.table).findings if item.code == rule.code)
     if rule.subject == "receipt":
-        return judge_tree(build(case.table), only(rule), facts_of(case.table.get("facts")))
+        facts = facts_of(case.table.get("facts"), base_name=case.table.get("base", "cpu"))
+        return judge_tree(build(case.table), only(rule), facts)
     found = _compare(case.table)
     return tuple(item for item in found if item.code == rule.code and item.subject in ("a", "b", "pair"))
 
@@ -257,7 +265,7 @@ def judge_claim(table: Mapping[str, Any]) -> ClaimVerdict:
     evidence = Evidence(
         baseline=tuple(sides["a"]),
         candidate=tuple(sides["b"]),
-        facts=facts_of(table.get("facts"), ids),
+        facts=facts_of(table.get("facts"), ids, name),
         missing=missing,
         earlier=table.get("earlier"),
         lost=lost,
@@ -274,7 +282,7 @@ def _compare(table: Mapping[str, Any]) -> tuple[Finding, ...]:
         **{"metric": table["metric"]} if "metric" in table else {},
         waivers=table.get("waive", {}),
         study=table.get("study"),
-        facts=facts_of(table.get("facts"), {"a": a[0].id, "b": b[0].id}),
+        facts=facts_of(table.get("facts"), {"a": a[0].id, "b": b[0].id}, name),
     )
     return compare(a, b, rulebook(), request).findings
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select, tuple_
 
 from receipts.accelerators import find as find_accelerator
-from receipts.receipt import Parsed
+from receipts.errors import StoreError
+from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts, Shape
+from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
-from receipts.store.statement import Statement
-from receipts.store.tables import receipts, supersessions
+from receipts.store.statement import Row, Statement
+from receipts.store.tables import documents, receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
 _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
 _MOST_FAILURES: Final = 100
+_MOST_WITNESSES: Final = 20
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
 
@@ -28,7 +32,15 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
     Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
     """
     shapes = {lane: tuple(_shapes(connection, lane)) for lane in {item.receipt.run.lane for item in group}}
-    return [Facts(shapes=shapes[item.receipt.run.lane], failures=tuple(_failures(connection, item))) for item in group]
+    within = Facts.among(group)
+    return [
+        replace(
+            _with_kin(connection, [item], within),
+            shapes=shapes[item.receipt.run.lane],
+            failures=tuple(_failures(connection, item)),
+        )
+        for item in group
+    ]
 
 
 def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
@@ -42,7 +54,53 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     if len(lanes) == 1:
         shapes = tuple(_shapes(connection, lanes.pop()))
         failures = tuple(dict.fromkeys(item for one in group for item in _failures(connection, one)))
-    return Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
+    known = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
+    return _with_kin(connection, group, known.beside(group))
+
+
+_PACKED: Final = (
+    select(receipts.c.id, documents.c.codec, documents.c.body)
+    .join(documents, documents.c.receipt == receipts.c.seq)
+    .order_by(receipts.c.seq.desc())
+    .limit(_MOST_WITNESSES)
+)
+_WITNESSES: Final = Statement(
+    _PACKED.where(receipts.c.witness_for.in_([bindparam("id"), bindparam("launch")]), standing())
+)
+_WITNESSED: Final = Statement(
+    _PACKED.where(
+        or_(
+            receipts.c.id == bindparam("target"),
+            and_(receipts.c.launch == bindparam("target"), standing()),
+        )
+    )
+)
+
+
+def _with_kin(connection: Connection, group: Sequence[Parsed], known: Facts) -> Facts:
+    """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness themselves.
+
+    One look-up a receipt: a witness shows its own path, and no other is asked to witness it.
+    """
+    witnesses = {item.id: item for item in known.witnesses}
+    witnessed = {item.id: item for item in known.witnessed}
+    for item in group:
+        run = item.receipt.run
+        if run.witness_for is None:
+            names = {"id": item.id, "launch": run.launch}
+            witnesses.update((other.id, other) for other in map(_parsed, _WITNESSES.all(connection, names)))
+        else:
+            target = {"target": run.witness_for}
+            witnessed.update((other.id, other) for other in map(_parsed, _WITNESSED.all(connection, target)))
+    return replace(known, witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
+
+
+def _parsed(row: Row) -> Parsed:
+    receipt_id, codec, body = row
+    document = Document(unpack(codec, body, receipt_id[:12]), receipt_id[:12])
+    if document.id != receipt_id:
+        raise StoreError(f"the bytes of {receipt_id[:12]} were changed in the store; restore a backup")
+    return parse_again(document)
 
 
 # Statements are made once: making one takes longer than running it.

@@ -22,7 +22,7 @@ _OFF = (None, "off", "none", "0", "false", 0, False)
 @rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
 def layout_costs_feature(pair: Pair) -> Iterator[Offence]:
     """Features that the lane requires, and that the change switched off."""
-    left, right = effective(pair.a.launch.parsed), effective(pair.b.launch.parsed)
+    left, right = effective(pair.a.parsed), effective(pair.b.parsed)
     causes = ", ".join(axis for axis in pair.difference.axes) or "nothing stated"
     for name in pair.lane.required_features:
         path = name if "." in name else f"features.{name}"

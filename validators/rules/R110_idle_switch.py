@@ -23,7 +23,7 @@ DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 @rule("R110", "idle_switch", W, question=NONE)
 def idle_switch(case: Case) -> Iterator[Offence]:
     """Each switch that is typed as on and whose effective value is off."""
-    acting = effective(case.launch.parsed)
+    acting = effective(case.parsed)
     for leaf in axis_leaves():
         value = acting.get(leaf.path)
         if value != OFF and not (value == 1 and leaf.path in DEGREES):

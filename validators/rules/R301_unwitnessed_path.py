@@ -7,7 +7,7 @@ on the loader's path, and neither throughput nor memory showed it at a short seq
 evidence without the digest of its file; the `unlisted` lane, which witnesses nothing.
 
 *Accepted.* Every leaf that the lane's `witness` names is in `path.witnessed`, and some evidence of the lane's level has
-the digest of the file that it was read from.
+the digest of the file that it was read from. What a witness launch saw counts as well, where R308 holds of it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from collections.abc import Iterator
 
 from receipts.route import WITNESSED
 from receipts.rule import ALL, PATH, Case, I, Offence, rule
-
-_LEVELS = ("none", "intent", "backend", "kernels")
+from receipts.witness import LEVELS, level
 
 
 @rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,))
@@ -37,10 +36,11 @@ def unwitnessed_path(case: Case) -> Iterator[Offence]:
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
             found=f"nothing shows {', '.join(missing)}",
             expected=f"what lane {case.lane.name} wants witnessed: {', '.join(case.lane.witness)}",
-            do="state under path.witnessed what a log, profile or compiled program shows, and list it as evidence",
+            do="state under path.witnessed what a log, profile or compiled program shows, and list it as evidence; or "
+            "profile the same configuration in a launch that names this one in run.witness_for",
         )
-    best = _best_level(case)
-    if _LEVELS.index(best) < _LEVELS.index(case.lane.evidence):
+    best = level(case.parsed)
+    if LEVELS.index(best) < LEVELS.index(case.lane.evidence):
         yield Offence(
             at="evidence",
             found=f"evidence of level {best}",
@@ -54,8 +54,3 @@ def _seen(case: Case, name: str) -> bool:
     path = case.receipt.path
     witnessed = path.witnessed if path is not None else None
     return getattr(witnessed, name, None) is not None
-
-
-def _best_level(case: Case) -> str:
-    found = [item.level for item in case.receipt.evidence or () if item.level and item.sha256]
-    return max(found, key=_LEVELS.index, default="none")

@@ -5,6 +5,8 @@ every step through the host and back; the loss was the same to the last bit.
 
 *Rejected.* `te_fused` was asked for and unfused ran; `aten::median` fell back 20 times in 20 steps; a CPU computed for
 a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32; graphs were replayed that nobody asked for.
+A witness launch of the same configuration saw another path than the launch itself (open, where it cannot be told
+whether the witness ran the same).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
 reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's, and a
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipts.accelerators import find
-from receipts.route import ANYTHING, WITNESSED, anything_witnessed, dtypes, parts, permitted
+from receipts.route import ANYTHING, HOST_READ, WITNESSED, anything_witnessed, dtypes, parts, permitted
 from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
 
 _NAMES = (
@@ -30,11 +32,10 @@ _ASKED = {
     "compute_dtype": "numerics.compute_dtype",
 }
 _GRAPHS_SEEN = "path.witnessed.cuda_graphs"
-_HOST_READ = "aten::_local_scalar_dense"
 
 
 def _needs(case: Case) -> Iterator[str]:
-    if not anything_witnessed(case.launch.parsed):
+    if not anything_witnessed(case.parsed):
         yield WITNESSED
         return
     for name, asked in _ASKED.items():
@@ -71,6 +72,24 @@ def left_path(case: Case) -> Iterator[Offence]:
             do="find what turned graphs on, and state it; this number belongs to a launch with graphs",
         )
     yield from _fallbacks(case)
+    yield from _contradictions(case)
+
+
+def _contradictions(case: Case) -> Iterator[Offence]:
+    for item in case.lent.contradictions:
+        yield Offence(
+            at=item.path,
+            found=f"{_words(item.own)}, and witness {item.witness[:12]} saw {_words(item.seen)}",
+            expected="one path in all launches of one configuration",
+            do="find which of them left the path: look into both, and supersede or retract the receipt that is wrong",
+            level=E if item.sure else I,
+        )
+
+
+def _words(seen: Any) -> str:
+    if isinstance(seen, bool):
+        return "graphs" if seen else "no graphs"
+    return ", ".join(map(str, seen)) or "none" if isinstance(seen, tuple | dict) else str(seen)
 
 
 def _same(name: str, want: Any, got: Any) -> bool:
@@ -120,7 +139,7 @@ def _fallbacks(case: Case) -> Iterator[Offence]:
     if "fallbacks" not in case.lane.witness or case.receipt.path is None or case.receipt.path.witnessed is None:
         return
     for name, count in (case.receipt.path.witnessed.fallbacks or {}).items():
-        if count > 0 and name != _HOST_READ:
+        if count > 0 and name != HOST_READ:
             yield Offence(
                 at=f"{WITNESSED}.fallbacks.{name}",
                 found=f"{name} fell back {count} times",

@@ -36,7 +36,7 @@ def _needs(case: Case) -> Iterator[str]:
     if not case.lane.postures and not case.lane.forbidden_postures:
         return
     yield _ASKED
-    if "posture" in case.lane.witness and anything_witnessed(case.launch.parsed):
+    if "posture" in case.lane.witness and anything_witnessed(case.parsed):
         yield _SEEN
     posture = _posture(case)[1]
     if posture == "regional" and not _permits(case, posture) and case.lane.compile_exceptions:

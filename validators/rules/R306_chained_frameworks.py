@@ -21,7 +21,7 @@ _ONE, _EVERY = "path.witnessed.framework", "path.witnessed.frameworks"
 
 def _needs(case: Case) -> Iterator[str]:
     yield _EVERY
-    if anything_witnessed(case.launch.parsed):
+    if anything_witnessed(case.parsed):
         yield _ONE
 
 

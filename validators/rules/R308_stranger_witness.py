@@ -1,0 +1,86 @@
+"""# R308 stranger_witness
+
+*Why.* A profiled launch is slow on purpose, so that its path is taken and not its time. That is worth something only
+where it ran what the measured launch ran: a profile at half the micro batch took the same attention kernel, and the
+measured run another one, because its shape no longer fitted.
+
+*Rejected.* A witness with another micro batch, another lane, another cuDNN, or other imported code. One that names
+itself. Where an axis is not stated on both sides, or the launch that it names is not known here, the question stays
+open.
+
+*Accepted.* Equal axes in what was asked for. Host, steps, window, timer, synchronisation and the kind of run are no
+axes, and neither are switches that only make a run tell more (`NVTE_DEBUG`, `TORCH_LOGS`, `XLA_FLAGS.xla_dump_to`). On
+the launch that is named, each witness that lends nothing is shown with the reason: such as one that was not measured,
+or whose evidence falls short of the lane's level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipts.route import WITNESSED
+from receipts.rule import PATH, Case, E, I, Offence, W, rule
+from receipts.witness import apart
+
+_NAMED = "run.witness_for"
+_DO = "profile the configuration that was measured; until then this launch lends nothing"
+
+
+@rule("R308", "stranger_witness", E, question=PATH)
+def stranger_witness(case: Case) -> Iterator[Offence]:
+    """Axes in which a witness differs from the launch that it names; on that launch, witnesses that lend nothing."""
+    if case.get(_NAMED) is not None:
+        yield from _as_witness(case)
+    for item in case.lent.refused:
+        yield Offence(
+            at=WITNESSED,
+            found=f"witness {item.witness.id[:12]} ({item.witness.name}) lends nothing: {item.why}",
+            expected="a measured launch of the same configuration, with evidence of the lane's level",
+            do="profile this configuration in a launch that names this one in run.witness_for",
+            level=W,
+        )
+
+
+def _as_witness(case: Case) -> Iterator[Offence]:
+    own, named = case.launch.parsed, case.get(_NAMED)
+    if named in (own.id, own.receipt.run.launch):
+        yield _offence(_NAMED, "it names itself", "another launch")
+        return
+    other = case.witnessed
+    if other is None:
+        yield Offence(
+            at=_NAMED,
+            found=f"launch {named} is not known here",
+            expected="the receipt of the launch that it witnesses",
+            do="give that receipt too, or name the store that holds it with --store",
+            level=I,
+            unjudged=True,
+        )
+        return
+    found = apart(own, other, case.lane)
+    for change in found.changed:
+        for member in change.members:
+            found_here = f"{change.axis}: {member.a}"
+            yield _offence(_asked(member.path), found_here, f"{member.b}, as in {other.id[:12]} ({other.name})")
+    for gap in found.unknown:
+        yield Offence(
+            at=_asked(gap.members[0].path),
+            found=f"{gap.axis} is not stated on {_sides(gap.missing)}",
+            expected="every axis as in the launch that it witnesses",
+            do=f"state {gap.axis}, or one run.context on both, which holds what neither states",
+            level=I,
+            unjudged=True,
+        )
+
+
+def _asked(path: str) -> str:
+    """Where the receipt states what was asked for of an axis of the path."""
+    return path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
+
+
+def _sides(missing: str) -> str:
+    return {"a": "this witness", "b": "the launch that it names"}.get(missing, "either side")
+
+
+def _offence(at: str, found: str, expected: str) -> Offence:
+    return Offence(at=at, found=found, expected=expected, do=_DO)
