@@ -246,11 +246,11 @@ class _Scanner:
         if tried >= (_AGAIN if self._sieve else _ATTEMPTS) or self._learnt > _AT_ONCE + self._line // _LINES:
             return
         self._attempts[index] = tried + 1
+        if any(mask & ~(1 << index) for _, _, mask in self._lines(raw)):
+            return
         spans = self._readers[index].spans(text)
         shape = learn(raw, spans) if spans else None
-        if shape is None or any(mask & ~(1 << index) for _, _, mask in self._lines(raw)):
-            return
-        if self._sieve.add(index, shape):
+        if shape is not None and self._sieve.add(index, shape):
             self._learnt += 1
             self._attempts[index] = _ATTEMPTS
             self._resting = 0

@@ -63,9 +63,8 @@ class DeepSpeed(LineReader):
         b"Profile Summary at step",
         b"Comm. Op  ",
         b"already at minimum - cannot decrease scale",
-        b"elapsed time per iteration",
-        b"elapsed_time_per_iteration_ms=",
     )
+    companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration", b"elapsed_time_per_iteration_ms=")
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +105,7 @@ class DeepSpeed(LineReader):
             if "mem_allocated:" in text:
                 self._memory_usage(text, number)
         elif "elapsed" in text and "iteration" in text:
-            self._megatron = True
+            self._megatron, self.follows = True, False
         else:
             return self._other(text, number)
         return False

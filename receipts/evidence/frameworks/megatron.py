@@ -22,8 +22,9 @@ from receipts.evidence.frameworks.megatron_arguments import BEGIN, Dump
 from receipts.evidence.frameworks.megatron_profile import Profiler
 from receipts.evidence.frameworks.megatron_records import Records
 from receipts.evidence.frameworks.megatron_yaml import Block
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
 
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
 _ENDED: Final = ("[after training is done]", "exiting program")
@@ -46,7 +47,8 @@ class Megatron(LineReader):
     source: ClassVar[str] = "megatron"
     anchors: ClassVar[tuple[bytes, ...]] = (
         b"elapsed time per iteration",
-        b"elapsed_time_per_iteration",
+        b"elapsed_time_per_iteration_ms=",
+        b"elapsed_time_per_iteration_s=",
         b"consumed samples:",
         b"memory (MB)",
         b"memory (GB)",
@@ -91,16 +93,23 @@ class Megatron(LineReader):
         self._elastic = megatron_launch.Elastic()
         self._partial = ""
         self._partial_line = self._pieces = 0
-        self._bridge = self._world = self._busy = False
+        self._bridge = self._world = False
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a dump, a wrapped record or a wrapped memory line is open."""
-        if not self._busy and self._records.quick(text, number):
-            return False
+        before = self._records.count
         self._take(text, number)
-        self._records.calm = False
-        self._busy = bool(self._partial) or self._dump.open or self._block.open
-        return self._busy
+        self._records.calm = self._records.calm and self._records.count == before + 1
+        return bool(self._partial) or self._dump.open or self._block.open
+
+    def spans(self, text: str) -> Spans:
+        """Step and figures of one whole iteration record."""
+        other = "iteration" not in text or "Step Time" in text or "memory (" in text
+        return {} if other else megatron_lines.spans(text)
+
+    def many(self, columns: Columns) -> bool:
+        """Take iteration records that follow on one like them."""
+        return self._records.many(columns)
 
     def finish(self) -> Reading | None:
         """The reading, its source named by the dialect that the whole file shows."""

@@ -104,17 +104,6 @@ class Iteration:
     reinforcement: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A line's cells learnt once: groups for the step, skipped and NaN iterations, then for each kept figure."""
-
-    pattern: re.Pattern[str]
-    order: tuple[int, ...]
-    names: tuple[str, ...]
-    divisor: float
-    has_loss: bool
-
-
 def normal(label: str) -> str:
     """A label in small letters with single blanks: ``tokens_per_gpu_per_second_tgs``, ``lm-loss`` and others meet."""
     return " ".join(label.lower().replace("_", " ").replace("-", " ").split())
@@ -174,37 +163,35 @@ def joined(record: str, rest: str) -> str:
     return together if counts[0] >= counts[1] else apart
 
 
-def shape(record: str, found: Iteration) -> Shape | None:
-    """A pattern for lines like this one, or None where a kept figure is more than one plain number."""
-    if not found.ended or "sequence_length" in found.values or "mfu" in found.values:
-        return None
-    parts = [r"iteration *=? *(\d{1,15})/ *\d{1,15} *"]
-    names: list[str] = []
-    divisor = 1.0
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where the figures stand on a line of one whole record, by the names of `LABELS`; nothing on any other line.
+
+    A record whose figures are not all plain numbers, or whose sequences change their length, has to be read.
+    """
+    parts = records(text)
+    start, record = parts[0] if len(parts) == 1 else (0, "")
+    found = read(record) if whole(record) else None
     head = HEAD.match(record)
-    cells = record[head.end() if head else 0 :].split("|")
+    if found is None or head is None or not found.ended or found.values.keys() & {"sequence_length", "mfu"}:
+        return {}
+    places = {"step": (start + head.start(1), start + head.end(1))}
+    if start >= 3 and (rank := RANK.search(text, 0, start)):
+        places["rank"] = rank.span(rank.lastindex or 0)
+    cells = record[head.end() :].split("|")
+    losses = _primary_labels(cells) if "loss" in found.values else ()
+    at = start + head.end() + len(cells[0]) + 1
     for cell in cells[1:-1]:
         label, value = _cell(cell)
-        name, over = LABELS.get(label, ("", 1.0))
-        if not name and found.values.get("loss") is not None and label in _primary_labels(cells):
-            name = "loss"
-        raw = cell[: _separator(cell) + 1] if value else cell
-        if name == "loss_scale" or (name and name not in found.values) or name in names:
-            name = ""
-        if not name:
-            parts.append(re.escape(raw) + (r"[^|]*" if value else ""))
-            continue
-        if not _plain(value):
-            return None
-        figure = r"\d{1,9}" if name in {"skipped", "nans"} else r"[^\s|]+"
-        parts.append(re.escape(raw) + f" *({figure}) *")
-        names.append(name)
-        divisor = over if name == "step_seconds" else divisor
-    if cells[-1].strip() or not {"step_seconds", "skipped", "nans"} <= set(names):
-        return None
-    kept = tuple(name for name in names if name not in {"skipped", "nans"})
-    order = (1, *(names.index(name) + 2 for name in ("skipped", "nans", *kept)))
-    return Shape(re.compile(r"\|".join(parts) + r"\|\s*$"), order, kept, divisor, "loss" in kept)
+        name, over = LABELS.get(label, ("loss" if label in losses else "", 1.0))
+        if name == "step_seconds" and over != 1.0:
+            name = "milliseconds"
+        if name != "loss_scale" and (name in found.values or name in {"milliseconds", "skipped", "nans"}):
+            if not _WHOLE.fullmatch(value) or name in places:
+                return {}
+            place = at + cell.rindex(value)
+            places[name] = place, place + len(value)
+        at += len(cell) + 1
+    return {} if cells[-1].strip() else places
 
 
 def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *, cut: bool) -> None:
@@ -248,10 +235,6 @@ def _closed(label: str, value: str) -> bool:
     if label in {"grad norm", "samples per second"}:
         return bool(re.match(r"\d+\.\d{3}\b|nan|inf", value))
     return bool(re.match(r"\d+\.\d", value))
-
-
-def _plain(value: str) -> bool:
-    return _WHOLE.fullmatch(value) is not None
 
 
 def _primary(losses: dict[str, float]) -> float | None:

@@ -10,8 +10,10 @@ from receipts.evidence.frameworks import megatron_lines
 from receipts.evidence.frameworks.megatron_bridge import StepTimes
 from receipts.evidence.frameworks.megatron_profile import Profiler
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import rising
 
-_MAX_SHAPES: Final = 8
+_COUNTS: Final = frozenset({"step", "rank", "skipped", "nans"})
 _MAX_REMARKED: Final = 10
 _MAX_KEPT: Final = 300_000
 # A record's date and prefix stand right before it.
@@ -22,7 +24,7 @@ class Records:
     """Fills a reading's steps.
 
     ``fresh`` is to be set where the log shows that a training loop begins, and ``calm`` to be cleared where anything
-    else was read: the short way through a record is for one that follows another like it.
+    else was read: many records are taken at once only where they follow one like them.
     """
 
     def __init__(self, reading: Reading, times: StepTimes, profiler: Profiler) -> None:
@@ -37,41 +39,35 @@ class Records:
         self.lengths: dict[int, int] = {}
         self._times = times
         self._profiler = profiler
-        self._shapes: list[megatron_lines.Shape] = []
         self._ranks: set[int] = set()
-        self._prefix = ""
         self._highest = -1
         self._micro_dates = False
         self._finite = False
         self._silent: list[tuple[int, int, int]] = []
         self._spoilt: list[tuple[int, str, int]] = []
 
-    def quick(self, text: str, number: int) -> bool:
-        """Take a line of a shape that was seen before; True where it was one."""
-        at = text.find("iteration")
-        for shape in self._shapes:
-            match = shape.pattern.match(text, at) if at >= 0 else None
-            if match is not None:
-                break
-        else:
+    def many(self, columns: Columns) -> bool:
+        """Take records that follow on one like them, each with a loss, no skipped and no NaN iteration."""
+        if not self.calm or not {"loss", "skipped", "nans"} <= set(columns.names):
             return False
-        count, skipped, nans, *words = match.group(*shape.order)
+        if {*columns.words("skipped"), *columns.words("nans")} != {b"0"}:
+            return False
         try:
-            figures = list(map(float, words))
+            ranks = set(columns.whole("rank")) if "rank" in columns else set()
+            steps = columns.whole("step")
+            figures = {name: columns.floats(name) for name in columns.names if name not in _COUNTS}
         except ValueError:
             return False
-        values = dict(zip(shape.names, figures, strict=True))
-        if shape.divisor != 1.0:
-            values["step_seconds"] /= shape.divisor
-        step = int(count)
-        ordinary = skipped == nans == "0" and 0.0 not in figures and math.isfinite(sum(figures)) and shape.has_loss
-        if ordinary and self.calm and step > self._highest and text.startswith(self._prefix):
-            self.reading.steps.put(step, values)
-            self.count += 1
-            self.last = self._highest = step
-            return True
-        values["skipped"], values["nans"] = float(skipped), float(nans)
-        self._keep(step, values, text, at, number)
+        if ranks != self._ranks or not rising(steps, self._highest):
+            return False
+        if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
+            return False
+        if (milliseconds := figures.pop("milliseconds", None)) is not None:
+            figures["step_seconds"] = [time / 1e3 for time in milliseconds]
+        self.reading.steps.extend(steps, figures)
+        self._finite = True
+        self.count += len(steps)
+        self.last = self._highest = steps[-1]
         return True
 
     def take(self, record: str, text: str, start: int, number: int) -> None:
@@ -85,8 +81,6 @@ class Records:
         date = megatron_lines.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
         self.undated_long_rate |= found.long_rate and megatron_lines.CLOCK.search(before) is None
-        if len(self._shapes) < _MAX_SHAPES and (shape := megatron_lines.shape(record, found)) is not None:
-            self._shapes.append(shape)
         if not found.ended:
             found.values["skipped"] = math.nan
         self._keep(found.step, found.values, text, start, number)
@@ -165,7 +159,6 @@ class Records:
         rank = int(match[1] or match[2])
         if len(self._ranks) < 10_000:
             self._ranks.add(rank)
-        self._prefix = text[: match.end()]
         return rank if len(self._ranks) > 1 else None
 
     def _watch(self, step: int, values: dict[str, float], skipped: float, nans: float, number: int) -> None:

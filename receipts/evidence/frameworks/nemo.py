@@ -12,13 +12,15 @@ import re
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady, nemo_shape
+from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady
 from receipts.evidence.frameworks.megatron_memory import Parameters
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.frameworks.nemo_formula import Formula
 from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import rising
 
 _PRINTED: Final = re.compile(r"Training epoch (\d{1,9}), iteration (\d{1,12})/(\d{1,12})")
 _BAR: Final = re.compile(r"Epoch (\d{1,9}): [^\[]{0,200}?(?:(\d{1,12})/(\d{1,12}|\?)|(\d{1,12})it) \[")
@@ -39,6 +41,8 @@ _FIELDS: Final = {
     "tokens_per_sec": "tokens_per_second",
 }
 _MAX_BAR: Final = 20_000
+_STEP: Final = "global_step"
+_MAX_CELLS: Final = 100
 _LOSSES: Final = ("train_loss", "loss")
 _MEMORY: Final = frozenset({"peak_memory_usage", "memory_allocated"})
 _GROUP: Final = re.compile(
@@ -99,16 +103,9 @@ class Nemo(LineReader):
         self._restored = False
         self._finite = self._diverged = False
         self._peak: MemoryRow | None = None
-        self._shape: nemo_shape.Shape | None = None
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a configuration dump or the README's formula goes on."""
-        quick = self._shape.read(text) if self._shape is not None else None
-        if quick is not None and self._last is not None and quick[0] > self._last and not self._restored:
-            self._finite = True
-            self.reading.steps.put(*quick)
-            self._last = quick[0]
-            return self._block.open or self._formula.open
         if "train_step_timing" in text or "Training epoch " in text or "reduced_train_loss" in text:
             self._steps(text, number)
             return self._block.open or self._formula.open
@@ -123,6 +120,44 @@ class Nemo(LineReader):
             return self._formula.begin()
         self._small(text, number)
         return False
+
+    def spans(self, text: str) -> Spans:
+        """Step and figures of one line of the printer; memory has to be read."""
+        heads = list(_PRINTED.finditer(text))
+        if len(heads) != 1:
+            return {}
+        found: dict[str, tuple[int, int]] = {}
+        at = heads[0].end()
+        for cell in text[at:].split(" | ")[:_MAX_CELLS]:
+            label, _, rest = cell.partition(":")
+            key = label.strip(" |")
+            name = _STEP if key == _STEP else _FIELDS.get(key)
+            if key in _MEMORY or (name in found):
+                return {}
+            if name is not None and (word := rest.strip()):
+                place = text.index(word, at + len(label) + 1)
+                found[name] = place, place + len(word)
+            at += len(cell) + 3
+        return found if {_STEP, "loss"} <= found.keys() else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take steps that follow on the last one."""
+        try:
+            steps = columns.whole(_STEP)
+            figures = {name: columns.floats(name) for name in columns.names if name != _STEP}
+        except ValueError:
+            return False
+        if self._last is None or self._restored or not rising(steps, self._last):
+            return False
+        finite = list(map(math.isfinite, figures["loss"]))
+        if not (self._diverged or all(finite)):
+            return False
+        if any(not _positive(column) for name, column in figures.items() if name not in {"loss", "grad_norm"}):
+            return False
+        self._finite |= any(finite)
+        self._last = steps[-1]
+        self.reading.steps.extend(steps, figures)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading, or None where no step of NeMo stands in the file."""
@@ -163,7 +198,7 @@ class Nemo(LineReader):
 
     def _printed(self, head: re.Match[str], rest: str, number: int) -> None:
         pairs: dict[str, str] = {}
-        for cell in rest.split(" | ")[:100]:
+        for cell in rest.split(" | ")[:_MAX_CELLS]:
             key, colon, value = cell.partition(":")
             if colon and value.strip():
                 pairs.setdefault(key.strip(" |"), value.split()[0])
@@ -176,8 +211,6 @@ class Nemo(LineReader):
                 self._epoch, self._base = epoch, (self._last or 0) + 1 - iteration
             step = self._base + iteration
         self._record(step, pairs, number)
-        if "global_step" in pairs:
-            self._shape = nemo_shape.learn(pairs, _FIELDS, _MEMORY)
 
     def _bar(self, bar: re.Match[str], rest: str, number: int) -> None:
         pairs = {key.strip(): value for key, value in _PAIR.findall(rest.split("]")[0])}
@@ -309,6 +342,10 @@ def _machine(reading: Reading, block: Block) -> None:
     if each[0].isdigit() and len(each[0]) < 8 and int(each[0]):
         chips = int(hosts[0]) * int(each[0])
         reading.state("hardware.chips", chips, f"devices: {each[0]}, num_nodes: {hosts[0]}", each[1])
+
+
+def _positive(figures: list[float]) -> bool:
+    return min(figures) > 0 and math.isfinite(sum(figures))
 
 
 def _whole(text: str | None) -> int | None:

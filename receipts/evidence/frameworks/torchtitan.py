@@ -95,8 +95,8 @@ class Torchtitan(LineReader):
         b"[parallelism]",
         b"[validation]",
         b"[experimental]",
-        b"elapsed time per iteration",
     )
+    companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -276,7 +276,7 @@ class Torchtitan(LineReader):
     def _other(self, text: str, line: int) -> bool:
         self._asked = True
         if "elapsed time per iteration" in text:
-            self._foreign = True
+            self._foreign, self.follows = True, False
             return False
         if self._wrapped_trainer:
             self._wrapped_trainer = False
