@@ -34,6 +34,40 @@ def reading(text: str) -> Reading:
     return found
 
 
+def doubled(text: str) -> str:
+    """As JAX's own handler and the root logger's print it: every record twice, each behind its own prefix."""
+    copies = []
+    for record in text.replace("\n  ", "\v  ").splitlines():
+        record = record.replace("\v", "\n")
+        copies += [f"WARNING:2025-04-02 10:11:12,413:jax._src.dispatch:190: {record}", f"WARNING:jax:{record}"]
+    return "\n".join(copies) + "\n"
+
+
+def test_two_handlers_print_every_record_twice() -> None:
+    miss = "TRACING CACHE MISS at a.py:3:1 (<module>) because:\n  never seen function:\n    f id=1 defined at a.py:1\n"
+    text = miss + program("init", "2.000000001", cache="hit") + miss + program("f", "3.000000001", cache="miss") * 2
+    once, twice = reading(text), reading(doubled(text))
+    assert once.compile == twice.compile
+    assert once.counters == twice.counters
+    assert (twice.compile.compiles, twice.compile.cache_hits, twice.counters["tracing_cache_misses"]) == (2, 1, 2)
+
+
+def test_one_logger_that_loads_a_program_twice_says_so_twice() -> None:
+    line = (
+        "2025-04-02 10:11:{:02} DEBUG jax._src.compiler Persistent compilation cache hit for 'jit_f' with key 'jit_f-0'"
+    )
+    assert reading("\n".join(line.format(second) for second in (7, 12))).compile.cache_hits == 2
+
+
+def test_without_log_compiles_a_program_that_the_cache_had_not_is_a_compile() -> None:
+    text = (
+        "PERSISTENT COMPILATION CACHE MISS for 'jit_f' with key 'jit_f-0'\n"
+        "Writing jit_f to persistent compilation cache with key 'jit_f-0'\n"
+    )
+    found = reading(text).compile
+    assert (found.compiles, found.cache_misses, found.seconds) == (1, 1, None)
+
+
 def test_a_hit_prints_that_it_finished_and_is_no_compile() -> None:
     text = program("init", cache="hit") + program("train_step", "3.5", cache="miss") + program("<lambda>", cache="hit")
     found = reading(text).compile

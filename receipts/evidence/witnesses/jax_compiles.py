@@ -3,7 +3,9 @@
 ``Finished XLA compilation of jit(f)`` is printed for a program that the persistent cache held, too: the line
 ``Persistent compilation cache hit for 'jit_f'`` before it tells the two apart. Which lines are printed is decided by
 flags and versions (hit lines need log_compiles and JAX 0.4.38 or later, miss lines need explain_cache_misses), so an
-absent line is no evidence. Source: jax/_src/{dispatch,compiler,pjit}.py of 0.4.14 to 0.10, and real runs of five.
+absent line is no evidence. A program that sets up logging besides JAX's own handler prints every record twice, each
+copy behind its own prefix: a copy is no second compilation.
+Source: jax/_src/{dispatch,compiler,pjit}.py of 0.4.14 to 0.10, and real runs of ten.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ _WRITING: Final = re.compile(
 )
 _TRACING: Final = re.compile(r"TRACING CACHE MISS at (\S{1,400}?:\d+(?::\d+)?) \((.{0,200}?)\)")
 _STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+_MESSAGE: Final = re.compile(r"Finished |Compiling |TRACING |[Pp](?:ersistent|ERSISTENT) |Not writing |Writing ")
+_TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
+_DIGITS: Final = re.compile(r"\d+")
 # From these versions on a hit is told wherever a compilation is.
 _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
 
@@ -80,12 +85,15 @@ class JaxCompiles(LineReader):
         self._steps: set[int] = set()
         self._late = self._strange = 0
         self._block: _Block | None = None
+        self._prefix = self._message = ""
 
     def line(self, text: str, number: int) -> bool:
         """One message, or a line of the reasons under a tracing cache miss."""
         if self._block is not None and not _is_message(text):
             return self._reason(text)
         self._block_ends()
+        if self._is_copy(text):
+            return False
         if "TRACING CACHE MISS" in text and (found := _TRACING.search(text)) is not None:
             self._tracing += 1
             self.reading.records += 1
@@ -145,13 +153,36 @@ class JaxCompiles(LineReader):
         if self._misses or (self._hits and (self._tracing or self._hits >= done)):
             compile_.cache_misses = self._misses
         if done and (cached or self._tells_hits):
-            compile_.compiles = max(done - self._hits, 0)
+            # An excerpt may hold the miss and not the end of the compilation.
+            compile_.compiles = max(done - self._hits, self._misses)
             compile_.seconds = self._seconds
+        elif self._misses:
+            # Without log_compiles nothing but the cache's own lines is told: what it had not, was compiled.
+            compile_.compiles = self._misses
         if done and not cached:
             told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
             self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
         if len(self._steps) > WARM_STEPS and (self._tells_hits or cached or not self._late):
             compile_.after_warmup = self._late
+
+    def _is_copy(self, text: str) -> bool:
+        """Whether this is the message before it once more, out of a second handler of the logger.
+
+        A time that is equal to the digit is a copy's; without one the prefixes tell, but for their numbers: the same
+        logger's are of one form, and it does say the same thing twice of two loads from the cache.
+        """
+        found = _MESSAGE.search(text)
+        if found is None:
+            return False
+        prefix, message = text[: found.start()], text[found.start() :]
+        before, self._prefix = self._prefix, prefix
+        if message != self._message:
+            self._message = message
+            return False
+        # A third copy does not come, and the same message again is a record.
+        copied = _TIMED.match(message) is not None or _DIGITS.sub("0", before) != _DIGITS.sub("0", prefix)
+        self._message = "" if copied else message
+        return copied
 
     def _finish(self, name: str, spent: str, text: str) -> None:
         self.reading.records += 1
