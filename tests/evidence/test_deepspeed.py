@@ -158,3 +158,12 @@ def test_the_summary_of_collectives_counts_by_operator() -> None:
     assert timings["comm.all_reduce"].samples == 10
     assert timings["comm.all_reduce"].seconds == pytest.approx(0.02)
     assert timings["comm.broadcast"].samples == 3
+
+
+def test_the_flops_profiler_tells_ranks_and_the_batch_of_one() -> None:
+    rows = {"world size": "6", "data parallel size": "3", "model parallel size": "2", "batch size per GPU": "24"}
+    table = "".join(f"{name + ':':<72}{value:<8}\n" for name, value in rows.items())
+    stated = read("Profile Summary at step 7:\n" + table + f"{'iter latency:':<72}512.5 ms\n").stated
+    assert stated["hardware.chips"].value == 6
+    assert stated["parallelism.data"].value == 3
+    assert stated["batch.micro_batch"].value == 24

@@ -108,3 +108,12 @@ def test_plain_loops_of_the_family_read_alike(
 
 def test_lines_with_rates_but_no_step_are_no_loop() -> None:
     assert scan([b"generated at tok/sec: 50.0\nstep 3 done, tok/sec: 1.0\n"], [PlainLoop]) == []
+
+
+def test_a_fork_tells_its_batch_in_tokens() -> None:
+    head = "world_size:4 grad_accum_steps:2\ntrain_batch_tokens:65536 train_seq_len:2048 iterations:100\n"
+    stated = read(head + line(1, 50) + line(2, 100)).stated
+    assert stated["hardware.chips"].value == 4
+    assert stated["batch.accumulation"].value == 2
+    assert stated["batch.sequence_length"].value == 2048
+    assert stated["batch.global_batch"].value == 32

@@ -144,3 +144,21 @@ def test_a_record_cut_off_by_the_end_of_the_file_keeps_only_whole_cells() -> Non
 
 def test_iterations_of_other_programs_are_not_read() -> None:
     assert scan([b"iteration: 5 / 10 | loss: 3.0\niteration: x\n"], [Nanotron]) == []
+
+
+def test_a_configuration_that_lacks_lines_swallows_no_iteration() -> None:
+    cut = [
+        "       parallelism=ParallelismArgs(dp=4,",
+        "                                   pp=1,",
+        "                                   tp=2,",
+        "       tokens=TokensArgs(sequence_length=512,",
+        "                         micro_batch_size=3,",
+    ]
+    found = read("".join(f"{PREFIX}{line}\n" for line in cut) + old(1) + old(2))
+    assert found.steps.numbers() == [1, 2]
+    assert found.stated["parallelism.tensor"].value == 2
+    assert found.stated["batch.micro_batch"].value == 3
+
+
+def test_a_printed_configuration_is_a_record_without_any_iteration() -> None:
+    assert read(f"{PREFIX}ParallelismArgs(dp=4, pp=1, tp=2)\n").stated["parallelism.data"].value == 4

@@ -210,3 +210,10 @@ def test_in_a_log_of_megatron_only_the_memory_of_such_lines_counts() -> None:
     found = read(step(16, rank=1) + megatron + step(17, rank=1))
     assert (len(found.steps), found.diverged) == (0, None)
     assert [row.chip for row in found.memory] == [1]
+
+
+def test_a_switch_without_a_value_takes_no_other_option_for_one() -> None:
+    command = "torchrun train.py --compile.enable --training.global_batch_size=48 --training.seq_len 512\n"
+    stated = read(command + step(1)).stated
+    assert stated["batch.global_batch"].value == 48
+    assert stated["batch.sequence_length"].value == 512

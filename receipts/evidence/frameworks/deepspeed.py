@@ -61,6 +61,9 @@ class DeepSpeed(LineReader):
         b", local_rank=",
         b" latency:  ",
         b"Profile Summary at step",
+        b"world size:  ",
+        b"data parallel size:  ",
+        b"batch size per GPU:  ",
         b"Comm. Op  ",
         b"already at minimum - cannot decrease scale",
     )
@@ -228,8 +231,8 @@ class DeepSpeed(LineReader):
             self._records += 1
             self.reading.diverged = True
             self.reading.remark("note", "the loss scale reached its minimum: every step overflows", line)
-        elif " latency:" in text or "Profile Summary" in text:
-            step = profile(text, self.reading)
+        elif " latency:" in text or "Profile Summary" in text or " size:  " in text or "size per GPU:  " in text:
+            step = profile(text, self.reading, line)
             if step is not None:
                 self._records += 1
                 # The profile named after step N is of the step that runs next.

@@ -12,6 +12,12 @@ _MESSAGE = re.compile(r"^\s*(?:\S+:\s+)?[\d.]+ ?[KMGT]?B\s+(\d{1,12})\s+([\d.]{1
 _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
 _PROFILED = re.compile(r"Profile Summary at step (\d{1,12})")
+_SETTING = re.compile(r"(?<!\w)(world size|data parallel size|batch size per GPU):\s{2,80}(\d{1,9})\s*$")
+_PATHS = {
+    "world size": "hardware.chips",
+    "data parallel size": "parallelism.data",
+    "batch size per GPU": "batch.micro_batch",
+}
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 MAX_NAMES = 1000
 
@@ -26,14 +32,17 @@ def timers(text: str, reading: Reading) -> bool:
     return bool(found)
 
 
-def profile(text: str, reading: Reading) -> int | None:
+def profile(text: str, reading: Reading, line: int) -> int | None:
     """A line of the flops profiler; the step that its summary names, if it names one.
 
     Its FLOPS are 3 (or 2 and the recompute factor) forward passes over time: what the hardware did, not the model.
     """
     if match := _PROFILED.search(text):
         return int(match[1])
-    if match := _LATENCY.search(text):
+    if match := _SETTING.search(text):
+        if int(match[2]):
+            reading.state(_PATHS[match[1]], int(match[2]), f"{match[1]}: {match[2]}", line)
+    elif match := _LATENCY.search(text):
         _add(reading, f"flops_profiler.{match[1]}", 1, _number(match[2], _UNITS[match[3]]))
     return None
 

@@ -18,6 +18,16 @@ _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?
 _MEBIBYTES = re.compile(r"(-?\d{1,15})MB", re.IGNORECASE)
 _FLOS = re.compile(r"(\d{1,30})GF", re.IGNORECASE)
 _MAX_UNNUMBERED: Final = 300_000
+# Members of a record that no fork has added to.
+_PLAIN: Final = 4
+# What forks add to each record, in GiB: Optimum Habana, ms-swift, Axolotl.
+_LIVE: Final = {
+    "memory_allocated (GB)": "bytes_used",
+    "max_memory_allocated (GB)": "peak_bytes",
+    "total_memory_available (GB)": "bytes_limit",
+    "memory/max_allocated (GiB)": "peak_bytes",
+    "memory/max_mem_allocated(gib)": "peak_bytes",
+}
 _COUNTS: Final = ("train_samples", "num_input_tokens_seen", "eval_samples")
 
 
@@ -32,6 +42,8 @@ class TrainerRecords:
         self._hidden = 0
         self._memory: dict[str, int] = {}
         self._memory_line = 0
+        self._live: dict[str, int] = {}
+        self._live_line = 0
         self._runtime: float | None = None
         self._evaluation = 0.0
         self._warned_rate = False
@@ -39,6 +51,8 @@ class TrainerRecords:
     def train(self, values: dict[str, Any], step: int | None, line: int) -> None:
         """A record of training: loss and norm. Without a step it only tells whether the run diverged."""
         self.records += 1
+        if len(values) > _PLAIN:
+            self._live_memory(values, line)
         loss, norm = number(values.get("loss")), number(values.get("grad_norm"))
         hidden = loss == 0.0 and norm is not None and norm != norm
         if hidden:
@@ -139,8 +153,20 @@ class TrainerRecords:
                     self._memory.setdefault(name, size)
                     self._memory_line = line
 
+    def _live_memory(self, values: dict[str, Any], line: int) -> None:
+        """Memory that a fork logs with every record: what is used now, and the largest peak so far."""
+        for name, column in _LIVE.items():
+            gib = number(values.get(name))
+            if gib is None or not 0 <= gib < 1e6:
+                continue
+            size = round(gib * 2**30)
+            if column == "bytes_used" or size > self._live.get(column, -1):
+                self._live[column], self._live_line = size, line
+
     def _memory_row(self) -> None:
         """The tracker counts from the start of each stage, so a peak needs what was allocated before it."""
+        if self._live:
+            self.reading.memory.append(MemoryRow(Place(self._live_line), phase="steady", **self._live))
         start = self._memory.get("before_init_mem_gpu")
         peaked = self._memory.get("train_mem_gpu_peaked_delta")
         if peaked is None:

@@ -27,6 +27,12 @@ _GPU = re.compile(r"^\|\s+(\d{1,3})\s+((?:NVIDIA|AMD) \S.{0,40}?)\s{2,}(?:On|Off
 _RUNNING = re.compile(
     r"Running (Python|PyTorch|Triton version) ([\w.+-]{1,60})(?:.{0,40}compiled for CUDA ([\d.]{1,10}))?"
 )
+_SETTING = re.compile(r"(?<!\w)(world_size|grad_accum_steps|train_batch_tokens|train_seq_len):(\d{1,12})(?!\S)")
+_PATHS: Final = {
+    "world_size": "hardware.chips",
+    "grad_accum_steps": "batch.accumulation",
+    "train_seq_len": "batch.sequence_length",
+}
 _UNTIMED: Final = 10
 _AHEAD: Final = 5
 _WINDOW: Final = 12
@@ -46,6 +52,8 @@ class ModdedNanogpt(LineReader):
         b"Running PyTorch ",
         b"Running Triton ",
         b"  NVIDIA ",
+        b"train_batch_tokens:",
+        b"world_size:",
     )
 
     def __init__(self) -> None:
@@ -57,6 +65,7 @@ class ModdedNanogpt(LineReader):
         self._validation: tuple[float, str, int] | None = None
         self._memory: MemoryRow | None = None
         self._versions: list[tuple[str, str, str, int]] = []
+        self._settings: dict[str, tuple[int, int]] = {}
         self._bad = self._good = False
 
     def line(self, text: str, number: int) -> bool:
@@ -67,6 +76,9 @@ class ModdedNanogpt(LineReader):
                 # Of glued records the second one's text lies behind the first one's numbers.
                 at = match.end(4)
                 self._step(match, number)
+        elif "world_size:" in text or "train_batch_tokens:" in text:
+            for name, word in _SETTING.findall(text):
+                self._settings[name] = (int(word), number)
         elif match := _PEAK.search(text):
             reserved = int(match[2]) << 20 if match[2] else None
             self._memory = MemoryRow(
@@ -94,6 +106,7 @@ class ModdedNanogpt(LineReader):
             name, line = next(iter(self._gpus.values()))
             reading.state("hardware.chips", len(self._gpus), f"{len(self._gpus)} rows of nvidia-smi", line)
             reading.state("hardware.accelerator", name, name, line)
+        self._batch()
         if self._validation is not None:
             loss, text, line = self._validation
             reading.state("measurement.loss.validation", loss, text, line)
@@ -103,6 +116,18 @@ class ModdedNanogpt(LineReader):
             if cuda:
                 reading.state("platform.cuda", cuda, f"compiled for CUDA {cuda}", line)
         return reading
+
+    def _batch(self) -> None:
+        """What forks print of their settings; the batch is counted in tokens, and a receipt's in sequences."""
+        for name, path in _PATHS.items():
+            value, line = self._settings.get(name, (0, 0))
+            if value and path not in self.reading.stated:
+                self.reading.state(path, value, f"{name}:{value}", line)
+        (tokens, line), (length, _) = (
+            self._settings.get(name, (0, 0)) for name in ("train_batch_tokens", "train_seq_len")
+        )
+        if length and tokens and tokens % length == 0:
+            self.reading.state("batch.global_batch", tokens // length, f"train_batch_tokens:{tokens} of {length}", line)
 
     def _step(self, match: re.Match[str], line: int) -> None:
         self._lines += 1

@@ -22,6 +22,7 @@ _MEMORY = re.compile(
     r"Memory usage: ([\d.]{1,15})MiB\.?\s*Peak allocated:? ([\d.]{1,15})MiB\.?\s*(?:Peak reserved:? ([\d.]{1,15})MiB)?"
 )
 _START: Final = "Clearing the previous training stage"
+_BEYOND: Final = ("iteration: ", "Peak allocated", "[Start training]", "Total number of parameters: ")
 _NUMBER: Final = r"(-?\d{1,18}(?:\.\d{1,18})?(?:[eE][-+]?\d{1,3})?[KMBTP]?|nan|inf)"
 _FACTORS: Final = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15}
 _COLUMNS: Final = {
@@ -91,7 +92,10 @@ class Nanotron(LineReader):
                 return self._iteration(whole, at, wrapped=True)
             self._iteration(whole[: len(whole) - len(text.strip())], at, wrapped=True)
         if self._config.inside:
-            return self._config.line(text, number)
+            if not any(word in text for word in _BEYOND):
+                return self._config.line(text, number)
+            # Lines were left out of the printed configuration: its brackets never close.
+            self._config.leave()
         if "iteration: " in text:
             if "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
                 return self._iteration(text, number)

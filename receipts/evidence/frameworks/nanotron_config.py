@@ -71,8 +71,15 @@ class NanotronConfig:
                 self.reading.version = match[2]
         return False
 
+    def leave(self) -> None:
+        """End the dataclass that is being printed."""
+        self.inside = self._depth = 0
+
     def _block(self, text: str, line: int) -> bool:
         """Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines."""
+        if "ParallelismArgs(" in text:
+            self.records += 1
+            self.started = True
         for name, word in _ARGUMENT.findall(text):
             value = word.strip("'\"")
             if (path := _ARGUMENTS.get(name)) is not None:
@@ -90,7 +97,7 @@ class NanotronConfig:
         self._depth += text.count("(") - text.count(")")
         self.inside += 1
         if self._depth <= 0 or self.inside > _MAX_BLOCK:
-            self.inside = self._depth = 0
+            self.leave()
         return bool(self.inside)
 
     def _start(self, text: str, line: int) -> None:

@@ -61,7 +61,9 @@ _CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: (.{1,80}?)(?: \(\d+\))? with ([\
 _SIZE = re.compile(r"Model ([\w.-]+) ([\w.-]+)\s+(?:\[\d+m)?size: ([\d,]+) total parameters")
 _ACTIVE = re.compile(r"active ([\d,]+)")
 _ARGUMENT = re.compile(r"\b(dim|n_layers|n_heads|n_kv_heads|vocab_size|head_dim)=(\d+)")
-_OPTION = re.compile(r"--(training|parallelism|compile|activation_checkpoint|optimizer|model)\.(\w+)(?:[= ](\S+))?")
+_OPTION = re.compile(
+    r"--(training|parallelism|compile|activation_checkpoint|optimizer|model)\.(\w+)(?:[= ](?!--)(\S+))?"
+)
 _ASSIGNMENT = re.compile(r"^[\s#>|]*(\w+)\s*=\s*([^#]+)")
 _SECTION = re.compile(r"^\s*\[([\w.]+)\]\s*$")
 _RECOMPUTE = re.compile(r"Applied (\w+?)(?:AC)? activation checkpointing")
