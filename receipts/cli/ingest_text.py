@@ -70,8 +70,10 @@ def _reading(reading: Reading) -> str:
     parts = []
     if steps:
         parts.append(f"{steps:,} steps" if steps > 1 else "1 step")
-    if reading.failures:
-        parts.append(f"{len(reading.failures)} failure{'s' if len(reading.failures) > 1 else ''}")
+    if count := sum(item.is_oom is not False or item.fatal for item in reading.failures):
+        parts.append(f"{count} failure{'s' if count > 1 else ''}")
+    elif reading.failures:
+        parts.append("words like a failure's, and none")
     if reading.seen:
         parts.append(", ".join(dict.fromkeys(f"{seen.leaf} {seen.value}" for seen in reading.seen[:3])))
     return f"{reading.source} ({'; '.join(parts)})" if parts else reading.source

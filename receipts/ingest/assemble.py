@@ -16,6 +16,7 @@ from receipts.ingest.config import SET, readings, state_config
 from receipts.ingest.draft import Contradiction, Draft, Found, Missing, Told, Where
 from receipts.ingest.ending import state_ending
 from receipts.ingest.identity import state_identity
+from receipts.ingest.intent import state_intent
 from receipts.ingest.layout import pretty
 from receipts.ingest.listing import state_evidence
 from receipts.ingest.measured import state_measurement
@@ -66,11 +67,13 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     steps = series(draft, files)
     if steps is not None:
         state_measurement(draft, files, steps)
-    state_path(draft, files)
+    named = next((item for item in chosen.lanes if item.name == chosen.lane), None)
+    state_path(draft, files, named)
     state_memory(draft, files, steps)
     state_compile(draft, files)
     state_ending(draft, files, steps)
     state_identity(draft, files, chosen)
+    state_intent(draft, files, named)
     state_evidence(draft, files)
     _remarks(draft, files)
     _notes(draft, chosen.settings)

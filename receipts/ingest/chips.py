@@ -45,6 +45,7 @@ def state_memory(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
     elif nameless:
         _aggregate(draft, nameless, chips)
     _unavailable(draft, files, bool(rows or nameless))
+    _predicted(draft, files)
 
 
 def _phase(row: MemoryRow, first: int | None) -> str:
@@ -100,6 +101,22 @@ def _aggregate(draft: Draft, nameless: list[tuple[Where, MemoryRow]], chips: int
         draft.put(f"memory.aggregate.{leaf}", said, where, SOURCE)
     of = f"{chips} chips" if chips else "chips that are not counted"
     draft.tell("missing", f"the memory lines name no chip: one figure for {of}, over what is not said", where)
+
+
+def _predicted(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """What programs expected a chip to need; the first prediction of a surface stands."""
+    said: dict[str, tuple[int, str]] = {}
+    for file, reading in readings(files):
+        for surface, size in reading.predicted.items():
+            earlier, where = said.setdefault(surface, (size, file.name))
+            if earlier != size:
+                draft.contradict(
+                    "memory.predicted", f"{file.name} predicts {size} bytes of {surface}", f"{earlier}, as {where} says"
+                )
+    if said:
+        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in said.items()]
+        names = ", ".join(dict.fromkeys(name for _, name in said.values()))
+        draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
 
 
 def _unavailable(draft: Draft, files: Sequence[FileEvidence], known: bool) -> None:

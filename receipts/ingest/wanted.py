@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from receipts.evidence import FileEvidence
 from receipts.ingest.draft import Draft, Missing
 from receipts.ingest.options import Contract
+from receipts.route import ANYTHING, parts
 
 _ALWAYS: Final = (
     "run.started",
@@ -23,8 +24,17 @@ _ALWAYS: Final = (
     "measurement.step_durations_seconds",
     "measurement.window.start",
     "memory.chips",
-    "path.intended.attention",
 )
+# What a rule holds a witnessed leaf against, where that is not ``path.intended`` itself.
+_ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
+_INTENDED: Final = ("framework", "runtime", "attention", "gemm", "dispatch", "ssm", "sharding")
+# Switches of which rules ask whether they acted.
+_SWITCHES: Final = ("compile.cuda_graph_implementation", "numerics.recompute", "numerics.adapters.kind")
+_APPLIED: Final = {
+    "compile.cuda_graph_implementation": "path.witnessed.cuda_graphs",
+    "numerics.recompute": "numerics.recompute_applied",
+    "path.intended.overlap": "path.witnessed.overlap",
+}
 _TPU: Final = ("maxtext", "torch-xla", "t5x", "jax")
 # By leaf; a framework's own way under its name.
 _GET: Final[Mapping[str, Mapping[str, str]]] = {
@@ -52,7 +62,21 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
         "torchtitan": "the logs of all ranks (--log-rank, or the rank folders)",
         "maxtext": "Memstats lines of every host",
     },
+    "path.intended.attention": {
+        "": "--set path.intended.attention=…, what was asked for (auto: any that the lane permits)",
+        "megatron-lm": "--attention-backend fused (or flash) in the arguments, or --set path.intended.attention=auto",
+        "maxtext": "the configuration's attention=…, or --set path.intended.attention=auto",
+    },
+    "path.intended.sharding": {"": "--set path.intended.sharding=fsdp (dp where nothing is to be split)"},
     "path.intended.": {"": "--set {path}=…, what was asked for"},
+    "compile.regions": {"": "--set compile.regions='[\"…\"]', the functions that are compiled"},
+    "compile.cuda_graph_implementation": {"": "--set compile.cuda_graph_implementation=none, or what makes them"},
+    "numerics.recompute_applied": {"": "--set numerics.recompute_applied=…, what the modules really do"},
+    "numerics.recompute": {"": "--set numerics.recompute=none|selective|full"},
+    "numerics.adapters.kind": {"": "--set numerics.adapters.kind=none|lora"},
+    "path.witnessed.cuda_graphs": {"": "a profile of one step: cudaGraphLaunch stands in it, or nothing does"},
+    "path.witnessed.overlap": {"": "a profile of one step with the communication's kernels"},
+    "path.witnessed.replicated": {"": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation"},
     "path.witnessed.framework": {"": "the training log itself"},
     "path.witnessed.runtime": {"": "a profile or a compiled program; it names its device"},
     "path.witnessed.attention": {
@@ -64,9 +88,13 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "path.witnessed.gemm": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.compute_dtype": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.sharding": {"": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation"},
-    "path.witnessed.posture": {"": "TORCH_LOGS=recompiles,graph_breaks, or a profile", "xla": "a profile of one step"},
+    "path.witnessed.posture": {
+        "": "a whole torch.profiler trace with the host's operators, and at least one step mark",
+        "torch-xla": "PT_XLA_DEBUG_LEVEL=2 over more than two steps",
+        "xla": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
+    },
     "path.witnessed.fallbacks": {
-        "": "a profile of one step",
+        "": "a whole torch.profiler trace of host and device, best with record_shapes=True",
         "torch-xla": "torch_xla.debug.metrics.metrics_report() after warm-up and at the end",
         "xla": "the program after optimisation, or a profile of one step",
     },
@@ -94,12 +122,38 @@ def missing(draft: Draft, lane: Contract | None, _files: tuple[FileEvidence, ...
         wanted.remove("measurement.window.start")
     if lane is not None:
         wanted += [f"path.witnessed.{name}" for name in lane.witness if name != "frameworks"]
+        wanted += _asked(draft, lane)
     if framework in _TPU and not failed:
         wanted.append("compile.compiles_after_warmup")
     torn = {item.path for item in draft.contradictions if not item.stands}
     return tuple(
-        Missing(path, how_to_get(path, framework)) for path in wanted if draft.get(path) is None and path not in torn
+        Missing(path, how_to_get(path, framework))
+        for path in dict.fromkeys(wanted)
+        if draft.get(path) is None and path not in torn
     )
+
+
+def _asked(draft: Draft, lane: Contract) -> Iterator[str]:
+    """What was asked for, of every leaf that the lane wants witnessed or that was seen; and switches to be seen."""
+
+    def exists(path: str) -> bool:
+        return not any(path == name or path.startswith(f"{name}.") for name in lane.not_applicable)
+
+    seen = [name for name in _INTENDED if draft.get(f"path.witnessed.{name}") is not None]
+    for name in dict.fromkeys((*lane.witness, *seen)):
+        path = _ASKED.get(name, f"path.intended.{name}")
+        if (name in _ASKED or name in _INTENDED) and exists(path) and (name != "sharding" or exists("path.sharding")):
+            yield path
+    if "sharding" in lane.witness and draft.get("hardware.chips") != 1 and exists("path.sharding"):
+        yield "path.witnessed.replicated"
+    if draft.get("path.witnessed.posture") == "regional" and lane.compile_exceptions:
+        yield "compile.regions"
+    yield from (path for path in _SWITCHES if exists(path))
+    for path, applied in _APPLIED.items():
+        asked = draft.get(path)
+        alone = path == "path.intended.overlap" and draft.get("hardware.chips") == 1
+        if asked is not None and parts(asked) - ANYTHING and not alone:
+            yield applied
 
 
 def how_to_get(path: str, framework: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from receipts.evidence import FileEvidence, Seen
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.options import Contract
 from receipts.receipt.catalogue import find
 
 SOURCE: Final = "path"
@@ -29,16 +30,20 @@ HOSTS: Final[Mapping[str, str]] = {
     "modded-nanogpt": "modded-nanogpt",
     "hf-trainer": "hf-trainer",
 }
-# They host a run alone; below a framework they are what it is built on.
-LIBRARIES: Final = frozenset({"jax", "torch", "pytorch"})
+# They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
+LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})
+_BELOW: Final[Mapping[str, frozenset[str]]] = {"fsdp2": frozenset({"torch", "pytorch"})}
 _ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
 _LISTS: Final = ("replicated", "frameworks")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 Observed = tuple[Seen, Where, str]
 
 
-def state_path(draft: Draft, files: Sequence[FileEvidence]) -> None:
-    """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for."""
+def state_path(draft: Draft, files: Sequence[FileEvidence], lane: Contract | None = None) -> None:
+    """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for.
+
+    ``lane`` is one that the caller named: a library hosts a run of its own lanes, and is a part of any other's.
+    """
     by_leaf: defaultdict[str, list[Observed]] = defaultdict(list)
     for file, reading in readings(files):
         for seen in reading.seen:
@@ -46,7 +51,7 @@ def state_path(draft: Draft, files: Sequence[FileEvidence]) -> None:
     for leaf, observed in by_leaf.items():
         if leaf not in _LISTS and (leaf != "framework" or all(seen.level == "intent" for seen, _, _ in observed)):
             _leaf(draft, leaf, observed)
-    _frameworks(draft, files, by_leaf)
+    _frameworks(draft, files, by_leaf, lane)
     if replicated := by_leaf.get("replicated"):
         names = list(dict.fromkeys(seen.value for seen, _, _ in replicated if seen.value))
         draft.put("path.witnessed.replicated", names, replicated[0][1], replicated[0][2])
@@ -78,7 +83,9 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
         draft.contradict(path, said, str(value))
 
 
-def _frameworks(draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]]) -> None:
+def _frameworks(
+    draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: Contract | None
+) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
     names: dict[str, tuple[Where, str]] = {}
     for leaf in ("framework", "frameworks"):
@@ -88,7 +95,14 @@ def _frameworks(draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[st
     for file, reading in readings(files):
         if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
             names[HOSTS[reading.source]] = (Where(file.name), reading.source)
-    hosts = {name: said for name, said in names.items() if name not in LIBRARIES} or names
+    below = {item for name in names for item in _BELOW.get(name, ())}
+    hosts = {name: said for name, said in names.items() if name not in LIBRARIES}
+    if not hosts:
+        hosts = {name: said for name, said in names.items() if name not in below}
+        if lane is not None and lane.frameworks and not set(hosts) & set(lane.frameworks):
+            for name, (where, _) in hosts.items():
+                draft.tell("missing", f"{name} ran, and nothing shows the framework around it: add its log", where)
+            return
     if not hosts:
         return
     first, (where, source) = next(iter(hosts.items()))

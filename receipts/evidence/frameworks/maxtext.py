@@ -339,7 +339,9 @@ class MaxText(LineReader):
     def _memory(self, text: str, number: int) -> None:
         reading = self.reading
         if "Memstats unavailable" in text:
-            reading.memory_unavailable = text.partition("Memstats unavailable")[2].lstrip(", ")[:200] or "unavailable"
+            # Behind the words stands the error; prose that quotes them goes on otherwise.
+            if (why := text.partition("Memstats unavailable")[2]).startswith((",", ":")) or not why.strip():
+                reading.memory_unavailable = why.lstrip(",: ")[:200] or "unavailable"
             self._note()
         elif "Memstats:" in text:
             self._phase = maxtext_memory.phase(text)

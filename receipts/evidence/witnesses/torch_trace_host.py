@@ -8,6 +8,7 @@ thread; one that launches nothing worked on the host, or on nothing.
 
 from __future__ import annotations
 
+import itertools
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -117,7 +118,7 @@ class Host:
         whole = self._forward()
         if not whole:
             return "regional" if self._matmuls() else None
-        pairs = list(zip(whole, whole[1:], strict=False))
+        pairs = itertools.pairwise(whole)
         back = sorted(self._backward)
         if any(bisect_left(back, late) == bisect_left(back, early) for early, late in pairs):
             return "regional" if back else None

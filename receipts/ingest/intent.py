@@ -1,0 +1,85 @@
+"""What was asked for, as far as files and the named lane say it. Nothing that was seen is taken for a wish.
+
+A framework whose loop printed its own configuration was asked for by whoever configured it. A matrix multiplication is
+asked for by its type, which leaves the library open, or by the library that the arguments name. Naming a lane asks for
+what its contract leaves no choice about: the one framework, runtime or posture that it permits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from receipts.evidence import FileEvidence
+from receipts.ingest.config import readings
+from receipts.ingest.draft import Draft, Where
+from receipts.ingest.options import Contract
+from receipts.ingest.witness import HOSTS
+from receipts.route import dtypes, parts
+
+SOURCE: Final = "intent"
+_LANE: Final = Where("--lane")
+_CONFIGURES: Final = ("parallelism.", "batch.", "numerics.", "model.")
+_GEMM, _DTYPE = "path.intended.gemm", "numerics.compute_dtype"
+_SHARDING: Final = "path.intended.sharding"
+# Their arrays are placed by annotation; elsewhere a degree of sharding names no partition of a compiler.
+_PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
+
+
+def state_intent(draft: Draft, files: Sequence[FileEvidence], lane: Contract | None) -> None:
+    """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named."""
+    _framework(draft, files)
+    _gemm(draft)
+    _sharding(draft)
+    if lane is None:
+        return
+    why = f"the only one that lane {lane.name} permits"
+    if len(lane.frameworks) == 1:
+        _put(draft, "path.intended.framework", lane.frameworks[0], why)
+    if len(runtimes := lane.path.get("runtime", ())) == 1:
+        _put(draft, "path.intended.runtime", runtimes[0], why)
+    if len(lane.postures) == 1 and not lane.compile_exceptions:
+        _put(draft, "compile.posture", lane.postures[0], why)
+
+
+def _put(draft: Draft, path: str, value: Any, why: str, where: Where = _LANE) -> None:
+    if draft.get(path) is None and not any(item.path == path and not item.stands for item in draft.contradictions):
+        draft.put(path, value, where, SOURCE, why)
+
+
+def _framework(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    configured = {
+        HOSTS[reading.source]: Where(file.name)
+        for file, reading in readings(files)
+        if reading.source in HOSTS and any(path.startswith(_CONFIGURES) for path in reading.stated)
+    }
+    if len(configured) == 1:
+        ((name, where),) = configured.items()
+        _put(draft, "path.intended.framework", name, "its own configuration", where)
+
+
+def _gemm(draft: Draft) -> None:
+    """The type that was asked for, with the library where arguments name one (``te`` in bf16 is ``te_bf16``)."""
+    said = draft.found.get(_DTYPE)
+    types = dtypes(draft.get(_DTYPE) or "")
+    if said is None or len(types) != 1 or _GEMM in draft.held:
+        return
+    (dtype,) = types
+    library = draft.get(_GEMM)
+    if library is None:
+        _put(draft, _GEMM, dtype, f"{_DTYPE} asks for the type, and nothing for a library", said.where)
+    elif len(parts(library)) == 1 and not dtypes(library) and "_" not in str(library):
+        was = draft.found[_GEMM]
+        draft.put(_GEMM, f"{library}_{dtype}", was.where, was.source, f"{library}, in the type of {_DTYPE}")
+
+
+def _sharding(draft: Draft) -> None:
+    shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
+    framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
+    if framework not in _PLACED or not isinstance(shard, int):
+        return
+    where = draft.found["parallelism.shard"].where
+    if shard > 1:
+        _put(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
+    elif isinstance(replicate, int) and replicate > 1:
+        _put(draft, _SHARDING, "dp", f"parallelism.replicate is {replicate}, and nothing is sharded", where)
