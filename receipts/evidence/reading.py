@@ -133,7 +133,10 @@ class CompileCounts:
 
 @dataclass(slots=True)
 class Reading:
-    """All that one reader found in one file. Readers fill it; nobody changes it afterwards."""
+    """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
+
+    ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measurement.
+    """
 
     source: str
     version: str | None = None
@@ -145,6 +148,7 @@ class Reading:
     diverged: bool | None = None
     memory: list[MemoryRow] = field(default_factory=list)
     memory_unavailable: str | None = None
+    predicted: dict[str, int] = field(default_factory=dict)
     compile: CompileCounts = field(default_factory=CompileCounts)
     counters: dict[str, int] = field(default_factory=dict)
     timings: dict[str, Timing] = field(default_factory=dict)

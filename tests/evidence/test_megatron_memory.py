@@ -38,10 +38,10 @@ def test_a_wrapped_row_is_read_to_its_end(width: int) -> None:
     assert row.peak_reserved_bytes == 314_572_800
 
 
-def test_the_first_version_prints_for_one_rank_and_calls_it_cached() -> None:
+def test_the_first_version_names_no_rank_and_calls_it_cached() -> None:
     text = " after 100 iterations memory (MB) | allocated: 1.0 | max allocated: 2.0 | cached: 3.0 | max cached: 4.0\n"
     (row,) = read(text).memory
-    assert (row.chip, row.step, row.peak_reserved_bytes) == (0, 100, 4 << 20)
+    assert (row.chip, row.step, row.peak_reserved_bytes) == (None, 100, 4 << 20)
 
 
 def test_bridge_counts_in_powers_of_ten_by_its_own_names() -> None:
@@ -67,9 +67,10 @@ def test_zeros_are_no_memory() -> None:
     assert found.memory_unavailable
 
 
-def test_an_estimate_is_a_counter_and_no_memory() -> None:
+def test_an_estimate_is_a_prediction_and_no_memory() -> None:
     world = "using world size: 1, data-parallel size: 1\n"
     text = "Theoretical memory footprints: weight and optimizer=100.50 MB, activation=10.00 MB, total=110.50 MB\n"
     found = read(world + text)
     assert found.memory == []
-    assert found.counters["theoretical total bytes"] == 115_867_648
+    assert found.predicted == {"weight and optimizer": 105_381_888, "activation": 10_485_760, "total": 115_867_648}
+    assert found.counters == {}

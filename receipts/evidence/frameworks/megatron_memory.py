@@ -57,7 +57,7 @@ def rows(reading: Reading, text: str, line: int) -> bool:
         if len(reading.memory) < MAX_ROWS:
             row = MemoryRow(
                 Place(line),
-                int(head[1] or 0),
+                int(head[1]) if head[1] else None,
                 "post_step0" if step <= 1 else "steady",
                 step,
                 bytes_used=figures.get("bytes_used"),
@@ -79,10 +79,9 @@ def cut(text: str) -> bool:
 
 
 def footprints(reading: Reading, text: str) -> None:
-    """Megatron's own estimate of bytes a chip, as counters: a prediction is no measurement."""
+    """Megatron's own estimate of the bytes of its most loaded chip; the first one stands."""
     for surface, value in _FOOTPRINT.findall(text):
-        name = f"theoretical {surface} bytes"
-        reading.counters.setdefault(name, round(float(value) * _MIB))
+        reading.predicted.setdefault(surface, round(float(value) * _MIB))
 
 
 class Parameters:
