@@ -90,6 +90,40 @@ def test_an_excerpt_wrapped_by_its_author_is_read() -> None:
     assert not found.complete
 
 
+def test_an_instruction_with_every_operand_on_its_own_line_is_one() -> None:
+    text = (
+        "custom-call.7 = (\n    f8e4m3fn[4,8,64,32]{3,1,2,0},\n    f32[1,1]{1,0}\n"
+        ") custom-call(\n    q.1,\n    /*index=1*/k.2\n"
+        '),\ncustom_call_target="__cudnn$fmhaSoftmaxF8",\nbackend_config={\n    "operation_queue_id": "0"\n}\n'
+    )
+    for whole in (text, HEAD + "\n\nENTRY main {\n" + text + "}\n"):
+        found = reading(whole)
+        assert found.counters["__cudnn$fmhaSoftmaxF8"] == 1
+        assert seen(found)["attention"] == "cudnn_fmha"
+
+
+def test_an_instruction_that_was_cut_does_not_swallow_the_next() -> None:
+    cut = "%all-gather.1 = bf16[8,128]{1,0} all-gather(%x,"
+    found = reading(module(cut, call("__cublas$gemm"), call("__cublas$gemm", "custom-call.2")))
+    assert (found.counters["all-gather"], found.counters["__cublas$gemm"]) == (1, 2)
+
+
+def test_an_entry_whose_parameters_have_their_own_lines_ends_its_module() -> None:
+    entry = "ENTRY %main (\n  %q: f32[8],\n  %k: f32[8]\n) -> f32[8] {\n  ROOT %add = f32[8]{0} add(%q, %k)\n}\n"
+    assert reading(f"{HEAD}\n\n{entry}").complete
+
+
+def test_a_head_alone_is_known_and_proves_nothing() -> None:
+    found = reading(HEAD + '\n\nFileNames\n1 "train.py"\n')
+    assert (found.source, found.complete, seen(found)) == ("hlo", False, {})
+
+
+def test_a_librarys_product_is_the_compilers_work_without_a_schedule() -> None:
+    head = "HloModule test, entry_computation_layout={(f8e4m3fn[16,32]{1,0})->f32[16,16]{1,0}}"
+    found = reading(module(call("__cublas$lt$matmul$f8"), head=head))
+    assert [item.level for item in found.seen if item.leaf == "gemm"] == ["kernels"]
+
+
 def test_the_types_that_are_multiplied_are_those_of_the_operands() -> None:
     lost = module(
         "%q = f8e4m3fn[64,64]{1,0} convert(%x)",

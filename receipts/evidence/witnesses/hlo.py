@@ -27,6 +27,7 @@ _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but go
 # `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.
 _JITTED: Final = re.compile(r"p?jit_")
 _TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
+_HEADS: Final = ("entry_computation_layout=", "is_scheduled=")
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
 
@@ -62,7 +63,8 @@ class Hlo(LineReader):
         self._foreign = 0
         self._joined: list[str] = []
         self._joined_size = 0
-        self._braces = False
+        self._depth = 0
+        self._entry_begins = False
         self._first = 0
         self._replicated: dict[str, None] = {}
         self._shardings: dict[str, int] = {}
@@ -72,7 +74,7 @@ class Hlo(LineReader):
         if self._joined:
             return self._join(text, number)
         at = text.find(" = ")
-        if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,":
+        if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,(":
             # Most lines of a dump.
             self._foreign = 0
             self._current(number).instruction(text, at, number)
@@ -81,7 +83,7 @@ class Hlo(LineReader):
         if at > 0 and "HloModule " not in text[:at]:
             if not self._inside and (_INSTRUCTION.search(text) is None or any(word in text for word in _QUOTED)):
                 return self._warning(text, number)
-            if text[-1] in "{,":
+            if text[-1] in "{,(":
                 return self._begin_join(text)
             self._foreign = 0
             self._current(number).instruction(text, at, number)
@@ -105,20 +107,31 @@ class Hlo(LineReader):
             self._close_module()
             module = self._current(number)
             module.head(text)
+            # "HloModule f, …" stands in messages, too; a module's own head goes on with its layout or schedule.
+            self.reading.records += any(word in text for word in _HEADS)
             self._inside, self._foreign = True, 0
             return True
+        if bare.startswith("ENTRY ") and not bare.endswith("{"):
+            # Its parameters may stand on lines of their own.
+            self._entry_begins = True
+            return True
         if bare.endswith("{") and (bare.startswith(("ENTRY ", "%")) or "ENTRY " in bare or "->" in bare):
-            if not self._inside and "ENTRY " not in bare:
+            entry = "ENTRY " in bare or self._entry_begins
+            if not self._inside and not entry:
                 return False
             module = self._current(number)
             module.computation()
-            module.in_entry = "ENTRY " in bare
+            module.in_entry, self._entry_begins = entry, False
             self._inside, self._foreign = True, 0
             return True
         # A logger may put its own words before every line.
         if self._inside and (bare == "}" or bare.endswith("] }")):
             return self._end_computation()
         if not self._inside:
+            if bare.startswith('custom_call_target="'):
+                # An excerpt that was wrapped before it; the name and the operands are on lines that were not seen.
+                call = f"%_ = () custom-call(), {bare}"
+                self._current(number).instruction(call, call.index(" = "), number)
             return self._warning(text, number)
         if _TABLE.match(text) is not None:
             return True
@@ -145,18 +158,20 @@ class Hlo(LineReader):
 
     def _begin_join(self, text: str) -> bool:
         self._joined, self._joined_size = [text], len(text)
-        self._braces = text[-1] == "{"
+        self._depth = _depth(text)
         return True
 
     def _join(self, text: str, number: int) -> bool:
+        bare = text.strip()
+        if _INSTRUCTION.search(text) is not None or bare.startswith(("HloModule ", "ENTRY ")):
+            # What was left open was cut, and this is the next one.
+            self._end_join(number)
+            return self.line(text, number)
         if self._joined_size < MAX_JOINED:
             self._joined.append(text)
             self._joined_size += len(text)
-        bare = text.strip()
-        if self._braces:
-            self._braces = not bare.startswith("}") or bare.endswith("{")
-        over = not self._braces and not bare.endswith(",")
-        if over or len(self._joined) > MAX_JOINED_LINES or bare.startswith(("HloModule ", "ENTRY ")):
+        self._depth += _depth(text)
+        if (self._depth <= 0 and not bare.endswith(",")) or len(self._joined) > MAX_JOINED_LINES:
             return self._end_join(number)
         return True
 
@@ -283,6 +298,11 @@ class Hlo(LineReader):
         if findings.unnamed and not findings.attention:
             what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
             reading.remark("note", f"{what}: a custom call alone proves none", self._first)
+
+
+def _depth(text: str) -> int:
+    """How many brackets a line leaves open."""
+    return sum(text.count(mark) for mark in "({") - sum(text.count(mark) for mark in ")}")
 
 
 READERS = (Hlo,)

@@ -37,6 +37,11 @@ def multiplies(target: str) -> bool:
     return bool(_CUBLAS.match(target) or _TE_GEMM.match(target))
 
 
+def rewritten(target: str) -> bool:
+    """Whether the compiler itself puts this call in a product's place; frameworks do not write it."""
+    return bool(_CUBLAS.match(target))
+
+
 def library(target: str) -> str:
     """Whose multiplication `multiplies` found: cublas, onednn, te, or the compiler's own (xla)."""
     if _TE_GEMM.match(target):

@@ -85,7 +85,7 @@ class Module:
     scheduled: bool = False
     chips: int = 1
     instructions: int = 0
-    fused: bool = False
+    rewritten: bool = False
     in_entry: bool = False
     complete: bool = False
     backend: str = ""
@@ -115,8 +115,8 @@ class Module:
 
     @property
     def optimised(self) -> bool:
-        """Whether the compiler's passes have run: before them there is neither a schedule nor a fusion."""
-        return self.scheduled or self.fused or not self.name
+        """Whether the compiler's passes have run: before them there is no schedule, fusion or library's product."""
+        return self.scheduled or self.rewritten or not self.name
 
     @property
     def digest(self) -> str:
@@ -181,7 +181,7 @@ class Module:
         elif opcode == "custom-call":
             self._custom_call(name, type_, text, operands, line)
         elif opcode == "fusion":
-            self.fused = True
+            self.rewritten = True
             if not self.backend and any(mark in text for mark in _CPU_MARKS):
                 self.backend = "cpu"
             if _ON_HOST in text:
@@ -218,6 +218,7 @@ class Module:
             findings.counts["host_callbacks"] += 1
             findings.at("host", line)
         elif hlo_kernels.multiplies(target):
+            self.rewritten = self.rewritten or hlo_kernels.rewritten(target)
             self._library(target, type_, text, operands, line)
         else:
             op = _OP_NAME.search(text, operands)

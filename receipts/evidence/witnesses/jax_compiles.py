@@ -2,7 +2,7 @@
 
 ``Finished XLA compilation of jit(f)`` is printed for a program that the persistent cache held, too: the line
 ``Persistent compilation cache hit for 'jit_f'`` before it tells the two apart. Which lines are printed is decided by
-flags and versions (hit lines need log_compiles and JAX 0.4.38 or later, miss lines need explain_cache_misses), so an
+flags and versions (hit lines need log_compiles and JAX 0.4.35 or later, miss lines need explain_cache_misses), so an
 absent line is no evidence. A program that sets up logging besides JAX's own handler prints every record twice, each
 copy behind its own prefix: a copy is no second compilation.
 Source: jax/_src/{dispatch,compiler,pjit}.py of 0.4.14 to 0.10, and real runs of ten.
