@@ -227,3 +227,20 @@ def test_a_log_of_something_else_has_no_reading() -> None:
 )
 def test_broken_lines_raise_nothing(text: str) -> None:
     scan([text.encode() + b"\n", line(9).encode()], [Megatron])
+
+
+def test_the_first_form_has_no_colons_and_no_closing_cells() -> None:
+    text = (
+        " iteration      100/   20000 | elapsed time per iteration (ms): 480.0 | learning rate 1.010E-06"
+        " | lm loss 9.500000E+00 | nsp loss 6.400000E-01 |\n"
+        "after 100 iterations memory (MB) | allocated: 1.0 | max allocated: 2.0 | cached: 3.0 | max cached: 4.0\n"
+    )
+    found = read(text)
+    assert (found.steps.get(100, "loss"), found.steps.get(100, "step_seconds")) == (9.5, 0.48)
+    assert [row.peak_bytes for row in found.memory] == [2 << 20]
+
+
+def test_tokens_a_second_alone_do_not_make_a_log_deepspeeds() -> None:
+    found = read(line(7).replace(" lm loss", " tokens per gpu per second (tgs): 812.500 | lm loss"))
+    assert found.source == "megatron"
+    assert found.steps.get(7, "tokens_per_second_per_chip") == 812.5

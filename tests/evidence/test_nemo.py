@@ -75,7 +75,7 @@ def test_a_rate_by_chip_and_its_floating_point_operations() -> None:
 def test_memory_is_in_bytes_and_of_no_named_chip() -> None:
     text = line(3, rest=" | peak_memory_usage: 70000000000 | memory_allocated: 40000000000")
     text += line(4, rest=" | peak_memory_usage: 71000000000 | memory_allocated: 40000000001")
-    (row,) = read(text).memory
+    *_, row = read(text).memory
     assert (row.chip, row.step, row.peak_bytes, row.bytes_used) == (None, 4, 71_000_000_000, 40_000_000_001)
 
 
@@ -198,3 +198,38 @@ def test_the_experiment_configuration_of_nemo_1() -> None:
 )
 def test_broken_lines_raise_nothing(text: str) -> None:
     scan([text.encode()], [Nemo])
+
+
+def test_memory_of_the_performance_scripts_is_allocated_and_reserved_for_each_step() -> None:
+    found = read(
+        "".join(
+            line(step, rest=f" | max_memory_reserved: {9000 + step} | max_memory_allocated: 8000") for step in range(3)
+        )
+    )
+    assert [(row.step, row.peak_bytes, row.peak_reserved_bytes) for row in found.memory] == [
+        (0, 8000, 9000),
+        (1, 8000, 9001),
+        (2, 8000, 9002),
+    ]
+
+
+def test_a_highest_peak_past_the_bound_of_rows_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("receipts.evidence.frameworks.nemo.MAX_ROWS", 2)
+    found = read("".join(line(step, rest=f" | peak_memory_usage: {5000 + step % 5}") for step in range(6)))
+    assert [(row.step, row.peak_bytes) for row in found.memory] == [(0, 5000), (1, 5001), (4, 5004)]
+
+
+@pytest.mark.parametrize("mark", ["", "# ", "> "])
+def test_a_record_that_a_page_wrapped_before_its_bars_is_one(mark: str) -> None:
+    whole = line(5, "3.25", rest=" | TFLOPS_per_GPU: 1.5e+03")
+    head, first, second = whole[: whole.index("| global_step")], whole.index("| global_step"), whole.index("| consumed")
+    found = read(f"{mark}{head}\n{mark}{whole[first:second]}\n{mark}{whole[second:]}\nafter it\n{line(6)}")
+    assert found.steps.numbers() == [5, 6]
+    assert (found.steps.get(5, "step_seconds"), found.steps.get(5, "loss")) == (3.25, 6.859)
+    assert found.steps.get(5, "tflops_per_second_per_chip") == 1500.0
+
+
+def test_a_record_cut_before_its_loss_does_not_take_the_next_one() -> None:
+    cut = line(5)
+    found = read(cut[: cut.index("| reduced")] + "\n" + line(6, "4.0"))
+    assert (found.steps.get(5, "step_seconds"), found.steps.get(6, "step_seconds")) == (None, 4.0)

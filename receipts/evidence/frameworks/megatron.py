@@ -36,6 +36,8 @@ _HOSTS: Final = {
     "megatron-bridge": "megatron-bridge",
     "megatron-deepspeed": "megatron-deepspeed",
 }
+# What begins a line of its own, and so no piece of the one before.
+_OTHERS: Final = ("[Rank ", "iterations memory (", "time (ms)", "Step Time", "Effective Tera Flops")
 _MAX_PIECES: Final = 4
 _MAX_PIECE: Final = 2_000
 _MAX_REMARKED: Final = 10
@@ -206,7 +208,7 @@ class Megatron(LineReader):
 
     def _continues(self, text: str) -> bool:
         """Take the line after a cut one; False where it is no piece of it, and the cut one is closed as it is."""
-        strange = megatron_lines.HEAD.search(text) or "[Rank " in text or "time (ms)" in text or "Step Time" in text
+        strange = megatron_lines.HEAD.search(text) or any(words in text for words in _OTHERS)
         if strange or len(text) > _MAX_PIECE or not ("|" in text or _BARE.match(text)):
             self._close()
             return False
@@ -275,7 +277,7 @@ class Megatron(LineReader):
 def _is_own(text: str) -> bool:
     """Whether a line holds a record, a step time or a rank's memory, wherever it stands."""
     record = "iteration" in text and ("per iteration" in text or "per_iteration" in text or "consumed samples" in text)
-    return record or "Step Time :" in text or "iterations) memory (" in text
+    return record or "Step Time :" in text or "iterations) memory (" in text or "iterations memory (" in text
 
 
 READERS = (Megatron,)

@@ -73,9 +73,6 @@ _DEEPSPEED: Final = frozenset(
     {
         "consumed tokens",
         "samples per second",
-        "tokens per gpu per second (tgs)",
-        "tokens per gpu per second(tgs)",
-        "tokens per gpu per second tgs",
         "tflops",
         "[lm] tflops",
         "[lm]tflops",
@@ -217,7 +214,11 @@ def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *,
 
 def _cell(cell: str) -> tuple[str, str]:
     at = _separator(cell)
-    return (normal(cell[:at]), cell[at + 1 :].strip()) if at >= 0 else (normal(cell), "")
+    if at >= 0:
+        return normal(cell[:at]), cell[at + 1 :].strip()
+    # Before v1.0 nothing stood between a label and its figure but a blank.
+    label, _, value = cell.strip().rpartition(" ")
+    return (normal(label), value) if label and _FIGURE.fullmatch(value) else (normal(cell), "")
 
 
 def _separator(cell: str) -> int:

@@ -12,7 +12,7 @@ import math
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from receipts.evidence.frameworks import megatron_steady, nemo
+from receipts.evidence.frameworks import megatron_steady, nemo_config
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading
@@ -74,7 +74,7 @@ class Mlperf(LineReader):
         if not reading.records:
             return None
         if self._block.found:
-            nemo.configure(reading, self._block)
+            nemo_config.configure(reading, self._block)
         self._number_losses()
         if self._throughput and self._batch:
             rate, line = self._throughput

@@ -12,8 +12,8 @@ import re
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady
-from receipts.evidence.frameworks.megatron_memory import Parameters
+from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady, nemo_config
+from receipts.evidence.frameworks.megatron_memory import MAX_ROWS, Parameters
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.frameworks.nemo_formula import Formula
 from receipts.evidence.numbers import number
@@ -44,7 +44,15 @@ _MAX_BAR: Final = 20_000
 _STEP: Final = "global_step"
 _MAX_CELLS: Final = 100
 _LOSSES: Final = ("train_loss", "loss")
-_MEMORY: Final = frozenset({"peak_memory_usage", "memory_allocated"})
+# By the recipes' callback, and by the one of the performance scripts.
+_MEMORY: Final = {
+    "peak_memory_usage": "peak_bytes",
+    "max_memory_allocated": "peak_bytes",
+    "max_memory_reserved": "peak_reserved_bytes",
+    "memory_allocated": "bytes_used",
+}
+_MAX_PIECES: Final = 4
+_WHOLE_CELLS: Final = ("reduced_train_loss", "train_step_timing in s")
 _GROUP: Final = re.compile(
     r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"
 )
@@ -102,10 +110,18 @@ class Nemo(LineReader):
         self._starts: set[int] = set()
         self._restored = False
         self._finite = self._diverged = False
-        self._peak: MemoryRow | None = None
+        self._highest: MemoryRow | None = None
+        self._partial, self._partial_line, self._pieces = "", 0, 0
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; True while a configuration dump or the README's formula goes on."""
+        """Take one line; True while a wrapped record, a configuration dump or the README's formula goes on."""
+        if self._partial:
+            if self._continues(text):
+                return True
+            self._close()
+        if _cut(text):
+            self._partial, self._partial_line, self._pieces = text, number, 1
+            return True
         if "train_step_timing" in text or "Training epoch " in text or "reduced_train_loss" in text:
             self._steps(text, number)
             return self._block.open or self._formula.open
@@ -131,8 +147,8 @@ class Nemo(LineReader):
         for cell in text[at:].split(" | ")[:_MAX_CELLS]:
             label, _, rest = cell.partition(":")
             key = label.strip(" |")
-            name = _STEP if key == _STEP else _FIELDS.get(key)
-            if key in _MEMORY or (name in found):
+            name = _STEP if key == _STEP else _FIELDS.get(key) or _MEMORY.get(key)
+            if name in found:
                 return {}
             if name is not None and (word := rest.strip()):
                 place = text.index(word, at + len(label) + 1)
@@ -144,7 +160,8 @@ class Nemo(LineReader):
         """Take steps that follow on the last one."""
         try:
             steps = columns.whole(_STEP)
-            figures = {name: columns.floats(name) for name in columns.names if name != _STEP}
+            memory = {name: columns.whole(name) for name in columns.names if name in _MEMORY.values()}
+            figures = {name: columns.floats(name) for name in columns.names if name != _STEP and name not in memory}
         except ValueError:
             return False
         if self._last is None or self._restored or not rising(steps, self._last):
@@ -157,17 +174,20 @@ class Nemo(LineReader):
         self._finite |= any(finite)
         self._last = steps[-1]
         self.reading.steps.extend(steps, figures)
+        for at in range(len(steps) if memory else 0):
+            self._row(steps[at], {name: sizes[at] for name, sizes in memory.items()}, columns.lines[at])
         return True
 
     def finish(self) -> Reading | None:
         """The reading, or None where no step of NeMo stands in the file."""
+        self._close()
         reading = self.reading
         if not reading.steps:
             return None
         reading.records = len(reading.steps) + reading.steps.restarts
         reading.see("framework", "nemo", "backend")
-        if self._peak is not None:
-            reading.memory.append(self._peak)
+        if self._highest is not None and self._highest not in reading.memory:
+            reading.memory.append(self._highest)
         self._configure()
         self._formula.state(reading)
         if self._diverged or self._finite:
@@ -262,12 +282,37 @@ class Nemo(LineReader):
         self._last = step
 
     def _memory(self, step: int, pairs: dict[str, str], line: int) -> None:
-        peak, used = _bytes(pairs.get("peak_memory_usage")), _bytes(pairs.get("memory_allocated"))
-        if peak is None and used is None:
+        sizes = {_MEMORY[key]: size for key in _MEMORY if (size := _bytes(pairs.get(key))) is not None}
+        if sizes:
+            self._row(step, sizes, line)
+
+    def _row(self, step: int, sizes: dict[str, int], line: int) -> None:
+        """Keep the memory of one step; past a bound, only the highest peak."""
+        best, rows = self._highest, self.reading.memory
+        higher = best is None or sizes.get("peak_bytes", 0) > (best.peak_bytes or 0)
+        if not higher and len(rows) >= MAX_ROWS:
             return
-        best = self._peak
-        if best is None or (peak or 0) > (best.peak_bytes or 0):
-            self._peak = MemoryRow(Place(line), None, None, step, bytes_used=used, peak_bytes=peak)
+        row = MemoryRow(Place(line), None, None, step, **sizes)
+        if len(rows) < MAX_ROWS:
+            rows.append(row)
+        if higher:
+            self._highest = row
+
+    # A record that a page or a terminal wrapped.
+
+    def _continues(self, text: str) -> bool:
+        """Take the line after a cut one; False where it is no piece of it."""
+        piece = text.lstrip(" #>")
+        if "Training epoch " in text or "|" not in text or len(text) > _MAX_BAR or self._pieces >= _MAX_PIECES:
+            return False
+        self._partial += piece if self._partial.endswith(("|", " ")) else f" {piece}"
+        self._pieces += 1
+        return True
+
+    def _close(self) -> None:
+        text, self._partial = self._partial, ""
+        if text:
+            self._steps(text, self._partial_line)
 
     def _small(self, text: str, number: int) -> None:
         reading = self.reading
@@ -298,7 +343,7 @@ class Nemo(LineReader):
     def _configure(self) -> None:
         reading = self.reading
         if self._block.found:
-            configure(reading, self._block)
+            nemo_config.configure(reading, self._block)
         if self._arguments:
             known = {name: value for name, value in self._arguments.items() if name not in self._block.leaf()}
             megatron_config.state(reading, known)
@@ -310,38 +355,12 @@ class Nemo(LineReader):
             reading.state("batch.global_batch", int(size), f"global_batch_size: {int(size)}")
 
 
-def configure(reading: Reading, block: Block) -> None:
-    """State what NeMo 1's experiment configuration gives: `trainer`, `model`, and the adapters under it."""
-    found = block.leaf("model", "trainer")
-    for name, (text, line) in block.found.items():
-        if name.startswith("model.optim."):
-            found.setdefault({"name": "optimizer"}.get(name.rsplit(".", 1)[-1], ""), (text, line))
-    found.pop("", None)
-    if "model.optim.name" in block.found:
-        found["optimizer"] = block.found["model.optim.name"]
-    precision = block.found.get("trainer.precision", ("", 0))
-    for kind in ("bf16", "fp16"):
-        if precision[0].strip("'\"").startswith(kind) or (kind == "fp16" and precision[0].startswith("16")):
-            found.setdefault(kind, ("True", precision[1]))
-    megatron_config.state(reading, found)
-    _machine(reading, block)
-    scheme = block.found.get("model.peft.peft_scheme")
-    if scheme and scheme[0].strip("'\"") not in {"null", "None", "none"}:
-        kind = scheme[0].strip("'\"")
-        reading.state("numerics.adapters.kind", kind, f"peft_scheme: {kind}", scheme[1])
-        rank = block.found.get(f"model.peft.{kind}_tuning.adapter_dim", ("", 0))
-        if rank[0].isdigit() and len(rank[0]) < 9:
-            reading.state("numerics.adapters.rank", int(rank[0]), f"adapter_dim: {rank[0]}", rank[1])
-
-
-def _machine(reading: Reading, block: Block) -> None:
-    each, hosts = (block.found.get(f"trainer.{name}", ("", 0)) for name in ("devices", "num_nodes"))
-    if not (hosts[0].isdigit() and len(hosts[0]) < 8 and int(hosts[0])):
-        return
-    reading.state("hardware.hosts", int(hosts[0]), f"num_nodes: {hosts[0]}", hosts[1])
-    if each[0].isdigit() and len(each[0]) < 8 and int(each[0]):
-        chips = int(hosts[0]) * int(each[0])
-        reading.state("hardware.chips", chips, f"devices: {each[0]}, num_nodes: {hosts[0]}", each[1])
+def _cut(text: str) -> bool:
+    """Whether a line ends within a record: it lacks what every record has, and has begun with it."""
+    at = text.rfind("Training epoch ")
+    if at < 0 or len(text) > _MAX_BAR or _PRINTED.match(text, at) is None or "|" not in text[at:]:
+        return False
+    return not all(words in text[at:] for words in _WHOLE_CELLS)
 
 
 def _positive(figures: list[float]) -> bool:
