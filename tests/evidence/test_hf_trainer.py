@@ -210,3 +210,41 @@ def test_memory_that_a_fork_logs_with_each_record_is_the_largest_peak() -> None:
 
     (row,) = read(record(3.0, 7.5) + record(4.0, 6.5)).memory
     assert (row.bytes_used, row.peak_bytes, row.bytes_limit) == (4 << 30, int(7.5 * 2**30), 96 << 30)
+
+
+def test_a_slow_bar_right_above_a_record_tells_its_step() -> None:
+    text = "  4%|#  | 2/50 [00:31<12:11, 15.24s/it]\n{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
+    later = "\n  8%|## | 4/50 [01:02<12:01, 15.31s/it]\n{'loss': 1.25, 'learning_rate': 1e-05, 'epoch': 0.2}\n"
+    steps = read(text + later).steps
+    assert steps.numbers() == [2, 4]
+    assert steps.get(4, "loss") == 1.25
+
+
+def test_a_quick_bar_above_a_record_may_be_of_an_earlier_step() -> None:
+    record = "{'loss': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
+    bars = "  4%|#  | 17/500 [00:01<00:31, 15.24it/s]\n", "  4%|#  | 20/500 [00:01<00:31, 15.24it/s]\n"
+    assert read(bars[0] + record + bars[1]).steps.numbers() == [20]
+
+
+def test_a_bar_of_loading_is_no_step() -> None:
+    found = read("Loading shards: 100%|###| 2/2 [00:03<00:00, 1.62s/it]\n{'loss': 1.5, 'epoch': 0.1}\n")
+    assert found.steps.numbers() == []
+
+
+def test_a_notebooks_table_is_a_record_a_row() -> None:
+    found = read(
+        "[30/30 07:58, Epoch 0/1]\nStep\tTraining Loss\tValidation Loss\n10\t2.500000\t2.6\n20\tnan\tNo log\ndone\n"
+    )
+    assert found.steps.numbers() == [10, 20]
+    assert found.steps.get(10, "loss") == 2.5
+    assert found.diverged
+
+
+def test_a_banner_may_hold_two_settings_a_line() -> None:
+    banner = "Batch size per device = 3 | Gradient accumulation steps = 4\n"
+    banner += "Total batch size (3 x 4 x 2) = 24 | Total steps = 60\n"
+    stated = read(banner + "{'loss': 1.5, 'epoch': 0.1}\n").stated
+    assert stated["batch.micro_batch"].value == 3
+    assert stated["batch.accumulation"].value == 4
+    assert stated["batch.global_batch"].value == 24
+    assert stated["parallelism.data"].value == 2

@@ -162,3 +162,22 @@ def test_a_configuration_that_lacks_lines_swallows_no_iteration() -> None:
 
 def test_a_printed_configuration_is_a_record_without_any_iteration() -> None:
     assert read(f"{PREFIX}ParallelismArgs(dp=4, pp=1, tp=2)\n").stated["parallelism.data"].value == 4
+
+
+def test_a_record_over_three_lines_is_whole() -> None:
+    text = old(3, grad_norm="0.75")
+    first, second = text.index(" 512K"), text.index(" 402 | grad")
+    found = read(text[:first] + "\n" + text[first:second] + "\n" + text[second:] + old(4))
+    assert found.steps.numbers() == [3, 4]
+    assert found.steps.get(3, "grad_norm") == 0.75
+    assert found.steps.get(3, "tokens_per_second") == 512_000
+
+
+def test_the_configuration_file_states_degrees_and_batch() -> None:
+    file = "general:\n  seed: 42\nparallelism:\n  dp: 4\n  tp: 2\n"
+    file += "tokens:\n  micro_batch_size: 3\n  sequence_length: 512\nlogging:\n"
+    stated = read(file + old(1)).stated
+    assert stated["parallelism.data"].value == 4
+    assert stated["parallelism.tensor"].value == 2
+    assert stated["batch.micro_batch"].value == 3
+    assert stated["batch.sequence_length"].value == 512

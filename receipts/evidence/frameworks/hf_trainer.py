@@ -24,18 +24,25 @@ _RECORD = re.compile(
 )
 _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
+# A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
+_SLOW_BAR = re.compile(
+    r"(?:^|[^\w:\s]|\]:|\bTrain(?:ing)?:)\s{0,200}\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
+    r"\[[^\]]{0,60},\s*(?:[\d.]{1,12}s/it|[0-4]\.\d{1,4}it/s)\]\s*$"
+)
+_ROWS = re.compile(r"^\s*Step\s+Training Loss\b")
+_CELLS = re.compile(r"^\s*(\d{1,12})\s+([\d.]{1,24}|nan|No log)(?=\s|$)")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _BANNER = re.compile(
-    r"(instantaneous batch size per (?:device|gpu)|total train batch size|gradient accumulation steps|"
-    r"total optimization steps)[^=]{0,80}=\s*([\d,]{1,30})\s*$",
+    r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
+    r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?=\s*(?:\||$))",
     re.IGNORECASE,
 )
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
 _EVENT = re.compile(r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b")
 _PATHS: Final = {
-    "instantaneous": "batch.micro_batch",
-    "total train": "batch.global_batch",
+    "batch size per": "batch.micro_batch",
+    "batch size": "batch.global_batch",
     "gradient": "batch.accumulation",
 }
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -60,14 +67,18 @@ class HfTrainer(LineReader):
         b"] step=",
         b"train metrics *****",
         b"unning training *****",
-        b"nstantaneous batch size per",
+        b"atch size per device",
+        b"atch size per gpu",
+        b"atch size per GPU",
         b"otal train batch size",
+        b"otal batch size",
         b"radient accumulation steps",
         b"radient Accumulation steps",
         b"otal optimization steps",
         b"logging_steps",
         b"logging_first_step",
         b"ontinuing training from",
+        b"Training Loss",
         b"Event Metadata Name:",
         b"Line ID:",
     )
@@ -79,6 +90,8 @@ class HfTrainer(LineReader):
         self._total: int | None = None
         self._pending: tuple[dict[str, Any], int] | None = None
         self._hint: tuple[int, int] | None = None
+        self._above: tuple[int, str] = (0, "")
+        self._rows = False
         self._block: list[str] = []
         self._depth = self._block_line = 0
         self._table: dict[str, Any] | None = None
@@ -97,6 +110,10 @@ class HfTrainer(LineReader):
             if self._row(text):
                 return True
             self._end_table()
+        if self._rows:
+            self._rows = self._cells(text, number)
+            if self._rows:
+                return True
         took = False
         if "'" in text or '"' in text:
             took = self._dictionaries(text, number)
@@ -104,6 +121,7 @@ class HfTrainer(LineReader):
                 return True
         if not took and "%|" in text:
             self._bar(text)
+            self._above = (number, text)
         elif not took:
             return self._other(text, number)
         return False
@@ -152,6 +170,8 @@ class HfTrainer(LineReader):
                 step = bar
             if step is None and self._hint is not None and 0 <= line - self._hint[0] <= 1:
                 step = self._hint[1]
+            if step is None and line - self._above[0] == 1:
+                step = self._bar_above()
             if step is None:
                 self._pending = (values, line)
             else:
@@ -182,14 +202,32 @@ class HfTrainer(LineReader):
         if self._pending is not None and (self._total is None or total == self._total) and 0 < step <= total:
             self._settle(step)
 
+    def _bar_above(self) -> int | None:
+        """The step of the bar right above a record, where its steps are slow enough for it to be the record's own."""
+        match = _SLOW_BAR.search(self._above[1].rpartition("\r")[2])
+        if match is None or (self._total is not None and int(match[2]) != self._total):
+            return None
+        return int(match[1]) if 0 < int(match[1]) <= int(match[2]) else None
+
+    def _cells(self, text: str, line: int) -> bool:
+        """A row of the table that a notebook shows: a step and the mean loss since the row before."""
+        match = _CELLS.match(text)
+        if match is not None:
+            self._records.train({"loss": match[2]}, int(match[1]), line)
+        return match is not None
+
     def _settle(self, step: int | None) -> None:
         pending, self._pending = self._pending, None
         if pending is not None:
             self._records.train(pending[0], step, pending[1])
 
     def _other(self, text: str, line: int) -> bool:
-        if match := _BANNER.search(text):
-            self._banner_line(match, line)
+        if banner := list(_BANNER.finditer(text)):
+            for cell in banner:
+                self._banner_line(cell, line)
+        elif _ROWS.match(text):
+            self._rows = True
+            return True
         elif "train metrics *****" in text:
             self._settle(None)
             self._table, self._table_line = {}, line
@@ -220,13 +258,14 @@ class HfTrainer(LineReader):
         label = match[1].lower()
         if value is None or value < 1:
             return
-        if label.startswith("total opt"):
+        if label.startswith("total") and label.endswith("steps"):
             self._total = value
             return
         for word, path in _PATHS.items():
-            if label.startswith(word):
+            if word in label:
                 self._banner[path.rpartition(".")[2].partition("_")[0]] = value
                 self.reading.state(path, value, match[0], line)
+                return
 
     def _state(self) -> None:
         """Data-parallel ranks follow from the banner's three numbers."""

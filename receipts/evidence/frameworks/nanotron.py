@@ -39,6 +39,8 @@ _COLUMNS: Final = {
 # Three significant digits: the last may be off by half of one in a hundred.
 _ROUNDING: Final = 1.0051
 _MAX_CELLS: Final = 60
+# Lines that a terminal's width makes of one record.
+_MAX_JOINED: Final = 6
 # Records whose two rates bound the number of chips.
 _ENOUGH: Final = 1000
 
@@ -63,6 +65,8 @@ class Nanotron(LineReader):
         b"nanotron version: ",
         b"torch version: ",
         b"flash-attn version: ",
+        b"parallelism:",
+        b"tokens:",
     )
 
     def __init__(self) -> None:
@@ -72,7 +76,7 @@ class Nanotron(LineReader):
         self._shape: re.Pattern[str] | None = None
         self._names: tuple[str, ...] = ()
         self._wrapped = ""
-        self._wrapped_line = 0
+        self._wrapped_line = self._joined = 0
         self._totals: set[int] = set()
         self._switched = False
         self._samples: set[int] = set()
@@ -89,7 +93,8 @@ class Nanotron(LineReader):
             whole, at = f"{self._wrapped} {text.strip()}", self._wrapped_line
             self._wrapped = ""
             if _ITERATION.search(text) is None:
-                return self._iteration(whole, at, wrapped=True)
+                self._joined += 1
+                return self._iteration(whole, at, wrapped=self._joined >= _MAX_JOINED or " | " not in text)
             self._iteration(whole[: len(whole) - len(text.strip())], at, wrapped=True)
         if self._config.inside:
             if not any(word in text for word in _BEYOND):
@@ -98,6 +103,7 @@ class Nanotron(LineReader):
             self._config.leave()
         if "iteration: " in text:
             if "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
+                self._joined = 0
                 return self._iteration(text, number)
             return False
         if "Peak allocated" in text:

@@ -38,6 +38,8 @@ _ARGUMENTS: Final = {
 _BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
 _ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
 _PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
+_SECTION = re.compile(r"^(parallelism|tokens|model|model_config):\s*$")
+_SETTING = re.compile(r"^\s+(\w{1,60}):\s*([\w.+-]{1,80})\s*$")
 _VERSION = re.compile(r"\b(nanotron|torch|flash-attn|transformers) version: ([\w.+-]{1,60})")
 _PARAMETERS = re.compile(r"Total number of parameters: ([\d.]{1,12}[KMBT]?) \(")
 _CELL = re.compile(r"(\w{1,40}): (\d{1,18})(?= \||\s*$)")
@@ -54,10 +56,13 @@ class NanotronConfig:
         self.first_step: int | None = None
         self.inside = 0
         self._depth = 0
+        self._yaml = False
 
     def line(self, text: str, line: int) -> bool:
         """Take one line; True while a dataclass goes on below."""
         text = _PREFIX.sub("", text)
+        if self._yaml or _SECTION.match(text):
+            return self._section(text, line)
         if self.inside or any(name in text for name in _BLOCKS):
             return self._block(text, line)
         if "[Start training]" in text:
@@ -74,6 +79,20 @@ class NanotronConfig:
     def leave(self) -> None:
         """End the dataclass that is being printed."""
         self.inside = self._depth = 0
+        self._yaml = False
+
+    def _section(self, text: str, line: int) -> bool:
+        """A line of the configuration file: its sections stand at the margin, their settings below them."""
+        match = _SETTING.match(text)
+        if match is not None and (path := _ARGUMENTS.get(match[1])) is not None:
+            whole = integer(match[2])
+            if whole is not None and whole >= 1:
+                self.reading.state(path, whole, match[0].strip(), line)
+        self.inside += 1
+        self._yaml = self.inside < _MAX_BLOCK and (text[:1].isspace() or _SECTION.match(text) is not None)
+        if not self._yaml:
+            self.leave()
+        return self._yaml
 
     def _block(self, text: str, line: int) -> bool:
         """Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines."""
