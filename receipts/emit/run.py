@@ -265,15 +265,17 @@ class Run:
             self.record.blocks.append((block, 0))
         return block
 
-    def current(self) -> int:
-        """The step that a value belongs to: the one that is running, else the last one that ended."""
-        count = self._steps.count
-        return count if self._steps.inside else max(0, count - 1)
-
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one."""
-        if count == 1 and self._probing is not None and not self._over:
+        probing, warmup = self._probing, self.record.warmup or 0
+        if probing is None or self._over:
+            return
+        if count == 1:
             self._safely("the probes", lambda: self._phase("post_step0"))
+        if count < warmup:
+            self._steps.mark("warmup")  # a step that is flagged ends here, so that the last of the warm-up does
+        elif count == warmup:
+            self._safely("the probes", lambda: probing.call("at_warm"))
 
     def after_span(self, name: str) -> None:
         """After each span; the first one of compiling is a phase."""
@@ -438,7 +440,7 @@ class Run:
     def _read_losses(self, outcome: str) -> None:
         for series in (self.record.losses, self.record.norms):
             if outcome == "ok":
-                series.read(self.fault)
+                series.read(self._steps.current, self.fault)
             else:
                 series.drop()  # a device that stopped may never answer
 

@@ -161,6 +161,11 @@ class Stated:
         """Steps that have ended by now; a listener may ask while one is running."""
         return self._steps.count if self._steps is not None else 0
 
+    @property
+    def inside(self) -> bool:
+        """Whether a step is running now."""
+        return self._steps is not None and self._steps.inside
+
     def mark_step(self, flag: str) -> None:
         """Flag the step that is running, or comes next: `compile` and `recompile` as a listener sees them."""
         if self._steps is not None:
