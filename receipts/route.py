@@ -24,7 +24,12 @@ WITNESSED = "path.witnessed"
 # A scalar that the host asked for, as torch_xla counts it: the path was kept, and R303 judges what it cost.
 HOST_READ = "aten::_local_scalar_dense"
 # Two names of one thing, by the sources that use them; the second is the one that readers of evidence give.
-_SAME = {"sdpa_cudnn": "cudnn_sdpa", "sdpa_efficient": "mem_efficient"}
+_SAME = {
+    "sdpa_cudnn": "cudnn_sdpa",
+    "sdpa_efficient": "mem_efficient",
+    "megatron-lm": "megatron-core",
+    "torch_xla": "torch-xla",
+}
 
 
 def parts(value: Any) -> frozenset[str]:

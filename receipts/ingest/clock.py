@@ -29,6 +29,12 @@ _DATE: Final = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?P<name>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) "
     r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d) (?:(?P<zone>UTC|GMT) )?(?P<year>20\d\d)"
 )
+# nanotron's formatter, month before day; without its own word for it the order would be a guess.
+_AMERICAN: Final = re.compile(
+    r"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>20\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
+    r"(?P<part>(?!))?(?P<zone>(?!))?(?!\d)"
+)
+_AMERICANS: Final = ("nanotron",)
 _YEARLESS: Final = re.compile(
     r"^(?:\S+ )?[IWEF](?P<month>[01]\d)(?P<day>[0-3]\d) (?P<time>\d\d:\d\d:\d\d)\.\d+ ", re.MULTILINE
 )
@@ -51,7 +57,7 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
     except UsageError:
         return None
     for number, line in enumerate(head.split(b"\n", _LINES)[:_LINES], start=1):
-        if found := stamp(line[:_LEAD].decode("ascii", "replace"), number):
+        if found := stamp(line[:_LEAD].decode("ascii", "replace"), number, american=_american(file)):
             return found
     return None
 
@@ -69,7 +75,7 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
         return None
     lines = tail.split(b"\n")
     for line in reversed(lines[-_LINES:]):
-        if found := stamp(line[:_LEAD].decode("ascii", "replace")):
+        if found := stamp(line[:_LEAD].decode("ascii", "replace"), american=_american(file)):
             return found
     return None
 
@@ -80,9 +86,13 @@ def yearless(file: FileEvidence) -> str:
     return f"day {match['day']} of month {match['month']}, {match['time']}, and no year" if match else ""
 
 
-def stamp(text: str, line: int = 0) -> Stamp | None:
-    """The time that a text holds, or None."""
-    match = _STAMP.search(text)
+def _american(file: FileEvidence) -> bool:
+    return any(reading.source in _AMERICANS for reading in file.readings)
+
+
+def stamp(text: str, line: int = 0, *, american: bool = False) -> Stamp | None:
+    """The time that a text holds, or None. ``american``: whoever wrote it puts the month before the day."""
+    match = _STAMP.search(text) or (_AMERICAN.search(text) if american else None)
     if match is not None:
         month = int(match["month"])
         part = int(match["part"].ljust(6, "0")) if match["part"] else 0

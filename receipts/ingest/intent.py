@@ -15,7 +15,7 @@ from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.options import Contract
 from receipts.ingest.witness import HOSTS
-from receipts.route import dtypes, parts
+from receipts.route import ANYTHING, dtypes, parts
 
 SOURCE: Final = "intent"
 _LANE: Final = Where("--lane")
@@ -29,6 +29,7 @@ _PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
 def state_intent(draft: Draft, files: Sequence[FileEvidence], lane: Contract | None) -> None:
     """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named."""
     _framework(draft, files)
+    _attention(draft)
     _gemm(draft)
     _sharding(draft)
     if lane is None:
@@ -56,6 +57,13 @@ def _framework(draft: Draft, files: Sequence[FileEvidence]) -> None:
     if len(configured) == 1:
         ((name, where),) = configured.items()
         _put(draft, "path.intended.framework", name, "its own configuration", where)
+
+
+def _attention(draft: Draft) -> None:
+    """A backend that is left to the framework: any that the lane permits was asked for."""
+    said = draft.found.get("features.attention_backend")
+    if said is not None and parts(said.value) <= ANYTHING:
+        _put(draft, "path.intended.attention", "auto", "features.attention_backend", said.where)
 
 
 def _gemm(draft: Draft) -> None:
