@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from operator import lt
 from typing import Final
@@ -102,18 +102,40 @@ class Steps:
         if seconds is not None:
             self._columns["step_seconds"][row] = seconds
 
-    def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
-        """Record many lines of one printer at once, a column for each figure: as `put` for one after the other."""
-        last = self._before(None)
+    def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], rank: int | None = None) -> None:
+        """Record many lines of one printer, a column for each figure: as `put` for one line after the other.
+
+        What a line does not print is `ABSENT`.
+        """
+        last = self._before(rank)
         new = rising(numbers, -1 if last is None else last) and self._rows.keys().isdisjoint(numbers)
         if not new or len(self._rows) + len(numbers) > MAX_STEPS:
-            for at, step in enumerate(numbers):
-                self.put(step, {name: column[at] for name, column in columns.items()})
+            self._one_by_one(numbers, repeat(rank), columns)
             return
-        self._last[None] = numbers[-1], self.restarts
+        if rank in self._last or len(self._last) < MAX_RANKS:
+            self._last[rank] = numbers[-1], self.restarts
         start = self._append(numbers)
         for name, column in columns.items():
             self._columns[name][start:] = array("d", column)
+
+    def merge(
+        self, numbers: Sequence[int], ranks: Sequence[int | None], columns: Mapping[str, Sequence[float]]
+    ) -> None:
+        """Record many lines of several ranks: as `put` for one line after the other."""
+        rows, last = self._rows, dict[int | None, int]()
+        for rank, step in zip(ranks, numbers, strict=True):
+            before = last[rank] if rank in last else self._before(rank)
+            if before is not None and step <= before:
+                break
+            last[rank] = step
+        else:
+            new = [step for step in dict.fromkeys(numbers) if step not in rows]
+            if None not in last and len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS:
+                self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
+                self._append(new)
+                self._fill([rows[step] for step in numbers], columns)
+                return
+        self._one_by_one(numbers, ranks, columns)
 
     def add(self, step: int, values: Mapping[str, float | None]) -> None:
         """Add to what is known of a step, for sources that print one step over several lines."""
@@ -163,11 +185,25 @@ class Steps:
         last, run = self._last[rank]
         return last if run == self.restarts else min(last, self._back)
 
+    def _one_by_one(
+        self, numbers: Sequence[int], ranks: Iterable[int | None], columns: Mapping[str, Sequence[float]]
+    ) -> None:
+        for at, (step, rank) in enumerate(zip(numbers, ranks, strict=False)):
+            values = {name: column[at] for name, column in columns.items()}
+            self.put(step, {name: value for name, value in values.items() if value != ABSENT}, rank)
+
+    def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
+        for name, column in columns.items():
+            target = self._columns[name]
+            for row, value in zip(rows, column, strict=True):
+                if value != ABSENT:
+                    target[row] = self._slowest(row, value, again=False) if name == "step_seconds" else value
+
     def _append(self, numbers: Sequence[int]) -> int:
         """Rows for new steps, with nothing in them; the first one's place."""
         start = len(self._rows)
         self._ascending = self._ascending and rising(numbers, self._highest)
-        self._highest = max(self._highest, numbers[-1])
+        self._highest = numbers[-1] if numbers else self._highest
         self._rows.update(zip(numbers, range(start, start + len(numbers)), strict=True))
         nothing = array("d", repeat(ABSENT, len(numbers)))
         for column in (*self._columns.values(), self._fastest):
@@ -188,4 +224,4 @@ class Steps:
 
 def rising(numbers: Sequence[int], above: int) -> bool:
     """Whether each number is greater than the one before it, and the first one than ``above``."""
-    return numbers[0] > above and all(map(lt, numbers, islice(numbers, 1, None)))
+    return not numbers or (numbers[0] > above and all(map(lt, numbers, islice(numbers, 1, None))))

@@ -13,6 +13,7 @@ from receipts.evidence.reading import Reading
 from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import rising
 
+_SIGNED: Final = frozenset({"loss", "grad_norm", "global_batch"})
 _COUNTS: Final = frozenset({"step", "rank", "skipped", "nans"})
 _MAX_REMARKED: Final = 10
 _MAX_KEPT: Final = 300_000
@@ -62,9 +63,14 @@ class Records:
             return False
         if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
             return False
+        if any(min(column) < 0.0 for name, column in figures.items() if name not in _SIGNED):
+            return False
         if (milliseconds := figures.pop("milliseconds", None)) is not None:
             figures["step_seconds"] = [time / 1e3 for time in milliseconds]
         self.reading.steps.extend(steps, figures)
+        if "step_seconds" in figures and "tflops_per_second_per_chip" not in figures:
+            # A step time that follows is the last one's.
+            self._times.rate(steps[-1], figures["step_seconds"][-1])
         self._finite = True
         self.count += len(steps)
         self.last = self._highest = steps[-1]
@@ -122,7 +128,7 @@ class Records:
         for name in ("tflops_per_second_per_chip", "step_seconds"):
             if not 0.0 < values.get(name, 1.0) < math.inf:
                 del values[name]
-        if len(self._times) and "tflops_per_second_per_chip" not in values:
+        if "tflops_per_second_per_chip" not in values:
             rate = self._times.rate(step, values.get("step_seconds", -1.0))
             if rate is not None:
                 values["tflops_per_second_per_chip"] = rate

@@ -8,23 +8,20 @@ there, in GiB.
 
 from __future__ import annotations
 
+import math
 import re
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import pairwise, repeat
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
 from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
-from receipts.evidence.steps import Steps
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT, Steps
 
-# Width-limited numbers only: each of them is a float without looking at it again.
-_FAST = re.compile(
-    r"step:\s+(\d{1,12})  loss:\s+(-?\d{1,12}\.\d{1,12}|nan)(?:  grad_norm:\s+(\d{1,15}\.\d{1,12}|nan|inf))?"
-    r"  memory:\s+(\d{1,9}\.\d{1,6})GiB\([\d.]{1,12}%\)  [tw]ps: (\d{1,3}(?:,\d{3}){0,4})"
-    r"(?:  tflops: (\d{1,3}(?:,\d{3}){0,4}\.\d{1,6}))?  mfu: (\d{1,9}\.\d{1,6})%"
-)
 _STEP = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
 _CELL = re.compile(
     r"(?<![\w/])m?(loss|global_avg_loss|grad_norm|memory|peak_memory|tps|wps|throughput\(tps\)|tflops|mfu|mfu\(%\))"
@@ -46,6 +43,15 @@ _NAMES: Final = {
     "mfu(%)": "mfu",
     "peak_memory": "memory",
 }
+_FIELDS: Final = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "tps": "tokens_per_second_per_chip",
+    "tflops": "tflops_per_second_per_chip",
+    "mfu": "mfu",
+}
+# A record of a rank that no record came from has to be read.
+_UNSEEN: Final = 1 << 62
 _MAX_BLOCK: Final = 4000
 _MAX_RANKS: Final = 65_536
 
@@ -109,7 +115,6 @@ class Torchtitan(LineReader):
         self._wrapped_trainer = False
         self._last: dict[int | None, int] = {}
         self._peak: dict[int | None, tuple[float, int, int]] = {}
-        self._texts: dict[int | None, str] = {}
         self._disturbed: dict[int | None, Reason] = {}
         self._first_after_start = True
         self._counts: dict[str, int] = {}
@@ -122,16 +127,52 @@ class Torchtitan(LineReader):
         """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
         if self._block:
             return self._continue_block(text)
-        match = _FAST.search(text)
-        if match is not None and match.end() >= len(text) - 1 and "alid" not in text:
-            rank = _RANK.match(text) or _RANK.search(text, 0, match.start())
-            self._fast(match, int(rank[1]) if rank else None, number)
-            return False
         if "[" in text and "m" in text:
             text = _RESIDUE.sub("", text)
         if self._steps(text, number):
             return self._pending is not None
         return self._other(text, number)
+
+    def spans(self, text: str) -> Spans:
+        """Rank, step and figures of one whole record."""
+        starts = list(_STEP.finditer(text))
+        if len(starts) != 1 or "alid" in text or _evaluation(text, starts[0].start()):
+            return {}
+        found = {"step": starts[0].span(1)}
+        ranks = list(_RANK.finditer(text, 0, starts[0].start()))
+        if ranks:
+            found["rank"] = ranks[-1].span(1)
+        for cell in _CELL.finditer(text, starts[0].end()):
+            name = _NAMES.get(cell[1].lower(), cell[1].lower())
+            word = cell[2].partition("%" if name == "mfu" else "GiB")[0]
+            if name in found and name != "loss":
+                return {}
+            if number(word) is not None and (name != "memory" or "GiB" in cell[2]):
+                found.setdefault(name, (cell.start(2), cell.start(2) + len(word)))
+        return found if {"loss", "tps", "mfu"} <= found.keys() and len(ranks) < 2 else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records of ranks that were seen before, each of which goes on."""
+        if self._first_after_start or self._disturbed:
+            return False
+        try:
+            steps = columns.whole("step")
+            ranks: Sequence[int | None] = columns.whole("rank") if "rank" in columns else [None] * len(steps)
+            figures = {field: columns.floats(name) for name, field in _FIELDS.items() if name in columns}
+        except ValueError:
+            return False
+        last = dict(self._last)
+        for rank, step in zip(ranks, steps, strict=True):
+            if step == 1 or step <= last.get(rank, _UNSEEN):
+                return False
+            last[rank] = step
+        self._last = last
+        self._lines += len(steps)
+        self._pending = None
+        if "memory" in columns:
+            self._memories(columns, ranks, steps)
+        self._put(steps, ranks, figures)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading, with each rank's peak and the file's arguments where nothing printed said otherwise."""
@@ -164,21 +205,6 @@ class Torchtitan(LineReader):
             reading.steps.interval = _interval(reading.steps.numbers())
         return reading
 
-    def _fast(self, match: re.Match[str], rank: int | None, line: int) -> None:
-        step, loss, norm, memory, tps, tflops, mfu = match.groups()
-        values: dict[str, float | None] = {
-            "loss": float(loss),
-            "tokens_per_second_per_chip": float(tps.replace(",", "")),
-            "mfu": float(mfu) / 100,
-        }
-        if norm is not None:
-            values["grad_norm"] = float(norm)
-        if tflops is not None:
-            values["tflops_per_second_per_chip"] = float(tflops.replace(",", ""))
-        if self._texts.get(rank) != memory:
-            self._memory(memory, int(step), rank, line)
-        self._record(int(step), values, rank)
-
     def _steps(self, text: str, line: int) -> bool:
         """Records of a line in any version's form, several where lines were glued; a wrapped one's rest."""
         found = [match for match in _STEP.finditer(text) if not _evaluation(text, match.start())]
@@ -202,8 +228,8 @@ class Torchtitan(LineReader):
             step = int(match[1])
             if memory is not None:
                 self._memory(memory, step, rank, line)
-            self._record(step, values, rank)
             self._pending = None if "tokens_per_second_per_chip" in values and "mfu" in values else (step, rank)
+            self._record(step, values, rank)
             took = True
         return took
 
@@ -217,6 +243,8 @@ class Torchtitan(LineReader):
 
     def _record(self, step: int, values: dict[str, float | None], rank: int | None) -> None:
         steps = self.reading.steps
+        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
+            values["step_seconds"] = tokens / rate
         last = self._last.get(rank)
         if last is not None and step <= last:
             # This rank went back: what the others print from here on is of the new run.
@@ -225,8 +253,6 @@ class Torchtitan(LineReader):
             self._keep_slowest(step, values)
         if last is not None or len(self._last) < _MAX_RANKS:
             self._last[rank] = step
-        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
-            values["step_seconds"] = tokens / rate
         steps.put(step, values, rank)
         self._lines += 1
         if self._first_after_start or step == 1:
@@ -236,6 +262,44 @@ class Torchtitan(LineReader):
         if self._disturbed and (why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None)):
             self.reading.not_steady.setdefault(step, why)
         self._judge(values.get("loss"), values.get("grad_norm"))
+
+    def _put(self, steps: list[int], ranks: Sequence[int | None], figures: dict[str, list[float]]) -> None:
+        """Put many records, and judge their losses, as `_record` does one."""
+        rates = figures["tokens_per_second_per_chip"]
+        figures["mfu"] = [percent / 100 for percent in figures["mfu"]]
+        if tokens := self._tokens():
+            figures["step_seconds"] = [tokens / rate if rate else ABSENT for rate in rates]
+        losses, norms = figures["loss"], figures.get("grad_norm", [0.0])
+        if math.isfinite(sum(losses)) and math.isfinite(sum(norms)):
+            self._good = True
+        else:
+            for loss, norm in zip(losses, norms if len(norms) == len(losses) else repeat(None), strict=False):
+                self._judge(loss, norm)
+        if len(self._last) == 1:
+            self.reading.steps.extend(steps, figures, ranks[0])
+            return
+        self._slowest(steps, figures)
+        self.reading.steps.merge(steps, ranks, figures)
+
+    def _slowest(self, steps: list[int], figures: dict[str, list[float]]) -> None:
+        """Give each record the rates of the slowest one so far of its step, as `_keep_slowest` does one."""
+        known = self.reading.steps
+        rates = figures["tokens_per_second_per_chip"]
+        others = [figures[name] for name in ("tflops_per_second_per_chip", "mfu") if name in figures]
+        slowest: dict[int, int] = {}
+        for at, (step, rate) in enumerate(zip(steps, rates, strict=True)):
+            held = slowest.get(step)
+            if held is None:
+                before = known.get(step, "tokens_per_second_per_chip")
+                if before is not None and rate > before:
+                    rates[at] = before
+                    for column in others:
+                        column[at] = ABSENT
+            elif rate > rates[held]:
+                rates[at] = rates[held]
+                for column in others:
+                    column[at] = column[held]
+            slowest[step] = at
 
     def _judge(self, loss: float | None, norm: float | None) -> None:
         if loss is not None:
@@ -264,8 +328,14 @@ class Torchtitan(LineReader):
             self._step_tokens = self._config.step_tokens_per_chip()
         return self._step_tokens
 
+    def _memories(self, columns: Columns, ranks: Sequence[int | None], steps: list[int]) -> None:
+        texts: dict[int | None, bytes] = {}
+        for at, (rank, word) in enumerate(zip(ranks, columns.words("memory"), strict=True)):
+            if texts.get(rank) != word:
+                texts[rank] = word
+                self._memory(word.decode(), steps[at], rank, columns.lines[at])
+
     def _memory(self, text: str, step: int, rank: int | None, line: int) -> None:
-        self._texts[rank] = text
         gib = number(text)
         if gib is None or not 0 <= gib < 1e6:
             return
