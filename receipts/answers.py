@@ -25,6 +25,9 @@ _DEGREES = (
 )
 
 
+_SEEN = ("path.witnessed.attention", "path.witnessed.framework")
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """One sentence a question, each `not stated` where the receipt does not carry it."""
@@ -52,7 +55,7 @@ def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | 
         topology=topology(parsed),
         amortised=_amortised(parsed, verdict),
         workload=_workload(parsed),
-        path=_path(parsed, verdict),
+        path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
         target=_target(parsed, lane, facts),
     )
 
@@ -99,10 +102,11 @@ def _workload(parsed: Parsed) -> str:
     return f"{f'{length:,}' if length else '?'} tokens · {family}{blocks}" + (f" · {name}" if name else "")
 
 
-def _path(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+def _path(case: Case, verdict: ReceiptVerdict) -> str:
     if verdict.path == "witnessed":
-        seen = parsed.stated.get("path.witnessed.attention") or parsed.stated.get("path.witnessed.framework")
-        return f"witnessed{f': {seen}' if seen else ''}"
+        leaf = next((name for name in _SEEN if case.get(name)), None)
+        by = case.lent.witness_of(leaf) if leaf is not None else None
+        return "witnessed" + (f": {case.get(leaf)}" if leaf else "") + (f", by {by[:12]}" if by else "")
     if verdict.path == "left":
         first = next(item for item in verdict.findings if item.question == "path" and item.level is Level.ERROR)
         return f"left: {first.code} {first.found}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from receipts.axes import Change, Member, Unknown, difference
+from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
 from receipts.lane import Lane
 from receipts.receipt import Parsed
 from receipts.receipt.leaf import Section
@@ -42,10 +42,14 @@ _SHOWN = 3
 
 
 class Apart(NamedTuple):
-    """How a witness differs from the launch that it names, in what was asked for; neither means: not at all."""
+    """How a witness differs from the launch that it names, in what was asked for; neither means: not at all.
+
+    ``told``: each states every axis that the other states, so that no change can come of what was left out.
+    """
 
     changed: tuple[Change, ...]
     unknown: tuple[Unknown, ...]
+    told: bool
 
 
 class Refused(NamedTuple):
@@ -95,12 +99,17 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
     """
-    asked = difference(_as_asked(witness), _as_asked(witnessed), tuple(lane.not_applicable))
+    one, other = _as_asked(witness), _as_asked(witnessed)
+    asked = difference(one, other, tuple(lane.not_applicable))
     changed = [item for item in asked.changed if not _only_tells(item.axis)]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
         changed.insert(0, Change("run.lane", (Member("run.lane", *lanes),)))
-    return Apart(tuple(changed), tuple(item for item in asked.unknown if not _only_tells(item.axis)))
+    unknown = tuple(item for item in asked.unknown if not _only_tells(item.axis))
+    # A switch without the leaf that turns it off counts as typed, and so as changed, under the axis of both.
+    left, right = effective(one), effective(other)
+    one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
+    return Apart(tuple(changed), unknown, told=not unknown and not one_sided)
 
 
 def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
@@ -122,7 +131,7 @@ def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
             continue
         refused.append(Refused(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
-        if found.unknown or not found.changed:
+        if not found.changed or not found.told:
             doubtful.append(item)
     parsed, by = _merged(measured, lenders) if lenders else (measured, {})
     contradictions = (

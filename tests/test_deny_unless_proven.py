@@ -1,4 +1,9 @@
-"""Deny unless proven: over generated pairs, taking a stated leaf away never turns *rejected* into *accepted*."""
+"""Deny unless proven: over generated pairs, taking a stated leaf away never turns *rejected* into *accepted*.
+
+With witnesses as well, from the measured launches or from their twins. One thing is exempt, and shown: what another
+launch of the same configuration proves, and evidence that is withheld. Where a launch and its twin contradict each
+other, either statement can be left out, and the other one then stands, by its own evidence.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rule_cases
+from receipts.axes import effective
 from receipts.compare import Request, compare
 from receipts.receipt.catalogue import by_path
 from receipts.rule import Facts
@@ -125,3 +131,136 @@ def test_what_one_context_holds_on_both_sides_is_exempt_and_shown() -> None:
     verdict = _verdict(a, b)
     assert verdict.status == "accepted"
     assert "numerics.learning_rate" in verdict.difference.held
+
+
+# Witnesses: A and B are measured without a look at their paths, and each is witnessed by a twin.
+
+TARGETS = ("a", "b", "both", "twin of a", "twin of b", "both twins", "all")
+SEEN = "path.witnessed"
+
+
+def _witnessed(
+    axes: list[str], *, own: bool = False, contexts: bool = False
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """A, B and their twins, apart in ``axes``; ``own``: the measured launches saw their paths as well."""
+    a, b = _sides(axes, contexts=contexts)
+    twins = []
+    for tree in (a, b):
+        twin = copy.deepcopy(tree)
+        rule_cases.put(twin, "run.kind", "profile")
+        rule_cases.put(twin, "run.witness_for", tree["run"]["launch"])
+        rule_cases.put(twin, "run.launch", f"twin of {tree['run']['launch']}")
+        twins.append(twin)
+        if not own:
+            for path in (SEEN, "evidence", "numerics.recompute_applied"):
+                rule_cases.take(tree, path)
+    return a, b, twins[0], twins[1]
+
+
+def _judged(*trees: dict[str, Any]) -> Comparison:
+    a, b, *twins = [rule_cases.parsed(tree) for tree in trees]
+    return compare([a], [b], rule_cases.rulebook(), Request(facts=FACTS.beside([a, b, *twins])))
+
+
+def _of(target: str) -> tuple[int, ...]:
+    return {
+        "a": (0,),
+        "b": (1,),
+        "both": (0, 1),
+        "twin of a": (2,),
+        "twin of b": (3,),
+        "both twins": (2, 3),
+        "all": (0, 1, 2, 3),
+    }[target]
+
+
+def _without(trees: tuple[dict[str, Any], ...], target: str, paths: set[str]) -> list[dict[str, Any]]:
+    left = [copy.deepcopy(tree) for tree in trees]
+    for index in _of(target):
+        for path in paths:
+            _take(left[index], path)
+    return left
+
+
+def _spoilt(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """A pair with twins that is rejected, or would be, for one reason."""
+    trees = _witnessed(["numerics.seed", "code.imported_digest"] if kind == "two axes" else ["numerics.seed"])
+    if kind == "another path":
+        rule_cases.put(trees[3], f"{SEEN}.attention", "math")
+    if kind == "another posture":
+        rule_cases.put(trees[3], f"{SEEN}.posture", "whole_graph")
+    return trees
+
+
+def test_a_pair_that_its_twins_witness_is_accepted_so_that_the_property_can_fail() -> None:
+    verdict = _judged(*_witnessed(["numerics.seed"]))
+    assert verdict.status == "accepted", [
+        (item.code, item.at, item.found) for item in verdict.findings if item.level != "W"
+    ]
+    assert len(verdict.witnesses) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [("two axes", "both"), ("two axes", "twin of b"), *(("another path", name) for name in ("b", "twin of b", "all"))],
+)
+def test_no_single_leaf_taken_away_makes_a_rejected_pair_with_twins_accepted(target: str, kind: str) -> None:
+    trees = _spoilt(kind)
+    assert _judged(*trees).status == "rejected"
+    for path in {path for index in _of(target) for path in _droppable(trees[index])}:
+        assert _judged(*_without(trees, target, {path})).status != "accepted", f"without {path} on {target}"
+
+
+@pytest.mark.parametrize("axis", sorted(AXES))
+@pytest.mark.parametrize("twin", ["twin of a", "twin of b"])
+def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: str) -> None:
+    """The twin is an axis away from its launch; without that axis it cannot be told, and lends as little."""
+    trees = list(_witnessed(["numerics.seed"] if axis != "numerics.seed" else ["data.tokenizer"]))
+    index = _of(twin)[0]
+    before = effective(rule_cases.parsed(trees[index])).get(axis, "unset")
+    for value in AXES[axis]:
+        rule_cases.put(trees[index], axis, value)
+        if effective(rule_cases.parsed(trees[index])).get(axis, "unset") != before:
+            break
+    assert _judged(*trees).path == "unwitnessed"
+    for target in (twin, "a" if twin == "twin of a" else "b"):
+        assert _judged(*_without(tuple(trees), target, {axis})).status != "accepted", target
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    kind=st.sampled_from(["two axes", "another path", "another posture"]),
+    target=st.sampled_from(TARGETS),
+    seed=st.randoms(use_true_random=False),
+    count=st.integers(1, 12),
+)
+def test_no_set_of_leaves_taken_away_makes_a_rejected_pair_with_twins_accepted(
+    kind: str, target: str, seed: Any, count: int
+) -> None:
+    trees = _spoilt(kind)
+    dropped = set(seed.sample(_droppable(trees[_of(target)[0]]), count))
+    assert _judged(*_without(trees, target, dropped)).status != "accepted", f"without {sorted(dropped)} on {target}"
+
+
+@pytest.mark.parametrize("target", ["a", "b", "twin of a", "twin of b"])
+def test_a_contradiction_between_a_launch_and_its_twin_goes_only_with_one_of_the_two_statements(target: str) -> None:
+    trees = _witnessed(["numerics.seed"], own=True)
+    rule_cases.put(trees[3], f"{SEEN}.attention", "sdpa_math")
+    assert _judged(*trees).status == "rejected"
+    withheld = {f"{SEEN}.attention", "run.witness_for"}
+    accepted = {
+        path
+        for path in _droppable(trees[_of(target)[0]])
+        if _judged(*_without(trees, target, {path})).status == "accepted"
+    }
+    assert accepted <= (withheld if target == "twin of b" else set()), accepted
+
+
+def test_what_another_launch_proves_is_exempt_and_shown() -> None:
+    """A launch that saw itself off its path can leave that out: then its twin's word stands, and is told."""
+    trees = _witnessed(["numerics.seed"], own=True)
+    rule_cases.put(trees[1], f"{SEEN}.attention", "sdpa_math")
+    assert _judged(*trees).status == "rejected"
+    left = _judged(*_without(trees, "b", {f"{SEEN}.attention"}))
+    assert left.status == "accepted"
+    assert rule_cases.parsed(trees[3]).id in left.witnesses

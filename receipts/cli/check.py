@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, pass_session
+from receipts.cli.session import Session, fetch, is_file, pass_session, witnessing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from receipts.receipt import Parsed
+    from receipts.rule import Facts
     from receipts.verdict import ReceiptVerdict
 
 EPILOG = """\b
 Examples:
   receipts check run.json
   receipts check *.json --json
+  receipts check run.json --witness profile.json
   receipts check 3f9c
 
 Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps not evidenced)."""
@@ -23,37 +28,59 @@ Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps no
 
 @click.command("check", epilog=EPILOG)
 @click.argument("receipts", nargs=-1, required=True, metavar="FILE|ID…")
+@click.option(
+    "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of these (run.witness_for)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print one line a receipt.")
 @pass_session
-def command(session: Session, receipts: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check receipts against their lanes' rules, without storing anything.
 
-    Every error of every document is told at once.
+    Every error of every document is told at once. A profiled launch among them lends its path to the launch that it
+    names. A store that is named with --store, or that holds one of them, is asked for the rest.
     """
     from receipts.errors import InputError, NotFound
     from receipts.judge import judge_receipt
-    from receipts.rule import Facts
     from receipts.verdict import to_json
 
-    found: list[ReceiptVerdict] = []
+    given: list[Parsed] = []
     refused = 0
     for word in receipts:
         try:
-            parsed_list = [item for group in fetch(session, [word]) for item in group]
+            given += [item for group in fetch(session, [word]) for item in group]
         except (InputError, NotFound) as error:
             refused += 1
             output.refuse(error)
-            continue
-        for parsed in parsed_list:
-            lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
-            found.append(judge_receipt(parsed, lane, session.rulebook.rules, Facts()))
+    witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
+    if not refused:
+        witnessing(witnesses, given)
+    stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
+    found = [
+        judge_receipt(item, session.rulebook.lanes.of(item.receipt.run.lane), session.rulebook.rules, facts)
+        for item, facts in zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
+    ]
     if as_json:
         output.as_json([to_json(item) for item in found])
     else:
         for verdict in found:
             print_verdict(verdict, quiet=quiet)
     return 2 if refused else worst(found)
+
+
+def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:
+    """What rules may know of each receipt: what those given say of one another, and a store where one is asked."""
+    from dataclasses import replace
+
+    from receipts.rule import Facts
+
+    every = [*given, *witnesses]
+    among = Facts.among(every)
+    if not stored:
+        return [among] * len(given)
+    with session.open_store() as store:
+        known = [store.facts(item) for item in given]
+    return [replace(item, superseded={**among.superseded, **item.superseded}).beside(every) for item in known]
 
 
 def worst(verdicts: list[ReceiptVerdict]) -> int:
@@ -72,6 +99,8 @@ def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
     if not quiet:
         _head(name, f"{verdict.receipt[:12]}  {verdict.lane}")
         print_findings(verdict.findings)
+        if verdict.witnesses:
+            output.wrapped(f"path witnessed by {', '.join(item[:12] for item in verdict.witnesses)}", 0)
     spoilt = f"tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""
     if spoilt and len(f"{verdict.status} · path {verdict.path} · {spoilt}") > output.width():
         output.line(spoilt)

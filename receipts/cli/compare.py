@@ -9,7 +9,17 @@ import click
 
 from receipts.cli import output
 from receipts.cli.requirement import Requirement, required
-from receipts.cli.session import Session, fetch, is_file, named, parsed_file, pass_session, several, waivers
+from receipts.cli.session import (
+    Session,
+    fetch,
+    is_file,
+    named,
+    parsed_file,
+    pass_session,
+    several,
+    waivers,
+    witnessing,
+)
 
 if TYPE_CHECKING:
     from receipts.lane import Lane
@@ -27,6 +37,7 @@ Examples:
   receipts compare 'label=base*' 'label=cand*'
   receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
   receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
+  receipts compare before.json after.json --witness before-profile.json --witness after-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
 
 The last line answers: is it one experiment? did it run where it says? what is the effect?
@@ -41,6 +52,9 @@ Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 @click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
 @click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
 @click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
+@click.option(
+    "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of A or B (run.witness_for)."
+)
 @click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
 @click.option(
     "--require",
@@ -62,6 +76,7 @@ def command(
     study: str | None,
     also_a: tuple[str, ...],
     also_b: tuple[str, ...],
+    witness: tuple[str, ...],
     no_replicates: bool,
     require: Requirement | None,
     record: bool,
@@ -71,20 +86,23 @@ def command(
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
-    Two files need no store.
+    Two files need no store. A store is asked for the launches that witness them as well.
     """
     from receipts.compare import Request, compare
 
     sides = ((*several(a), *also_a), (*several(b), *also_b))
-    needs_store = record or not all(is_file(word) for side in sides for word in side)
+    needs_store = record or not all(is_file(word) for side in (*sides, witness) for word in side)
+    witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if needs_store:
         left, right, facts, decided = _from_store(session, sides, replicates=not no_replicates)
+        facts = facts.beside([*left, *right, *witnesses])
     else:
         decided = []
         left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
         from receipts.rule import Facts
 
-        facts = Facts.among([*left, *right])
+        facts = Facts.among([*left, *right, *witnesses])
+    witnessing(witnesses, [*left, *right])
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
     verdict = compare(left, right, session.rulebook, request)
     if record:

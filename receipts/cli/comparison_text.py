@@ -25,6 +25,8 @@ def print_text(verdict: Comparison, decisions: Sequence[Decision] = ()) -> None:
         more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
         output.line(f"{letter}  {output.clean(label)}  {ids[0][:12]}{more}")
     output.line(f"   lane {', '.join(verdict.lanes)} · metric {verdict.metric}")
+    if verdict.witnesses:
+        output.wrapped(f"path witnessed by {', '.join(item[:12] for item in verdict.witnesses)}", 3)
     _changed(verdict)
     _held(verdict)
     _unknown(verdict)
@@ -58,7 +60,7 @@ def told(verdict: Comparison) -> list[Finding]:
         if item not in pair
         and (item.subject, item.at) not in quoted
         and not (item.unjudged and item.question is Question.COMPARABLE)
-        and item.level is not Level.SHOWN
+        and (item.level is not Level.SHOWN or item.code == "R308")  # why a path stays open that has a witness
     ]
     return [item for item in pair if item.code != "C102" or len(unknown) <= SHOWN_HELD] + sides
 

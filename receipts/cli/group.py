@@ -110,7 +110,8 @@ def group(ctx: click.Context, store: str | None, config: str | None) -> None:
     """Receipts: where a training-performance number earns the right to be believed."""
     from receipts.cli.session import Session
 
-    ctx.obj = Session(store=store, config=config)
+    asked = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
+    ctx.obj = Session(store=store, config=config, asks_store=asked)
 
 
 GLOBAL = ("--store", "--config")

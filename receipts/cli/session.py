@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class Session:
     """One call of the program."""
 
-    def __init__(self, store: str | None = None, config: str | None = None) -> None:
+    def __init__(self, store: str | None = None, config: str | None = None, *, asks_store: bool = False) -> None:
         self._store = store
         self._config = config
+        self.asks_store = asks_store  # named on the command line: then files are judged beside what it holds
 
     def __repr__(self) -> str:
         return f"Session(store={self._store!r}, config={self._config!r})"
@@ -104,6 +105,17 @@ def named(store: Store, word: str) -> list[Parsed]:
     if not ids:
         raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
     return [store.parsed(item) for item in ids]
+
+
+def witnessing(witnesses: Sequence[Parsed], receipts: Sequence[Parsed]) -> None:
+    """Refuse a ``--witness`` that names none of the receipts that it was given for. Raises UsageError."""
+    from receipts.witness import names
+
+    for item in witnesses:
+        if not any(names(item, other) for other in receipts):
+            named = item.receipt.run.witness_for
+            says = f"its run.witness_for is {named}" if named else "it states no run.witness_for"
+            raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {says}")
 
 
 def waivers(words: Sequence[str]) -> dict[str, str]:

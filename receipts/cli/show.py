@@ -36,8 +36,12 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
     from receipts.rule import Facts
 
     if is_file(receipt):
-        found, facts = parsed_file(receipt), Facts()
-        _show(session, found, facts, all_facts, raw, as_json)
+        found = parsed_file(receipt)
+        if session.asks_store and not raw:
+            with session.open_store() as store:
+                _show(session, found, store.facts(found), all_facts, raw, as_json)
+        else:
+            _show(session, found, Facts(), all_facts, raw, as_json)
         return 0
     with session.open_store() as store:
         matches = named(store, receipt)
@@ -85,6 +89,7 @@ def _show(
     standing = facts.superseded.get(parsed.id)
     if standing is not None:
         output.wrapped(f"no longer stands: {f'see {standing[0][:12]}, ' if standing[0] else ''}{standing[1]}")
+    _witnesses(parsed, lane, facts)
     output.line()
     size = max(len(question) for question, _ in five.rows())
     for question, answer in five.rows():
@@ -102,6 +107,27 @@ def _show(
     print_decisions(decisions)
     output.heading("Verdict")
     print_verdict(verdict)
+
+
+def _witnesses(parsed: Parsed, lane: Lane, facts: Facts) -> None:
+    """Which launches show this one's path, and what they lend; or whose path this one shows."""
+    from receipts.metrics import Launch
+    from receipts.rule import Case
+
+    case = Case(Launch(parsed, lane), lane, facts)
+    known = {item.id: item for item in facts.witnesses}
+    for name in case.lent.lenders:
+        leaves = [path.rpartition(".")[2] for path, by in case.lent.by.items() if by == name]
+        lends = f"lends {', '.join(leaves)}" if leaves else "saw the same path"
+        output.wrapped(f"witnessed by {name[:12]} {output.clean(known[name].name)}: {lends}", 2)
+    for refused in case.lent.refused:
+        name = f"{refused.witness.id[:12]} {output.clean(refused.witness.name)}"
+        output.wrapped(f"not witnessed by {name}: {output.clean(refused.why)}", 2)
+    named = parsed.receipt.run.witness_for
+    if named is not None:
+        other = case.witnessed
+        which = f"{other.id[:12]} {output.clean(other.name)}" if other else f"{output.clean(named)}, not known here"
+        output.wrapped(f"witnesses {which}", 2)
 
 
 def _when(parsed: Parsed) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts import metrics
@@ -116,7 +116,12 @@ def _compare(a: Configuration, b: Configuration, shelf: Shelf, rulebook: Ruleboo
     rate = metrics.get(metrics.DEFAULT)
     both = a.head.launch.read(rate).value is not None and b.head.launch.read(rate).value is not None
     metric = rate.name if both else "step_seconds"
-    facts = shelf.facts(b.head.parsed)
+    both_sides = (*a.launches, *b.launches)
+    witnesses = {other.id: other for item in both_sides for other in item.facts.witnesses}
+    witnessed = {other.id: other for item in both_sides for other in item.facts.witnessed}
+    facts = replace(
+        shelf.facts(b.head.parsed), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values())
+    )
     left, right = ([item.parsed for item in side.launches] for side in (a, b))
     return compare(left, right, rulebook, Request(metric=metric, facts=facts))
 

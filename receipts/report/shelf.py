@@ -96,7 +96,13 @@ class Shelf:
         if row.id not in self._items:
             parsed = parse(Document(self._store.document(row.id), row.id[:12]))
             lane = self.lane(row.lane)
-            facts = replace(self.facts(parsed), failures=tuple(other.id for other in self.failed_before(row)))
+            witnesses, witnessed = self._kin(row)
+            facts = replace(
+                self.facts(parsed),
+                failures=tuple(other.id for other in self.failed_before(row)),
+                witnesses=witnesses,
+                witnessed=witnessed,
+            )
             verdict = judge_receipt(parsed, lane, self._rulebook.rules, facts)
             self._items[row.id] = Item(row, Launch(parsed, lane), verdict, facts)
         return self._items[row.id]
@@ -109,8 +115,35 @@ class Shelf:
         """What rules may know of a lane, asked of the store once a lane; what is superseded, from the rows."""
         name = parsed.receipt.run.lane
         if name not in self._facts:
-            self._facts[name] = replace(self._store.facts([parsed]), superseded=self._superseded, failures=())
+            known = self._store.facts([parsed])
+            self._facts[name] = replace(known, superseded=self._superseded, failures=(), witnesses=(), witnessed=())
         return self._facts[name]
+
+    def _kin(self, row: Entry) -> tuple[tuple[Parsed, ...], tuple[Parsed, ...]]:
+        """The receipts that stand and name this one's launch as the one that they witness, and the one it names."""
+        if row.witness_for is not None:
+            return (), tuple(self._store.parsed(other.id) for other in self._named.get(row.witness_for, ()))
+        found = {other.id: other for name in (row.id, row.launch) for other in self._witnesses.get(name, ())}
+        return tuple(self._store.parsed(name) for name in found), ()
+
+    @cached_property
+    def _witnesses(self) -> Mapping[str, list[Entry]]:
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for row in reversed(self.rows):
+            if row.witness_for is not None and row.stands:
+                found[row.witness_for].append(row)
+        return found
+
+    @cached_property
+    def _named(self) -> Mapping[str, list[Entry]]:
+        wanted = {row.witness_for for row in self.rows if row.witness_for is not None}
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for row in self.rows:
+            if row.id in wanted:
+                found[row.id].append(row)
+            if row.launch in wanted and row.stands:
+                found[row.launch].append(row)
+        return found
 
     @cached_property
     def _superseded(self) -> Mapping[str, tuple[str, str]]:

@@ -54,7 +54,6 @@ def _as_witness(case: Case) -> Iterator[Offence]:
             expected="the receipt of the launch that it witnesses",
             do="give that receipt too, or name the store that holds it with --store",
             level=I,
-            unjudged=True,
         )
         return
     found = apart(own, other, case.lane)
