@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from receipts.emit.steps import Steps
+
 KEPT = 128
 WAITING = 64
 
@@ -20,6 +22,7 @@ class Series:
     """One quantity over the steps. ``floats`` and ``gauges`` are words that survive the process (see `journal`)."""
 
     __slots__ = (
+        "due",
         "finite",
         "first",
         "floats",
@@ -56,19 +59,24 @@ class Series:
         self.stride = 1
         self.waiting: list[tuple[int, Any]] = []
         self.wait_stride = 1
-        self.latest: tuple[int, Any] | None = None
+        self.due = 1
+        self.latest: Any = None
 
     def __repr__(self) -> str:
         return f"Series({self.name!r}, given={self.given}, last={self.last}, finite={self.finite})"
 
-    def add(self, step: int, value: Any) -> None:
+    def add(self, steps: Steps, value: Any) -> None:
         """Take a step's value: a number, or what gives one when it is called or converted at the end."""
         if isinstance(value, int | float) or type(value).__module__ == "numpy":
-            self._number(step, float(value))
+            self._number(steps.current, float(value))
             return
         # Without its graph: a kept loss must not keep a whole step's activations.
         detach = getattr(value, "detach", None)
-        self._wait(step, detach() if detach is not None else value)
+        self.latest = value = value if detach is None else detach()
+        self.given = given = self.given + 1
+        if given == self.due:
+            self.due = given + self.wait_stride
+            self._wait(steps.current, value)
 
     def _number(self, step: int, value: float) -> None:
         self.given += 1
@@ -97,38 +105,33 @@ class Series:
                 self.stride *= 2
 
     def _wait(self, step: int, value: Any) -> None:
-        self.given += 1
-        self.latest = (step, value)
-        if (self.given - 1) % self.wait_stride == 0:
-            self.waiting.append(self.latest)
-            if len(self.waiting) >= WAITING:
-                self.unread += len(self.waiting) // 2
-                self.waiting = self.waiting[::2]
-                self.wait_stride *= 2
-        else:
-            self.unread += 1
+        self.waiting.append((step, value))
+        if len(self.waiting) >= WAITING:
+            self.waiting = self.waiting[::2]
+            self.wait_stride *= 2
 
-    def read(self, fault: Callable[[str], None]) -> None:
-        """Read what has waited; the run has ended, and what it waits for is its own last step."""
+    def read(self, last: int, fault: Callable[[str], None]) -> None:
+        """Read what has waited; the run has ended with step ``last``, and what it waits for is its own last step."""
         waiting, self.waiting = self.waiting, []
-        if self.latest is not None and (not waiting or waiting[-1] is not self.latest):
-            waiting.append(self.latest)
-            self.unread -= 1
+        if self.latest is not None and (not waiting or waiting[-1][1] is not self.latest):
+            waiting.append((last, self.latest))
+        if waiting:
+            self.unread = self.given - self.numbers - len(waiting)
         self.latest = None
+        given = self.given
         for step, value in waiting:
             try:
-                found = value() if callable(value) else value
-                number = float(found)
+                number = float(value() if callable(value) else value)
             except Exception as error:
                 self.unread += 1
                 fault(f"{self.name} of step {step} could not be read: {type(error).__name__}: {error}"[:500])
                 continue
-            self.given -= 1
             self._number(step, number)
+        self.given = given
 
     def drop(self) -> None:
         """Let go of what has waited without reading it: its device may never answer."""
-        self.unread += len(self.waiting)
+        self.unread = self.given - self.numbers
         self.waiting, self.latest = [], None
 
     def restore(self, step: int, value: float) -> None:

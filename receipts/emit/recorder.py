@@ -93,6 +93,9 @@ class Recorder:
             quiet=quiet,
         )
 
+        self._losses = self._run.record.losses
+        self._norms = self._run.record.norms
+
     # --- the run -------------------------------------------------------------------------------------------------
 
     def start(self) -> Recorder:
@@ -233,15 +236,20 @@ class Recorder:
 
     # --- what is measured ----------------------------------------------------------------------------------------
 
-    @_guarded
     def loss(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""
-        self._run.record.losses.add(self._run.current(), value)
+        # Called every step: without the wrapper of the others.
+        try:
+            self._losses.add(self._steps, value)
+        except Exception as error:
+            self._run.fault(f"loss: {type(error).__name__}: {error}")
 
-    @_guarded
     def gradient_norm(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's gradient norm, as `loss` does."""
-        self._run.record.norms.add(self._run.current(), value)
+        try:
+            self._norms.add(self._steps, value)
+        except Exception as error:
+            self._run.fault(f"gradient_norm: {type(error).__name__}: {error}")
 
     @_guarded
     def memory(

@@ -46,6 +46,12 @@ class Steps:
         """Steps that have ended."""
         return self.ended + self.at // 2
 
+    @property
+    def current(self) -> int:
+        """The step that a value belongs to: the one that is running, else the last one that ended."""
+        count = self.count
+        return count if self.inside else max(0, count - 1)
+
     def __enter__(self) -> Steps:
         self.inside = True
         self.begun = self.gauges[0] = perf_counter_ns()

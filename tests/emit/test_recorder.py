@@ -66,7 +66,6 @@ def test_a_misspelt_leaf_is_a_note_with_the_right_name(tmp_path: Path, capsys: p
         lambda rec: rec.state("model.depth", object()),
         lambda rec: rec.state("measurement.stated.mfu", float("nan")),
         lambda rec: rec.state("run.outcome", "splendid"),
-        lambda rec: rec.loss(),
         lambda rec: rec.loss(lambda: 1 / 0),
         lambda rec: rec.loss("much"),
         lambda rec: rec.gradient_norm(None),

@@ -1,0 +1,245 @@
+"""What the recorder costs the run that it records: `python -m benchmarks.recorder [--python PATH]`.
+
+A step against an empty loop with two readings of the clock in the same process; memory for 10,000 steps; the import in
+a fresh process; and an A/A: launches of a loop of about 1 ms a step, recorded and bare in turns, held against each
+other by the product's own test of equivalence. PATH is an interpreter with torch in it; without one the loop is plain
+Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.result import ROW, Result, row
+
+FLOOR = "two clock readings"
+STEPS = 10_000
+BAR_STEP, BAR_MEMORY, BAR_IMPORT, BAR_EQUAL = 2.0, 1.0, 15.0, 1.0
+LAUNCHES = 16
+
+# Rounds take turns, and the fastest of each counts: what is slower was somebody else's.
+STEP = """
+import json, sys
+from time import perf_counter_ns
+from receipts.emit import Recorder
+STEPS, ROUNDS = int(sys.argv[1]), int(sys.argv[2])
+def floor():
+    begin = perf_counter_ns()
+    for _ in range(STEPS):
+        perf_counter_ns()
+        perf_counter_ns()
+    return perf_counter_ns() - begin
+def recorded(rec):
+    begin = perf_counter_ns()
+    for _ in range(STEPS):
+        with rec.step(tokens=4096):
+            pass
+    return perf_counter_ns() - begin
+def busy(rec):
+    begin = perf_counter_ns()
+    for _ in range(STEPS):
+        with rec.step(tokens=4096):
+            with rec.span("data"):
+                pass
+        rec.loss(2.5)
+    return perf_counter_ns() - begin
+def run(loop, number, **options):
+    with Recorder("cpu-torch", out=f"step{number}.json", probes=False, quiet=True, **options) as rec:
+        return loop(rec)
+found = {"floor": [], "step": [], "memory": [], "busy": []}
+for number in range(ROUNDS):
+    found["floor"].append(floor())
+    found["step"].append(run(recorded, 3 * number))
+    found["memory"].append(run(recorded, 3 * number + 1, journal=False))
+    found["busy"].append(run(busy, 3 * number + 2))
+print(json.dumps({name: min(times) / STEPS / 1000 for name, times in found.items()}))
+"""
+MEMORY = """
+import json, sys, tracemalloc
+from receipts.emit import Recorder
+STEPS = int(sys.argv[1])
+def resident():
+    with open("/proc/self/statm") as stream:
+        return int(stream.read().split()[1]) * 4096
+def run(name, steps):
+    with Recorder("cpu-torch", out=name, probes=False, quiet=True) as rec:
+        before, held = tracemalloc.get_traced_memory()[0], resident()
+        tracemalloc.reset_peak()
+        for number in range(steps):
+            with rec.step(tokens=4096):
+                pass
+            rec.loss(2.5)
+        grown, more = tracemalloc.get_traced_memory()[1] - before, resident() - held
+        tracemalloc.reset_peak()
+    return grown, more, tracemalloc.get_traced_memory()[1] - before
+run("warm.json", 10)
+tracemalloc.start()
+grown, _, whole = run("traced.json", STEPS)
+tracemalloc.stop()
+_, more, _ = run("resident.json", STEPS)
+print(json.dumps({"grown": grown, "resident": more, "whole": whole}))
+"""
+IMPORT = """
+import time
+begin = time.perf_counter()
+import receipts.emit
+print(time.perf_counter() - begin)
+"""
+LOOP = """
+import json, sys
+from array import array
+from time import perf_counter_ns
+steps, kind = int(sys.argv[1]), sys.argv[2]
+if kind == "torch":
+    import torch
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    weights = torch.randn(256, 256, requires_grad=True)
+    inputs = torch.randn(384, 256)
+    optimizer = torch.optim.SGD([weights], 1e-6)
+    def work():
+        loss = (inputs @ weights).relu().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+else:
+    def work():
+        total = 0
+        for number in range(26000):
+            total += number * number
+        return float(total)
+from receipts.emit import Recorder
+def bare(steps):
+    marks = array("q", bytes(8 * (steps + 1)))
+    for number in range(steps):
+        marks[number] = perf_counter_ns()
+        loss = work()
+    marks[steps] = perf_counter_ns()
+    return marks
+def recorded(steps):
+    marks = array("q", bytes(8 * (steps + 1)))
+    for number in range(steps):
+        marks[number] = perf_counter_ns()
+        with rec.step(tokens=4096):
+            loss = work()
+        rec.loss(loss)
+    marks[steps] = perf_counter_ns()
+    return marks
+found = {"bare": [], "recorded": []}
+with Recorder("cpu-torch", out=sys.argv[3], probes=False, quiet=True) as rec:
+    bare(steps)
+    recorded(steps)
+    for block in range(4):
+        # A B B A: a machine that warms up or slows down does so for both.
+        for loop in (bare, recorded) if block % 2 else (recorded, bare):
+            marks = loop(steps)
+            found[loop.__name__] += [(b - a) / 1e9 for a, b in zip(marks, marks[1:])]
+print(json.dumps(found))
+"""
+
+
+def measure(quick: bool = False, python: str | None = None) -> list[Result]:
+    """The figures that the recorder's bars speak of; ``python`` has torch in it."""
+    with tempfile.TemporaryDirectory() as place:
+        call = _Caller(Path(place))
+        return [*_steps(call, quick), *_memory(call), _import(call, quick), _same(call, quick, python)]
+
+
+class _Caller:
+    """Runs programs in a folder, with this checkout's package and nothing of this process's environment of Python."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "RECEIPTS_"))}
+        self._environment = {**kept, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
+
+    def __call__(self, program: str, *words: object, python: str = sys.executable) -> str:
+        command = [python, "-c", program, *map(str, words)]
+        done = subprocess.run(
+            command, cwd=self.place, env=self._environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+    def __repr__(self) -> str:
+        return f"_Caller({str(self.place)!r})"
+
+
+def _steps(call: _Caller, quick: bool) -> list[Result]:
+    found = json.loads(call(STEP, STEPS, 3 if quick else 30))
+    return [
+        Result("recorder, a step with the journal", found["step"], "µs", FLOOR, found["floor"], BAR_STEP, "value"),
+        Result("recorder, a step without the journal", found["memory"], "µs", FLOOR, found["floor"]),
+        Result("recorder, a step with a span and a loss", found["busy"], "µs", FLOOR, found["floor"]),
+    ]
+
+
+def _memory(call: _Caller) -> list[Result]:
+    found = {name: count / 1e6 for name, count in json.loads(call(MEMORY, STEPS)).items()}
+    return [
+        Result("recorder, memory of Python's in 10,000 steps", found["grown"], "MB", bar=BAR_MEMORY, bar_on="value"),
+        Result("recorder, resident set in 10,000 steps", found["resident"], "MB", bar=BAR_MEMORY, bar_on="value"),
+        Result("recorder, the same with the receipt's writing", found["whole"], "MB", bar=BAR_MEMORY, bar_on="value"),
+    ]
+
+
+def _import(call: _Caller, quick: bool) -> Result:
+    times = sorted(float(call(IMPORT)) * 1e3 for _ in range(4 if quick else 16))
+    return Result(
+        "recorder, its import in a fresh process", times[len(times) // 2], "ms", bar=BAR_IMPORT, bar_on="value"
+    )
+
+
+def _same(call: _Caller, quick: bool, python: str | None) -> Result:
+    """How far the ends of the 90 % interval of recorded over bare lie from 1: equivalent where both are within δ.
+
+    Each process runs blocks of both, and is one pair: how its memory happens to lie slows both.
+    """
+    from receipts.stats import effect
+    from receipts.stats.order_statistics import median
+
+    kind, launches = ("torch" if python else "python"), (4 if quick else LAUNCHES)
+    bare, recorded = [], []
+    for number in range(launches):
+        found = json.loads(call(LOOP, 150, kind, f"same{number}.json", python=python or sys.executable))
+        bare.append(median(found["bare"]))
+        recorded.append(median(found["recorded"]))
+    pairs = [(number, number) for number in range(launches)]
+    said = effect.compare(bare, recorded, delta=BAR_EQUAL / 100, pairs=pairs)
+    apart = 100.0
+    if said.low90 is not None and said.high90 is not None:
+        apart = 100 * max(abs(said.high90 - 1), abs(1 - said.low90))
+    ratio = "" if said.ratio is None else f", {100 * (said.ratio - 1):+.2f} %"
+    name = f"A/A, a {kind} loop of {1e3 * min(bare):.2f} ms, recorded over bare: {said.kind}{ratio}"
+    return Result(name, apart, "%", bar=BAR_EQUAL, bar_on="value")
+
+
+def main() -> int:
+    """Print the figures; 1 where a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few rounds")
+    parser.add_argument("--python", metavar="PATH", help="an interpreter with torch, for the A/A")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    asked = parser.parse_args()
+    found = measure(asked.quick, asked.python)
+    if asked.json:
+        print(json.dumps([item.as_data() for item in found], indent=2))
+    else:
+        for cells in (ROW, *map(row, found)):
+            print("  ".join(cell.ljust(size) for cell, size in zip(cells, (70, 10, 32, 7, 8, 6), strict=True)).rstrip())
+    return int(not all(item.holds for item in found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
