@@ -135,6 +135,10 @@ def test_the_types_that_are_multiplied_are_those_of_the_operands() -> None:
     assert seen(reading(kept)) == {"compute_dtype": "fp8", "gemm": "xla_fp8"}
 
 
+def test_integers_that_the_compiler_widened_are_what_is_multiplied() -> None:
+    assert seen(reading(module(*dot("s32[512,256]", "s32[256,512]", "s32[512,512]"))))["gemm"] == "xla_int32"
+
+
 def test_types_beside_operands_are_read_where_old_text_has_them() -> None:
     text = module("dot.3 = f32[16,16]{1,0} dot(s8[16,32]{1,0} a.1, s8[32,16]{1,0} b.2), lhs_contracting_dims={1}")
     assert seen(reading(text)) == {"compute_dtype": "int8", "gemm": "xla_int8"}
@@ -158,6 +162,12 @@ SCORES = (
 
 def test_scores_of_every_pair_are_unfused_attention() -> None:
     assert seen(reading(module(*SCORES)))["attention"] == "xla_unfused"
+
+
+def test_scores_that_are_summed_in_windows_are_scores() -> None:
+    windows = [line.replace(" reduce(", " reduce-window(") for line in SCORES]
+    assert windows != list(SCORES)
+    assert seen(reading(module(*windows)))["attention"] == "xla_unfused"
 
 
 @pytest.mark.parametrize("missing", [1, 2, 3])

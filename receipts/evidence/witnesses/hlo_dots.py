@@ -29,8 +29,10 @@ _NAMES: Final = {
     "c64": "c64",
     "c128": "c128",
 }
+# Indices elsewhere; where they are multiplied, a compiler without narrower integer products has widened the operands.
+_INTEGERS: Final = {"s32": "int32", "u32": "int32"}
 # The wider one of two operands decides what is computed.
-_WIDTHS: Final = ("fp64", "c128", "c64", "fp32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4")
+_WIDTHS: Final = ("fp64", "c128", "c64", "fp32", "int32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4")
 _NARROW: Final = ("fp8", "int8", "fp6", "fp4", "int4")
 
 
@@ -71,7 +73,7 @@ class Dots:
         if result is None or len(operands) < 2:
             return
         self.count += 1
-        names = [name for name in (dtype(element) for element, _ in operands) if name is not None]
+        names = [name for element, _ in operands if (name := dtype(element) or _INTEGERS.get(element)) is not None]
         if len(names) == 2:
             name = min(names, key=_WIDTHS.index)
             # M·N·K of a plain product: the root of the three arrays' sizes multiplied.

@@ -17,6 +17,9 @@ MAX_REPLICATED: Final = 200
 MAX_SHAPES: Final = 2_000
 # Of all parameters of a program, an array with less than this share was never worth splitting (norms, biases).
 _SMALL: Final = 1e-3
+# With so much of its arguments split a program is sharded, though some were left whole. Where the optimizer's states
+# alone are split, the parameters are a quarter of it and more.
+_MOST: Final = 0.8
 MAX_TARGETS: Final = 500
 COLLECTIVES: Final = frozenset(
     f"{name}{suffix}"
@@ -27,9 +30,11 @@ COLLECTIVES: Final = frozenset(
     for suffix in ("", "-start")
 )
 HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
+# The CPU's compiler cuts a long reduction into windows first.
+REDUCTIONS: Final = frozenset({"reduce", "reduce-window"})
 HELPERS: Final = frozenset({"ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"})
 _INTERESTING: Final = (
-    COLLECTIVES | HOST | {"dot", "convolution", "custom-call", "fusion", "exponential", "reduce", "parameter"}
+    COLLECTIVES | HOST | {"dot", "convolution", "custom-call", "fusion", "exponential", *REDUCTIONS, "parameter"}
 )
 _TUPLE: Final = re.compile(r"\) ([a-z][a-z0-9\-]*)\(")
 _TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
@@ -190,7 +195,7 @@ class Module:
                 self._exchange("fused_reduce_scatter", text, line)
         elif opcode == "exponential":
             dots.exponential(type_)
-        elif opcode == "reduce":
+        elif opcode in REDUCTIONS:
             dots.reduce(self._operands(text, operands)[0])
         elif opcode == "parameter":
             if self.in_entry and self.chips > 1:
@@ -303,8 +308,10 @@ class Module:
         """
         if self.chips < 2 or not (self.complete and self.optimised):
             return None
-        if not self.whole_groups:
-            return "fsdp" if self.keeps_all_split and self._gathers_parameters() else None
+        if not self.whole_groups or (self.replicated and self.split):
+            whole = sum(elements for _, elements in self.whole)
+            mostly = self.split > 0 and whole <= (1 - _MOST) * self.parameters
+            return "fsdp" if mostly and self._gathers_parameters() else None
         kinds = {name.removesuffix("-start") for name in self.exchanges}
         if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
             return "fsdp" if not self.replicated else None
