@@ -173,3 +173,23 @@ def test_a_megatron_log_with_dates_is_megatrons(prefix: str) -> None:
 
 def test_a_record_without_a_date_and_with_todays_learning_rate_is_bridges() -> None:
     assert read(bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :]).source == "megatron-bridge"
+
+
+def test_a_step_time_after_the_first_record_goes_with_it_and_not_with_an_earlier_one() -> None:
+    text = bridge(11, 8100.0) + bridge(12, 8100.0) + "Step Time : 8.10s GPU utilization: 700.5MODEL_TFLOP/s/GPU\n"
+    assert read(text).steps.column("tflops_per_second_per_chip") == [None, 700.5]
+
+
+@pytest.mark.parametrize("date", ["[xxxx-xx-xx xx:xx:xx] ", "[YYYY-MM-DD HH:MM:SS] "])
+def test_a_date_that_was_taken_out_is_a_date(date: str) -> None:
+    text = f" {date}iteration 5/ 9 | elapsed time per iteration (ms): 10.0 | learning rate: 1.500000E-04 |{END}\n"
+    assert read(text).source == "megatron"
+
+
+@pytest.mark.parametrize(
+    "label", ["tokens/s/GPU inst/harmonic mean", "Tokens per second per GPU (Tok/s/GPU)", "tok/s/device"]
+)
+def test_tokens_a_second_of_a_chip_by_any_name(label: str) -> None:
+    head = " [2026-01-02 03:04:05] iteration 5/ 9 | elapsed time per iteration (ms): 10.0 |"
+    text = f"{head} {label}: 2503.5/2228.0 |{END}\n"
+    assert read(text).steps.get(5, "tokens_per_second_per_chip") == 2503.5

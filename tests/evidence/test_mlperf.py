@@ -127,3 +127,10 @@ def test_two_records_on_a_line_are_two() -> None:
 )
 def test_broken_records_raise_nothing(text: str) -> None:
     scan([text.encode()], [Mlperf])
+
+
+def test_a_record_that_a_document_abridged_has_its_samples_beside_the_key() -> None:
+    text = ':::MLLOG {"key": "global_batch_size", "value": 8}\n'
+    text += ':::MLLOG {"key": "train_loss", "value": 1.25, "samples_count": 160, "lr": 0.0002}\n'
+    steps = read(text).steps
+    assert (steps.numbers(), steps.get(20, "loss"), steps.get(20, "step_seconds")) == ([20], 1.25, None)

@@ -236,7 +236,8 @@ class Megatron(LineReader):
         if self._records.deepspeed or self._dump.found.get("deepspeed", ("", 0))[0] == "True":
             return "megatron-deepspeed"
         # Megatron-LM dates every record since the learning rate has six decimals; Bridge's documentation does not.
-        return "megatron-bridge" if self._records.undated_long_rate and not self._dump.found else "megatron"
+        undated = self._records.undated_long_rate and not (self._dump.found or self.reading.memory)
+        return "megatron-bridge" if undated else "megatron"
 
     def _configure(self) -> None:
         reading = self.reading

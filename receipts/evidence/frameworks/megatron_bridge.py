@@ -62,6 +62,9 @@ class StepTimes:
                 for _ in range(at + 1):
                     self._times.popleft()
                 return rate if rate > 0 else None
+        if not self.seconds:
+            # Before the first step time only the last record can wait for one.
+            self._records.clear()
         self._records.append((step, seconds))
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from receipts.evidence.numbers import number
@@ -16,7 +17,8 @@ from receipts.evidence.numbers import number
 # A record's head: `iteration       12/    1000 |`, or `iteration=      12/ 1000 |`; NeMo's stands behind an epoch.
 HEAD: Final = re.compile(r"(?<!, )iteration *=? *(\d{1,15}) */ *(\d{1,15})")
 DATE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?\] *$")
-CLOCK: Final = re.compile(r"\d\d:\d\d:\d\d")
+# A date that was taken out of a document keeps its form: [xxxx-xx-xx xx:xx:xx].
+CLOCK: Final = re.compile(r"[\w?*]{2}:[\w?*]{2}:[\w?*]{2}")
 RANK: Final = re.compile(r"\[(?:rank|default) ?(\d{1,7})\]:|^ *(\d{1,7}): ")
 _FIGURE: Final = re.compile(r"[-+]?(?:\d[\d,]{0,40}\.?\d{0,40}(?:[eE][-+]?\d{1,4})?|nan|inf)", re.IGNORECASE)
 _WHOLE: Final = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,12}(?:E[-+]\d{2,3})?)?|nan|inf", re.IGNORECASE)
@@ -59,6 +61,9 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
     "actual seqlen": ("sequence_length", 1.0),
     "curriculum seqlen": ("sequence_length", 1.0),
 }
+# Forks call tokens a second by many names: `tokens/s/gpu inst/harmonic mean`, `tokens per second per gpu (tok/s/gpu)`.
+_TOKENS: Final = re.compile(r"tok(?:en)?s?(?:/s| per s|.{0,40}\((?:tok|token|tokens)/s)")
+_CHIP: Final = re.compile(r"\b(?:gpu|npu|device|chip|card)s?\b")
 # A rate of nothing is a placeholder: Megatron-Bridge prints 0.0 where it has no formula for the model.
 _RATES: Final = (
     "step_seconds",
@@ -104,6 +109,14 @@ class Iteration:
 def normal(label: str) -> str:
     """A label in small letters with single blanks: ``tokens_per_gpu_per_second_tgs``, ``lm-loss`` and others meet."""
     return " ".join(label.lower().replace("_", " ").replace("-", " ").split())
+
+
+@lru_cache(maxsize=4096)
+def known(label: str) -> tuple[str, float]:
+    """What a label's figure is, and the divisor that makes it SI; an empty name where it is not kept."""
+    if label not in LABELS and _TOKENS.match(label):
+        return ("tokens_per_second_per_chip" if _CHIP.search(label) else "tokens_per_second"), 1.0
+    return LABELS.get(label, ("", 1.0))
 
 
 def records(text: str) -> list[tuple[int, str]]:
@@ -179,7 +192,8 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
     at = start + head.end() + len(cells[0]) + 1
     for cell in cells[1:-1]:
         label, value = _cell(cell)
-        name, over = LABELS.get(label, ("loss" if label in losses else "", 1.0))
+        name, over = known(label)
+        name = name or ("loss" if label in losses else "")
         if name == "step_seconds" and over != 1.0:
             name = "milliseconds"
         if name != "loss_scale" and (name in found.values or name in {"milliseconds", "skipped", "nans"}):
@@ -202,7 +216,7 @@ def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *,
     figure = number(match[0]) if match else None
     if figure is None:
         return
-    name, over = LABELS.get(label, ("", 1.0))
+    name, over = known(label)
     if name == "mfu" and "%" in value:
         over = 1e2
     if name:

@@ -89,7 +89,8 @@ class Mlperf(LineReader):
     def _record(self, found: dict[str, Any], line: int) -> None:
         key, value = found.get("key"), found.get("value")
         metadata = found.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        # Documents abridge records and set what is of interest beside the key.
+        metadata = {**found, **metadata} if isinstance(metadata, dict) else found
         at = found.get("time_ms")
         clock = float(at) / 1e3 if isinstance(at, (int, float)) and abs(at) < 1e15 else math.nan
         if not isinstance(key, str):
