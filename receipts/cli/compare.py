@@ -37,7 +37,7 @@ Examples:
   receipts compare 'label=base*' 'label=cand*'
   receipts compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
   receipts compare 3f9c 81aa --study fixed-accumulation --format markdown
-  receipts compare before.json after.json --witness before-profile.json --witness after-profile.json
+  receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
 
 The last line answers: is it one experiment? did it run where it says? what is the effect?
