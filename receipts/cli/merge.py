@@ -101,9 +101,29 @@ def _merged(files: list[str]) -> Merged:
     if problems:
         raise UsageError("\n".join(problems))
     try:
-        return merge(given)
+        found = merge(given)
     except Refused as error:
         raise UsageError("\n".join(error.lines)) from None
+    _read_again(found)
+    return found
+
+
+def _read_again(merged: Merged) -> None:
+    """What the failing rank said, read by the engine's readers; its chip stays the one that the ranks tell."""
+    from receipts.cli.recover import failure_in
+
+    failure, run = merged.tree.get("failure"), merged.tree["run"]
+    if not failure or run["outcome"] not in ("oom", "crash"):
+        return
+    found = failure_in(str(failure.get("message", "")).encode())
+    if found is None or not found.is_oom:
+        return
+    run["outcome"] = "oom"
+    failure["class"] = found.class_
+    for name in ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes"):
+        value = getattr(found, name)
+        if value is not None:
+            failure[name] = value
 
 
 def _strict(part: Part) -> None:

@@ -169,6 +169,18 @@ def test_the_failure_is_that_of_the_rank_that_began_it(shell: Shell) -> None:
     assert "ranks 0-1: crash" in found["notes"]["recorder"]
 
 
+def test_what_the_failing_rank_said_is_read_again(shell: Shell) -> None:
+    text = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 "
+        "GiB of which 1.05 GiB is free. Process 77 has 30.00 GiB memory in use. Including non-PyTorch memory, this "
+        "process has 48.04 GiB memory in use. Of the allocated memory 45.20 GiB is allocated by PyTorch, and 1.31 GiB "
+        "is reserved by PyTorch but unallocated."
+    )
+    parts = [part(0, 2), part(1, 2, run__outcome="oom", failure={"class": "capacity", "message": text})]
+    shell("merge", *write(shell.folder, *parts), "-o", "run.json")
+    assert read(shell.folder / "run.json")["failure"]["class"] == "foreign_process"
+
+
 def test_devices_of_a_host_follow_those_of_the_hosts_before(shell: Shell) -> None:
     rows = [{"device": device, "phase": "steady", "bytes_used": device} for device in range(4)]
     parts = [part(rank, 2, host="ab"[rank], memory={"chips": rows}) for rank in range(2)]
