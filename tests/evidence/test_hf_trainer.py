@@ -248,3 +248,14 @@ def test_a_banner_may_hold_two_settings_a_line() -> None:
     assert stated["batch.accumulation"].value == 4
     assert stated["batch.global_batch"].value == 24
     assert stated["parallelism.data"].value == 2
+
+
+def test_a_tasks_number_before_each_line_of_a_dictionary_is_no_key() -> None:
+    lines = [
+        "metrics = {",
+        "    'train_runtime': 12.5, ",
+        "    'train_mem_gpu_peaked_delta': 1024, ",
+        "    'epoch': 1.0",
+        "}",
+    ]
+    assert read("".join(f"3: {row}\n" for row in lines)).timings["train_runtime"].seconds == 12.5

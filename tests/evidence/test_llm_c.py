@@ -79,3 +79,9 @@ def test_the_head_states_batch_and_model() -> None:
 
 def test_tokens_a_second_of_other_programs_are_not_read() -> None:
     assert scan([b"generated 100 tokens at 20 tok/s\nval loss 3.0\n"], [LlmC]) == []
+
+
+def test_the_table_may_stand_behind_a_prefix() -> None:
+    row = "trainer-0  | | num_layers L          | 24                                                 |\n"
+    record = "step    1/9 | loss 9.5 (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.50 ms | 30.1% bf16 MFU | 1000 tok/s\n"
+    assert read(row + record).stated["model.depth"].value == 24

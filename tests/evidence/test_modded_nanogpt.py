@@ -117,3 +117,10 @@ def test_a_fork_tells_its_batch_in_tokens() -> None:
     assert stated["batch.accumulation"].value == 2
     assert stated["batch.sequence_length"].value == 2048
     assert stated["batch.global_batch"].value == 32
+
+
+def test_rows_of_nvidia_smi_count_behind_a_prefix() -> None:
+    rows = "".join(
+        f"> |   {at}  NVIDIA H100 80GB HBM3          On  |   00000000:6{at}:00.0 Off |  0 |\n" for at in range(2)
+    )
+    assert read(rows + line(1, 100)).stated["hardware.chips"].value == 2

@@ -217,3 +217,13 @@ def test_a_switch_without_a_value_takes_no_other_option_for_one() -> None:
     stated = read(command + step(1)).stated
     assert stated["batch.global_batch"].value == 48
     assert stated["batch.sequence_length"].value == 512
+
+
+def test_a_record_broken_before_its_memory_is_whole() -> None:
+    found = read(
+        step(10).replace("  memory:", "\n  memory:") + step(20, tps="3,000").replace("  memory:", "\n  memory:")
+    )
+    assert found.steps.numbers() == [10, 20]
+    assert found.steps.get(10, "loss") == 7.12345
+    assert found.steps.get(20, "tokens_per_second_per_chip") == 3000
+    assert [row.peak_reserved_bytes for row in found.memory] == [40 << 30]

@@ -26,11 +26,14 @@ _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
 _SLOW_BAR = re.compile(
-    r"(?:^|[^\w:\s]|\]:|\bTrain(?:ing)?:)\s{0,200}\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
+    r"(?<!\d)\d{1,3}%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*"
     r"\[[^\]]{0,60},\s*(?:[\d.]{1,12}s/it|[0-4]\.\d{1,4}it/s)\]\s*$"
 )
-_ROWS = re.compile(r"^\s*Step\s+Training Loss\b")
-_CELLS = re.compile(r"^\s*(\d{1,12})\s+([\d.]{1,24}|nan|No log)(?=\s|$)")
+# The number of a task, which some launchers print before each line, looks like a key.
+_TASK = re.compile(r"^\s{0,20}\d{1,6}:\s(?=\s{0,80}['\"}])")
+_TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
+_ROWS = re.compile(r"^[\s>#]*Step\s+Training Loss\b")
+_CELLS = re.compile(r"^[\s>#]*(\d{1,12})\s+([\d.]{1,24}|nan|No log)(?=\s|$)")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _BANNER = re.compile(
     r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
@@ -204,8 +207,12 @@ class HfTrainer(LineReader):
 
     def _bar_above(self) -> int | None:
         """The step of the bar right above a record, where its steps are slow enough for it to be the record's own."""
-        match = _SLOW_BAR.search(self._above[1].rpartition("\r")[2])
+        text = self._above[1].rpartition("\r")[2]
+        match = _SLOW_BAR.search(text)
         if match is None or (self._total is not None and int(match[2]) != self._total):
+            return None
+        title = _TITLE.search(text, max(0, match.start() - 60), match.start())
+        if title is not None and not title[1].startswith("Train"):
             return None
         return int(match[1]) if 0 < int(match[1]) <= int(match[2]) else None
 
@@ -289,7 +296,7 @@ class HfTrainer(LineReader):
     def _open_block(self, text: str, line: int) -> bool:
         """A dictionary over several lines; its opening brace may stand on a line that nobody saw."""
         match = _OPEN.search(text)
-        body = text[match.start() :] if match else "{" + text
+        body = text[match.start() :] if match else "{" + _TASK.sub("", text)
         self._depth = balanced(body)
         if self._depth <= 0:
             return self._dictionary(literal(body), None, line)
@@ -299,6 +306,7 @@ class HfTrainer(LineReader):
         return True
 
     def _continue_block(self, text: str) -> bool:
+        text = _TASK.sub("", text)
         self._block.append(text)
         self._depth += balanced(text)
         if self._depth > 0 and len(self._block) < _MAX_BLOCK and (not text.strip() or ":" in text):

@@ -32,7 +32,7 @@ _MEMORY = re.compile(r"device memory usage: (\d{1,12}) MiB / (\d{1,12}) MiB")
 _PEAK = re.compile(r"peak memory consumption: (\d{1,12}) MiB")
 _VALIDATION = re.compile(r"^\s*val loss (\S{1,24})\s*$")
 _AVERAGE = re.compile(r"total average iteration time: ([\d.]{1,24}) ms")
-_ROW = re.compile(r"^\s*\| ([\w ]{1,24}?)\s+\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
+_ROW = re.compile(r"\| ([\w ]{1,24}?)\s{1,60}\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
 _BATCH = re.compile(
     r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
 )

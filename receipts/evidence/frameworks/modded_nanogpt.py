@@ -23,7 +23,7 @@ _AVERAGE = re.compile(r"step_avg:\s*(nan|inf)")
 _PEAK = re.compile(
     r"peak memory (?:allocated|consumption): (\d{1,12}) MiB(?:,? ?(?:peak memory )?reserved: (\d{1,12}) MiB)?"
 )
-_GPU = re.compile(r"^\|\s+(\d{1,3})\s+((?:NVIDIA|AMD) \S.{0,40}?)\s{2,}(?:On|Off|N/A)\s")
+_GPU = re.compile(r"\|\s{1,8}(\d{1,3})\s{1,8}((?:NVIDIA|AMD) \S.{0,40}?)\s{2,}(?:On|Off|N/A)\s")
 _RUNNING = re.compile(
     r"Running (Python|PyTorch|Triton version) ([\w.+-]{1,60})(?:.{0,40}compiled for CUDA ([\d.]{1,10}))?"
 )
@@ -84,7 +84,7 @@ class ModdedNanogpt(LineReader):
             self._memory = MemoryRow(
                 Place(number), phase="steady", peak_bytes=int(match[1]) << 20, peak_reserved_bytes=reserved
             )
-        elif match := _GPU.match(text):
+        elif match := _GPU.search(text):
             if len(self._gpus) < _MAX_GPUS:
                 self._gpus.setdefault(int(match[1]), (match[2], number))
         elif (match := _RUNNING.search(text)) and len(self._versions) < 10:

@@ -38,8 +38,8 @@ _ARGUMENTS: Final = {
 _BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
 _ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
 _PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
-_SECTION = re.compile(r"^(parallelism|tokens|model|model_config):\s*$")
-_SETTING = re.compile(r"^\s+(\w{1,60}):\s*([\w.+-]{1,80})\s*$")
+_SECTION = re.compile(r"^( {0,40})(?:parallelism|tokens|model):\s*$")
+_SETTING = re.compile(r"^( {1,60})(\w{1,60}):\s*([\w.+-]{1,80})\s*$")
 _VERSION = re.compile(r"\b(nanotron|torch|flash-attn|transformers) version: ([\w.+-]{1,60})")
 _PARAMETERS = re.compile(r"Total number of parameters: ([\d.]{1,12}[KMBT]?) \(")
 _CELL = re.compile(r"(\w{1,40}): (\d{1,18})(?= \||\s*$)")
@@ -57,6 +57,7 @@ class NanotronConfig:
         self.inside = 0
         self._depth = 0
         self._yaml = False
+        self._margin = 0
 
     def line(self, text: str, line: int) -> bool:
         """Take one line; True while a dataclass goes on below."""
@@ -82,14 +83,17 @@ class NanotronConfig:
         self._yaml = False
 
     def _section(self, text: str, line: int) -> bool:
-        """A line of the configuration file: its sections stand at the margin, their settings below them."""
+        """A line of the configuration file: a section, or one of the settings that stand deeper below it."""
         match = _SETTING.match(text)
-        if match is not None and (path := _ARGUMENTS.get(match[1])) is not None:
-            whole = integer(match[2])
+        if match is not None and (path := _ARGUMENTS.get(match[2])) is not None and len(match[1]) > self._margin:
+            whole = integer(match[3])
             if whole is not None and whole >= 1:
                 self.reading.state(path, whole, match[0].strip(), line)
+        if (section := _SECTION.match(text)) is not None:
+            self._margin = len(section[1])
         self.inside += 1
-        self._yaml = self.inside < _MAX_BLOCK and (text[:1].isspace() or _SECTION.match(text) is not None)
+        deeper = len(text) - len(text.lstrip(" ")) > self._margin
+        self._yaml = self.inside < _MAX_BLOCK and (deeper or section is not None)
         if not self._yaml:
             self.leave()
         return self._yaml

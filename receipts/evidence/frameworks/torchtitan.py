@@ -65,6 +65,7 @@ class Torchtitan(LineReader):
         b"wps: ",
         b"WPS: ",
         b"GiB(",
+        b"  loss: ",
         b"throughput(tps)=",
         b"Running with configs: {",
         b"Running with args: {",
