@@ -18,7 +18,10 @@ from receipts.receipt.catalogue import find
 
 SET: Final = "--set"
 # What is asked for, before the program runs; everything else is what the program says of itself.
-ASKED: Final = frozenset({"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb"})
+# A list of pins may be what was to be installed.
+ASKED: Final = frozenset(
+    {"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze"}
+)
 NOTES: Final = frozenset({"notes", "readme"})
 # Stated by some reader for others to use, and no leaf of the receipt.
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip",)

@@ -1,8 +1,8 @@
 """Writes the samples of the lanes that nobody can run without an accelerator: ``python tests/ingest/make_samples.py``.
 
 Traces hold what kineto writes of a step, event by event, with kernels of the names that the libraries give them; logs
-hold each framework's own lines. All figures are made up. The samples of `cpu-torch`, `cpu-jax` and the compiled programs
-of the TPU lanes are recorded, and not written here: see ``samples/README.md``.
+hold each framework's own lines. All figures are made up. The traces of `cpu-torch` and all compiled programs are
+recorded: see ``samples/README.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ NVJET_FP8 = "nvjet_sm90_qqtst_128x256_128x4_1x2_h_bz_coopA_TNT"
 CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0"
 CUDNN_BACK = "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_3_64x64x128_4x1x1_kernel0_0"
 SDPA = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<128, 64, 64, 4>, false, true>"
-SDPA_BACK = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel_traits<128>>"
+SDPA_BACK = (
+    "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel_traits<128>>"
+)
 FLASH = "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, cutlass::bfloat16_t>>"
 FLASH_BACK = "void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128, 64, 128, 8>>"
 SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, c10::BFloat16, float, 10, false, false>"
@@ -294,7 +296,9 @@ def nanotron_log() -> str:
     for step in range(1, 7):
         cells = f"consumed_tokens: {step * 65_536 / 1000:.3g}K | elapsed_time_per_iteration_ms: 80{step} | "
         cells += f"tokens_per_sec: 81.{step}K | tokens_per_sec_per_gpu: 10.{step}K | global_batch_size: 65.5K | "
-        cells += f"lm_loss: {9 - step / 10:.3g} | lr: 0.0001 | model_tflops_per_gpu: 310 | hardware_tflops_per_gpu: 310 | "
+        cells += (
+            f"lm_loss: {9 - step / 10:.3g} | lr: 0.0001 | model_tflops_per_gpu: 310 | hardware_tflops_per_gpu: 310 | "
+        )
         text += head.format(step) + f"iteration: {step} / 6 | {cells}grad_norm: 1.2{step}\n"
     return text
 
@@ -326,7 +330,9 @@ def maxtext_log() -> str:
     text += "".join(f"{head.format(0, 'pyconfig.py:300')}Config param {key}: {config[key]}\n" for key in sorted(config))
     for step in range(6):
         text += head.format(step + 1, "metric_logger.py:180")
-        text += f"completed step: {step}, seconds: 0.50{step}, TFLOP/s/device: 210.{step}, Tokens/s/device: 2040.{step}, "
+        text += (
+            f"completed step: {step}, seconds: 0.50{step}, TFLOP/s/device: 210.{step}, Tokens/s/device: 2040.{step}, "
+        )
         text += f"total_weights: 4096, loss: {9 - step / 10:.3f}\n"
     return text
 
@@ -352,7 +358,7 @@ def jax_profile(reads: bool) -> dict[str, Any]:
             add(701, 1, "np.asarray(jax.Array)", at + 90, 850.0)
         add(3, 3, "jit_train_step(1177)", at + 100, 800.0)
         add(3, 4, "fusion.12", at + 110, 300.0, long_name="%fusion.12 = bf16[8,512,256] fusion(%p)")
-        add(3, 4, "flash_attention.3", at + 420, 200.0, tf_op="jit(train_step)/flash_attention/pallas_call:")
+        add(3, 4, "splash_mha_fwd.3", at + 420, 200.0, tf_op="jit(train_step)/splash_mha_fwd/pallas_call:")
     return {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": events}
 
 
@@ -395,11 +401,43 @@ def debug_blocks(cause: str, read: bool = False) -> str:
     return text
 
 
+def engine_log() -> str:
+    """What NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2 prints of one selection."""
+    config = {
+        "transformer_engine_version": "2.13.0",
+        "compute_capability": "sm90",
+        "flash_attn_version": "2.8.3",
+        "cudnn_version": "9.20.0",
+        "qkv_type": "<class 'torch.Tensor'>",
+        "qkv_dtype": "torch.bfloat16",
+        "qkv_layout": "sbhd_sbhd_sbhd",
+        "max_seqlen_q": 1024,
+        "attn_mask_type": "causal",
+        "fp8": False,
+    }
+    head = "[DEBUG    | DotProductAttention]: "
+    return (
+        f"{head}Running with config={config}\n"
+        f"{head}Available backends = {{FlashAttention=True (2.8.3), FusedAttention=True (sub-backend 1), "
+        "UnfusedDotProductAttention=True}\n"
+        f"{head}Selected backend = FusedAttention (sub-backend 1).\n"
+        "[INFO     | DotProductAttention]: Running with FusedAttention backend (sub-backend 1)\n"
+    )
+
+
+def freeze(**wheels: str) -> str:
+    """What `pip freeze` prints, with the versions that matter."""
+    known = {"absl-py": "2.3.1", "numpy": "2.3.4", "packaging": "25.0", "scipy": "1.16.3"}
+    found = known | {name.replace("__", "-"): version for name, version in wheels.items()}
+    return "".join(f"{name}=={found[name]}\n" for name in sorted(found))
+
+
 def logs() -> None:
     """Every training log, by lane."""
     texts = {
         "nvidia-megatron/run.log": megatron_log(),
         "nvidia-megatron/run-fp8.log": megatron_log(fp8="hybrid"),
+        "nvidia-megatron/engine.log": engine_log(),
         "nvidia-fsdp2/run.log": loop_log(),
         "nvidia-torchtitan/run.log": titan_log(compiled=False),
         "nvidia-torchtitan/run-blocks.log": titan_log(compiled=True),
@@ -408,6 +446,9 @@ def logs() -> None:
         "tpu-maxtext/run.log": maxtext_log(),
         "tpu-maxtext/profile.json": json.dumps(jax_profile(reads=False), indent=0) + "\n",
         "tpu-maxtext/profile-reads.json": json.dumps(jax_profile(reads=True), indent=0) + "\n",
+        "tpu-maxtext/freeze.txt": freeze(jax="0.10.2", jaxlib="0.10.2", libtpu="0.0.42"),
+        "tpu-torch-xla/freeze.txt": freeze(torch="2.9.0a0+git21fec65", torch_xla="2.9.0+gitc04e61c", libtpu="0.0.36"),
+        "cpu-jax/freeze.txt": freeze(jax="0.10.2", jaxlib="0.10.2"),
         "tpu-torch-xla/run.log": loop_log(),
         "tpu-torch-xla/warm.txt": metrics_report(6),
         "tpu-torch-xla/end.txt": metrics_report(26),

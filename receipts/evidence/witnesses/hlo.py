@@ -74,6 +74,8 @@ class Hlo(LineReader):
         if self._joined:
             return self._join(text, number)
         at = text.find(" = ")
+        if text[-1:].isspace():
+            text = text.rstrip()
         if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,(":
             # Most lines of a dump.
             self._foreign = 0
@@ -125,7 +127,7 @@ class Hlo(LineReader):
             self._inside, self._foreign = True, 0
             return True
         # A logger may put its own words before every line.
-        if self._inside and (bare == "}" or bare.endswith("] }")):
+        if self._inside and (bare == "}" or bare.endswith(" }")):
             return self._end_computation()
         if not self._inside:
             if bare.startswith('custom_call_target="'):

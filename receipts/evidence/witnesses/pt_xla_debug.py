@@ -103,7 +103,7 @@ class PtXlaDebug(LineReader):
     def line(self, text: str, number: int) -> bool:
         """A line of a block, of the analyser, or of the limit on graphs."""
         if (found := _LINE.search(text)) is not None:
-            self._in_block(found[1], found[2], number)
+            self._in_block(found[1], found[2].rstrip(), number)
         elif "pt-xla-profiler:" in text:
             self._analyser(text, number)
         elif "Maximum number of different graphs" in text:
