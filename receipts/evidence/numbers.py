@@ -9,7 +9,7 @@ _NUMBER = re.compile(
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
     re.IGNORECASE,
 )
-_LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
+LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _BINARY: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(
     r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGT]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
@@ -26,9 +26,9 @@ def number(text: str) -> float | None:
 def scaled(text: str) -> float | None:
     """A number with a letter of base 1000: ``4.14M`` is 4,140,000, ``520`` is 520; None where it is neither."""
     word = text.strip().strip("'\"").strip()
-    if word and word[-1] in _LETTERS:
+    if word and word[-1] in LETTERS:
         found = number(word[:-1])
-        return None if found is None else found * _LETTERS[word[-1]]
+        return None if found is None else found * LETTERS[word[-1]]
     return number(word)
 
 
@@ -41,5 +41,5 @@ def size(text: str, *, decimal: bool = False) -> int | None:
     if match is None:
         return None
     letter = match["letter"].upper()
-    factor = _LETTERS[letter] if decimal and not match["i"] else _BINARY[letter]
+    factor = LETTERS[letter] if decimal and not match["i"] else _BINARY[letter]
     return round(float(match["number"].replace(",", "")) * factor)

@@ -16,6 +16,8 @@ from itertools import compress, groupby
 from operator import itemgetter, not_
 from typing import Final
 
+from receipts.evidence.numbers import LETTERS
+
 # Colours, cursor moves and titles, as terminals read them (ECMA-48).
 ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 MAX_SHAPES: Final = 6
@@ -23,6 +25,8 @@ _MAX_LINE: Final = 2_000
 _MAX_DIGITS: Final = 12
 # A number that no reader asked for, units and dates included: it may be another one on the next line.
 _NUMBER: Final = re.compile(rb"(?<![\w.+\-])[-+]?\d[\dA-Za-z.+\-]*(?:,\d[\dA-Za-z.+\-]*)*")
+_LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
+_LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
 _BLANKS: Final = re.compile(rb" +\Z")
 _GROUPED: Final = re.compile(rb"[-+]?\d{1,3}(?:,\d{3})*(?:\.\d+)?")
 
@@ -65,13 +69,26 @@ class Columns:
         return list(map(int, words))
 
     def floats(self, name: str) -> list[float]:
-        """One figure as numbers, NaN and infinities included; ValueError where one is something else."""
+        """One figure as numbers, NaN and infinities included; ValueError where one is something else, or was cut."""
         words = self.figures[name]
-        if b"," in b"".join(words):
+        text = b" ".join(words) + b" "
+        if b". " in text:
+            raise ValueError(name)
+        if b"," in text:
             if not all(map(_GROUPED.fullmatch, words)):
                 raise ValueError(name)
-            words = b" ".join(words).replace(b",", b"").split()
+            words = text.replace(b",", b"").split()
         return list(map(float, words))
+
+    def scaled(self, name: str) -> list[float]:
+        """One figure as numbers with letters of base 1000, ``4.14M``; ValueError where one is something else."""
+        words = self.figures[name]
+        text = b" ".join(words) + b" "
+        for letter, factor in LETTERS.items():
+            # Most often all of them have the same letter, or none.
+            if letter and text.count(letter.encode() + b" ") == len(words):
+                return [value * factor for value in map(float, text.replace(letter.encode() + b" ", b" ").split())]
+        return list(map(_scaled, words)) if _LETTER.search(text) else self.floats(name)
 
     def part(self, start: int, stop: int) -> Columns:
         """Some of the records."""
@@ -80,6 +97,11 @@ class Columns:
     def before(self, line: int) -> int:
         """How many of the records stand before a line."""
         return bisect_left(self.lines, line)
+
+
+def _scaled(word: bytes) -> float:
+    factor = _LETTERS.get(word[-1])
+    return float(word) if factor is None else float(word[:-1]) * factor
 
 
 def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:

@@ -9,13 +9,16 @@ iteration, behind a barrier. ``Peak allocated`` is reset by every line that prin
 from __future__ import annotations
 
 import re
-from math import ceil
+from collections.abc import Mapping
+from math import ceil, isfinite
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks.nanotron_config import NanotronConfig
 from receipts.evidence.numbers import scaled
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT
 
 _ITERATION = re.compile(r"iteration: (\d{1,12}) / (\d{1,12})")
 _MEMORY = re.compile(
@@ -23,8 +26,6 @@ _MEMORY = re.compile(
 )
 _START: Final = "Clearing the previous training stage"
 _BEYOND: Final = ("iteration: ", "Peak allocated", "[Start training]", "Total number of parameters: ")
-_NUMBER: Final = r"(-?\d{1,18}(?:\.\d{1,18})?(?:[eE][-+]?\d{1,3})?[KMBTP]?|nan|inf)"
-_FACTORS: Final = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15}
 _COLUMNS: Final = {
     "tokens_per_sec": "tokens_per_second",
     "tokens_per_sec_per_gpu": "tokens_per_second_per_chip",
@@ -73,8 +74,6 @@ class Nanotron(LineReader):
         super().__init__()
         self._config = NanotronConfig(self.reading)
         self._lines = 0
-        self._shape: re.Pattern[str] | None = None
-        self._names: tuple[str, ...] = ()
         self._wrapped = ""
         self._wrapped_line = self._joined = 0
         self._totals: set[int] = set()
@@ -113,6 +112,48 @@ class Nanotron(LineReader):
             self._switched = True
             return False
         return self._config.line(text, number)
+
+    def spans(self, text: str) -> Spans:
+        """Step, total and figures of one whole iteration line; memory has to be read."""
+        heads = list(_ITERATION.finditer(text))
+        if len(heads) != 1 or not text.rstrip()[-1].isalnum():
+            return {}
+        found = {"step": heads[0].span(1), "total": heads[0].span(2)}
+        at = heads[0].end()
+        for cell in text[at:].split(" | ")[:_MAX_CELLS]:
+            label, _, word = cell.partition(": ")
+            name = label.strip(" |")
+            column = _COLUMNS.get(name)
+            if name.startswith("cuda_") or column in found:
+                return {}
+            if column is not None:
+                if scaled(word.strip()) is None:
+                    return {}
+                place = at + cell.rindex(word.strip())
+                found[column] = place, place + len(word.strip())
+            at += len(cell) + 3
+        return found if "loss" in found else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take iterations, of which none is the first after a start or after a switch of stages."""
+        try:
+            steps, totals = columns.whole("step"), set(columns.whole("total"))
+            figures = {name: columns.scaled(name) for name in columns.names if name not in {"step", "total"}}
+        except ValueError:
+            return False
+        if self._switched or 1 in steps or self._config.first_step in steps or len(self._totals | totals) > 100:
+            return False
+        self._totals |= totals
+        self._ratios(figures)
+        self._lines += len(steps)
+        milliseconds, batches = figures.pop("milliseconds", None), figures.pop("batch", None)
+        if milliseconds is not None:
+            figures["step_seconds"] = [time / 1e3 for time in milliseconds]
+            if batches is not None and (rates := figures.get("tokens_per_second")) is not None:
+                figures["global_batch"] = list(map(self._batch, rates, milliseconds, batches))
+        self._judge(figures)
+        self.reading.steps.extend(steps, figures)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading; chips follow from the two rates, samples from what their product says."""
@@ -155,12 +196,7 @@ class Nanotron(LineReader):
             self.reading.state("batch.global_batch", batch, f"global_batch_size: {batch}")
 
     def _iteration(self, text: str, line: int, *, wrapped: bool = False) -> bool:
-        """One record. The line's shape is learnt once; what does not fit it is split, and learnt in its place."""
-        match = self._shape.search(text) if self._shape is not None else None
-        if match is not None:
-            step, total, *words = match.groups()
-            self._record(int(step), int(total), dict(zip(self._names, map(_human, words), strict=True)), line)
-            return False
+        """One record."""
         head = _ITERATION.search(text)
         if head is None:
             return False
@@ -176,18 +212,7 @@ class Nanotron(LineReader):
             elif name.startswith("cuda_"):
                 self._cuda(name, word, int(head[1]), line)
         self._record(int(head[1]), int(head[2]), values, line)
-        self._learn(names)
         return False
-
-    def _learn(self, names: list[str]) -> None:
-        """A pattern of this line's cells in their order; none where memory stands in it, which few lines have."""
-        kept = [name for name in names if name in _COLUMNS]
-        columns = tuple(_COLUMNS[name] for name in kept)
-        if len(set(columns)) != len(columns) or any(name.startswith("cuda_") for name in names):
-            return
-        cells = [re.escape(name) + ": " + (_NUMBER if name in _COLUMNS else r"[^|]{0,60}?") for name in names if name]
-        self._names = columns
-        self._shape = re.compile(r"iteration: (\d{1,12}) / (\d{1,12}) \| " + r" \| ".join(cells) + r"\s*$")
 
     def _record(self, step: int, total: int, values: dict[str, float | None], line: int) -> None:
         self._lines += 1
@@ -196,15 +221,11 @@ class Nanotron(LineReader):
         rate = values.get("tokens_per_second")
         if milliseconds is not None:
             values["step_seconds"] = milliseconds / 1e3
-            if batch and rate and not 0.9 < rate * milliseconds / 1e3 / batch < 1.1:
-                values["global_batch"] = batch
-                if len(self._samples) < 3 and 0 < batch < 2**53:
-                    self._samples.add(round(batch))
+            if batch and rate and (samples := self._batch(rate, milliseconds, batch)) != ABSENT:
+                values["global_batch"] = samples
         per_chip = values.get("tokens_per_second_per_chip")
-        if self._lines < _ENOUGH and rate and per_chip and 0 < per_chip < 1e30 and rate < 1e30:
-            ratio = rate / per_chip
-            low, high = self._chips
-            self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
+        if self._lines < _ENOUGH and rate and per_chip:
+            self._ratio(rate, per_chip)
         self.reading.steps.put(step, values)
         if len(self._totals) < 100:
             self._totals.add(total)
@@ -215,10 +236,35 @@ class Nanotron(LineReader):
             self.reading.not_steady[step] = "warmup"
         loss, norm = values.get("loss"), values.get("grad_norm")
         if loss is not None:
-            if loss - loss != 0 or (norm is not None and norm != norm):
-                self._bad = True
-            else:
-                self._good = True
+            self._judge({"loss": [loss], "grad_norm": [0.0 if norm is None else norm]})
+
+    def _batch(self, rate: float, milliseconds: float, batch: float) -> float:
+        """The batch in samples; `ABSENT` where it counts the tokens of a step."""
+        if not batch or not rate or 0.9 < rate * milliseconds / 1e3 / batch < 1.1:
+            return ABSENT
+        if len(self._samples) < 3 and 0 < batch < 2**53:
+            self._samples.add(round(batch))
+        return batch
+
+    def _ratios(self, figures: Mapping[str, list[float]]) -> None:
+        rates, shares = figures.get("tokens_per_second", []), figures.get("tokens_per_second_per_chip", [])
+        for rate, per_chip in zip(rates[: max(0, _ENOUGH - 1 - self._lines)], shares, strict=False):
+            if rate and per_chip:
+                self._ratio(rate, per_chip)
+
+    def _ratio(self, rate: float, per_chip: float) -> None:
+        """Narrow down the number of chips by the two rates of a line."""
+        if 0 < per_chip < 1e30 and rate < 1e30:
+            low, high = self._chips
+            ratio = rate / per_chip
+            self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
+
+    def _judge(self, figures: Mapping[str, list[float]]) -> None:
+        losses = figures.get("loss", [])
+        norms = figures.get("grad_norm", [0.0] * len(losses))
+        bad = [not isfinite(loss) or norm != norm for loss, norm in zip(losses, norms, strict=True)]
+        self._bad |= any(bad)
+        self._good |= not all(bad)
 
     def _cuda(self, name: str, word: str, step: int, line: int) -> None:
         value = scaled(word.strip(" |`"))
@@ -255,12 +301,6 @@ class Nanotron(LineReader):
         if size > self._peaks.get(name, -1):
             self._peaks[name] = size
             self._memory_line = line
-
-
-def _human(word: str) -> float:
-    """A number with a letter of base 1000, of a form that the pattern has checked."""
-    factor = _FACTORS.get(word[-1])
-    return float(word) if factor is None else float(word[:-1]) * factor
 
 
 READERS = (Nanotron,)
