@@ -308,10 +308,11 @@ class Module:
         """
         if self.chips < 2 or not (self.complete and self.optimised):
             return None
-        if not self.whole_groups or (self.replicated and self.split):
-            whole = sum(elements for _, elements in self.whole)
-            mostly = self.split > 0 and whole <= (1 - _MOST) * self.parameters
-            return "fsdp" if mostly and self._gathers_parameters() else None
+        whole = sum(elements for _, elements in self.whole)
+        if self.split and whole <= (1 - _MOST) * self.parameters and self._gathers_parameters():
+            return "fsdp"
+        if not self.whole_groups:
+            return None
         kinds = {name.removesuffix("-start") for name in self.exchanges}
         if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
             return "fsdp" if not self.replicated else None
