@@ -7,6 +7,7 @@ what is left goes line by line. Both leave the same in the readings; the order o
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -85,6 +86,8 @@ class _Scanner:
 
     def feed(self, chunk: bytes) -> None:
         """Read one chunk of whole lines, of which the last may lack its end."""
+        if self._line == 1:
+            chunk = chunk.removeprefix(BOM_UTF8)
         at = 0
         while at < len(chunk):
             self._attempts.clear()

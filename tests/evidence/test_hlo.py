@@ -338,6 +338,15 @@ def test_a_loggers_prefix_before_every_line_is_passed_over() -> None:
     assert found.complete
 
 
+@pytest.mark.parametrize(("before", "after"), [("[rank0]: ", ""), ("> ", ""), ("2025-11-02T08:14:11Z stderr F ", "  ")])
+def test_an_end_behind_a_prefix_and_blanks_behind_a_line_are_passed_over(before: str, after: str) -> None:
+    cut = call("__cudnn$fmhaSoftmax").replace(", custom", ",\n custom")
+    text = module(cut, *dot("bf16[8,8]", "bf16[8,8]", "bf16[8,8]"))
+    found = reading("".join(f"{before}{line}{after}\n" for line in text.splitlines()))
+    assert found.complete
+    assert seen(found) == seen(reading(text))
+
+
 def test_two_modules_are_whole_where_both_are() -> None:
     whole = module(call("tpu_custom_call"))
     assert reading(whole + whole).complete

@@ -243,3 +243,9 @@ def test_broken_json_is_told(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     (found,) = TorchXlaMetricsJson().read(Source(path, path.name))
     assert found.remarks
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+    text = "Metric: CompileTime\n  TotalSamples: 2\n  Accumulator: 001ms250.000us\n"
+    (found,) = scan(["\ufeff".encode() + text.encode()], [TorchXlaMetrics])
+    assert "CompileTime" in found.timings
