@@ -15,9 +15,10 @@ from receipts.evidence.frameworks.deepspeed_config import DeepSpeedConfig, batch
 from receipts.evidence.frameworks.deepspeed_reports import Collectives, profile, timers
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
-from receipts.evidence.steps import Steps
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT, Steps
 
 _PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
 _COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
@@ -31,6 +32,7 @@ _USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
 _OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
+_TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
 _UNITS = {"M": 1 << 20, "G": 1 << 30}
 _OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank")
 _AT_ONCE = 0.02
@@ -113,6 +115,37 @@ class DeepSpeed(LineReader):
             return self._other(text, number)
         return False
 
+    def spans(self, text: str) -> Spans:
+        """Step, rate and memory of one line of the throughput timer that names the global step."""
+        match = _COUNTERS.search(text)
+        cells = list(_CELL.finditer(text))
+        if match is None or match[2] is None or len(cells) != 4 or len({cell[1] for cell in cells}) != 4:
+            return {}
+        return {"step": match.span(2), **{cell[1]: cell.span(2) for cell in cells if cell[1] in _TIMER}}
+
+    def many(self, columns: Columns) -> bool:
+        """Take lines of the throughput timer, of which none is of the first step."""
+        if not set(_TIMER) <= set(columns.names):
+            return False
+        try:
+            steps, rates = columns.whole("step"), columns.floats("CurrSamplesPerSec")
+        except ValueError:
+            return False
+        known = self.reading.steps
+        if 1 in steps or any(step in known for step in steps):
+            return False
+        self._records += len(steps)
+        memory = zip(columns.words("MemAllocated"), columns.words("MaxMemAllocated"), strict=True)
+        last: tuple[bytes, bytes] | None = None
+        for line, words in zip(columns.lines, memory, strict=True):
+            if words != last:
+                last = words
+                self._timer_row(words[0].decode(), words[1].decode(), line)
+        batch = self._samples()
+        seconds = [batch / rate if batch and 0 < rate < 1e15 else ABSENT for rate in rates]
+        known.extend(steps, {"step_seconds": seconds})
+        return True
+
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""
         reading = self.reading
@@ -164,27 +197,34 @@ class DeepSpeed(LineReader):
         if not cells:
             return
         self._records += 1
-        memory = cells.get("MemAllocated"), cells.get("MaxMemAllocated")
-        if memory != self._timer_words:
-            self._timer_words = memory
-            self._keep(self._timer_memory, "bytes_used", memory[0], line, last=True)
-            self._keep(self._timer_memory, "peak_bytes", memory[1], line)
+        self._timer_row(cells.get("MemAllocated"), cells.get("MaxMemAllocated"), line)
         rate = number(cells.get("CurrSamplesPerSec", ""))
         if match is None or rate is None:
             return
         step = self._step(int(match[1]), int(match[2]) if match[2] else None)
         if step is None:
             return
-        if self._batch is None and len(self.reading.stated) != self._asked_at:
-            self._asked_at = len(self.reading.stated)
-            self._batch = batch_size(self.reading)
-        seconds = self._batch / rate if self._batch and 0 < rate < 1e15 else None
+        batch = self._samples()
+        seconds = batch / rate if batch and 0 < rate < 1e15 else None
         if step in self.reading.steps:
             self.reading.steps.add(step, {"step_seconds": seconds})
         else:
             self.reading.steps.put(step, {"step_seconds": seconds})
         if step == 1:
             self.reading.not_steady.setdefault(step, "warmup")
+
+    def _samples(self) -> int | None:
+        """Samples of a step; asked anew only where something was stated since."""
+        if self._batch is None and len(self.reading.stated) != self._asked_at:
+            self._asked_at = len(self.reading.stated)
+            self._batch = batch_size(self.reading)
+        return self._batch
+
+    def _timer_row(self, used: str | None, peak: str | None, line: int) -> None:
+        if (used, peak) != self._timer_words:
+            self._timer_words = used, peak
+            self._keep(self._timer_memory, "bytes_used", used, line, last=True)
+            self._keep(self._timer_memory, "peak_bytes", peak, line)
 
     def _step(self, micro: int, step: int | None) -> int | None:
         """The global step of a throughput line; before 2023 it names micro steps only, and the step stands above."""

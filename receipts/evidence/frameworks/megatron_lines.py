@@ -176,13 +176,13 @@ def joined(record: str, rest: str) -> str:
 def spans(text: str) -> dict[str, tuple[int, int]]:
     """Where the figures stand on a line of one whole record, by the names of `LABELS`; nothing on any other line.
 
-    A record whose figures are not all plain numbers, or whose sequences change their length, has to be read.
+    A record whose figures are not all plain numbers has to be read.
     """
     parts = records(text)
     start, record = parts[0] if len(parts) == 1 else (0, "")
     found = read(record) if whole(record) else None
     head = HEAD.match(record)
-    if found is None or head is None or not found.ended or found.values.keys() & {"sequence_length", "mfu"}:
+    if found is None or head is None or not found.ended or "mfu" in found.values:
         return {}
     places = {"step": (start + head.start(1), start + head.end(1))}
     if start >= 3 and (rank := RANK.search(text, 0, start)):

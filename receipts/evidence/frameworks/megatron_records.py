@@ -59,6 +59,8 @@ class Records:
             figures = {name: columns.floats(name) for name in columns.names if name not in _COUNTS}
         except ValueError:
             return False
+        if any(length not in self.lengths for length in figures.pop("sequence_length", ())):
+            return False
         if ranks != self._ranks or not rising(steps, self._highest):
             return False
         if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
