@@ -27,6 +27,8 @@ NOTES: Final = frozenset({"notes", "readme"})
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip",)
 # Lists of rows that a reader makes whole.
 ROWS: Final = ("measurement.path_counters",)
+# What ranks measure side by side: the highest of them is the run's.
+_HIGHEST: Final = ("measurement.exposed_communication_seconds",)
 # What every rank and attempt has its own of: the first that is told stands, and nothing contradicts.
 _OWN: Final = ("run.host", "run.site", "run.label", "run.command", "run.started", "run.started_stated", "run.finished")
 
@@ -99,7 +101,9 @@ def _dispute(reading: Reading, path: str) -> str:
 def _state(draft: Draft, path: str, claims: list[Claim]) -> None:
     best = [claim for claim in claims if claim.trust == max(item.trust for item in claims)]
     first = best[0]
-    if path in _OWN:
+    if path in _HIGHEST:
+        first = max((claim for claim in best if claim.value is not None), key=lambda claim: claim.value, default=first)
+    elif path in _OWN:
         known = [claim for claim in best if claim.value is not None]
         first = min(known, key=lambda claim: str(claim.value)) if path == "run.started" and known else first
     elif any(claim.value is None for claim in best):

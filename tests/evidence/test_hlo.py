@@ -352,3 +352,66 @@ def test_two_modules_are_whole_where_both_are() -> None:
     assert reading(whole + whole).complete
     cut = re.sub(r"\}\n\Z", "", whole)
     assert not reading(cut + whole).complete
+
+
+def made(found: Reading) -> dict[str, str]:
+    return {item.leaf: item.value for item in found.seen}
+
+
+def test_a_whole_program_of_jit_shows_its_posture_and_that_nothing_fell_back() -> None:
+    found = reading(module(*dot("f32[8,8]", "f32[8,8]", "f32[8,8]")))
+    assert (made(found)["framework"], made(found)["posture"], found.fallbacks) == ("jax", "jit", {})
+
+
+def test_a_cut_program_shows_no_posture() -> None:
+    found = reading(module(*dot("f32[8,8]", "f32[8,8]", "f32[8,8]"), end=""))
+    assert ("posture" in made(found), found.fallbacks) == (False, None)
+
+
+def test_a_program_of_lazy_tensors_is_torch_xlas_and_tells_no_fallback() -> None:
+    text = module(*dot("f32[8,8]", "f32[8,8]", "f32[8,8]"), head=HEAD.replace("jit_train_step", "SyncTensorsGraph.9"))
+    found = reading(text)
+    assert made(found)["framework"] == "torch-xla"
+    assert ("posture" in made(found), found.fallbacks) == (False, None)
+
+
+def test_tiles_are_the_tpus() -> None:
+    head = HEAD.replace("f32[8]{0})", "f32[8,128]{1,0:T(8,128)})")
+    assert made(reading(module("%y = f32[8]{0} copy(%x)", head=head)))["runtime"] == "pjrt-tpu"
+
+
+def test_the_processors_own_settings_tell_its_runtime() -> None:
+    line = '%f = f32[8]{0} fusion(%x), kind=kLoop, calls=%c, backend_config={"outer_dimension_partitions":["2"]}'
+    assert made(reading(module(line)))["runtime"] == "cpu"
+
+
+def test_neither_tiles_nor_settings_tell_no_runtime() -> None:
+    assert "runtime" not in made(reading(module("%y = f32[8]{0} copy(%x)")))
+
+
+def test_what_is_marked_for_the_host_left_the_device() -> None:
+    line = '%f = f32[8]{0} fusion(%x), kind=kLoop, calls=%c, frontend_attributes={_xla_compute_type="host"}'
+    assert reading(module(line)).fallbacks == {"fusion": 1}
+
+
+def test_a_program_that_splits_all_says_that_it_replicates_nothing() -> None:
+    assert made(reading(partitioned("{devices=[4,1]<=[4]}")))["replicated"] == ""
+
+
+def test_a_small_array_was_never_worth_splitting() -> None:
+    scale = '%s = f32[8,4]{1,0} parameter(2), sharding={replicated}, metadata={op_name="scale"}'
+    weight = '%v = bf16[4096,64]{1,0} parameter(3), sharding={devices=[4,1]<=[4]}, metadata={op_name="v"}'
+    assert made(reading(partitioned("{devices=[4,1]<=[4]}", scale, weight)))["replicated"] == ""
+
+
+def test_gathered_parameters_are_fsdp_beside_another_axis() -> None:
+    gather = "%g = bf16[128,64]{1,0} all-gather(%w), replica_groups={{0,1},{2,3}}"
+    assert seen(reading(partitioned("{devices=[2,2]<=[4]}", gather))) == {"sharding": "fsdp"}
+
+
+def test_gathered_activations_name_no_family() -> None:
+    lines = (
+        "%h = bf16[4,32,16]{2,1,0} copy(%x)",
+        "%g = bf16[8,32,16]{2,1,0} all-gather(%h), replica_groups={{0,1},{2,3}}",
+    )
+    assert seen(reading(partitioned("{devices=[2,2]<=[4]}", *lines))) == {}

@@ -70,12 +70,12 @@ def export(path: Path, kernels: list[tuple[str, int, int, int]], *, marks: tuple
             "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
             "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL"
             " (start INT, end INT, deviceId INT, demangledName INT, shortName INT);"
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, copyKind INT);"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, bytes INT, copyKind INT);"
             "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, nameId INT);"
             "CREATE TABLE TARGET_INFO_GPU (name TEXT, computeMajor INT, computeMinor INT);"
             "CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT);"
             "INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H200', 9, 0);"
-            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0, 1, 2), (1, 2, 1), (2, 3, 2);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0, 1, 4, 2), (1, 2, 900000, 1), (2, 3, 8, 2);"
         )
         database.executemany("INSERT INTO StringIds VALUES (?, ?)", list(enumerate(names)))
         rows = [(begin, end, device, names.index(name), 0) for name, device, begin, end in kernels]

@@ -157,3 +157,40 @@ def test_a_fallback_that_the_summary_does_not_name_is_a_host_read() -> None:
     assert (found.host_transfers, found.fallbacks) == (8, None)
     named = reading(text.replace("xla_fallback", "_unique2"))
     assert named.fallbacks == {"aten::_unique2": 8}
+
+
+COMPILED = "torch_xla.compile"
+CLEARED = "torch_xla.compile clear the pending graph prior calling the target function"
+
+
+def posture(text: str) -> list[str]:
+    return [item.value for item in reading(text).seen if item.leaf == "posture"]
+
+
+def test_steps_that_torch_xla_compile_ended_are_one_program_each() -> None:
+    assert posture(executed(CLEARED, "a1") + executed(COMPILED, "b2") * 5) == ["xla_step"]
+
+
+def test_steps_that_the_user_or_the_loader_ended_are_lazy() -> None:
+    assert posture(executed("user mark_step", "b2") * 5) == ["xla_lazy"]
+    assert posture(executed("`torch_xla.sync()` in parallel loader at step end", "b2") * 5) == ["xla_lazy"]
+
+
+def test_a_loop_that_syncs_beside_its_compiled_step_is_lazy() -> None:
+    assert posture((executed(COMPILED, "b2") + executed(SYNC, "c3")) * 5) == ["xla_lazy"]
+
+
+def test_a_sync_before_the_first_step_does_not_make_compiled_steps_lazy() -> None:
+    assert posture(executed(SYNC, "a1") + executed(COMPILED, "b2") * 5) == ["xla_step"]
+
+
+def test_two_steps_show_no_posture() -> None:
+    assert posture(executed(COMPILED, "b2") * 2) == []
+
+
+def test_reads_alone_show_no_posture() -> None:
+    assert posture(executed(READ, "b2") * 9) == []
+
+
+def test_programs_of_dynamo_are_whole_graphs() -> None:
+    assert posture(executed("dynamo is executing a compiled program", "b2") * 5) == ["whole_graph"]

@@ -23,6 +23,8 @@ _NANO: Final = 1e-9
 # Steps of SQLite's virtual machine, a thousand at a time: some minutes of work, which no export of a profile needs.
 _MAX_WORK: Final = 20_000_000
 _TO_HOST: Final = 2
+# Scalars, counts and flags; an operator that works on the host needs its tensors there.
+_SMALL_COPY: Final = 1 << 16
 _STEP = re.compile(r"(?:ProfilerStep#|iteration |iteration_|step |step_|Step )(\d{1,9})")
 
 
@@ -52,6 +54,7 @@ class _Export:
         self.database = database
         self.reading = reading
         self.histogram = Histogram()
+        self.large_copies: int | None = 0
         # Tables only: a view may hold any query.
         self.tables = {str(row[0]) for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
@@ -74,7 +77,12 @@ def _read(export: _Export) -> None:
     export.histogram.write(export.reading, arch=devices)
     export.reading.complete = export.reading.records > 0
     export.reading.steps_covered = len(steps) or None
-    if export.histogram.kernels and steps:
+    if not (export.histogram.kernels and steps):
+        return
+    if export.large_copies:
+        what = f"{export.large_copies} copies of more than {_SMALL_COPY >> 10} KiB went to the host"
+        export.reading.remark("missing", f"{what}: that an operator ran there is not excluded")
+    elif export.large_copies is not None:
         export.reading.fallbacks = {}
 
 
@@ -140,9 +148,11 @@ def _copies(export: _Export) -> None:
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
     if table not in export.tables:
         return
-    for (count,) in export.rows(f"SELECT COUNT(*) FROM {table} WHERE copyKind = {_TO_HOST}"):
+    large = f"SUM(bytes > {_SMALL_COPY})" if "bytes" in export.columns(table) else "NULL"
+    for count, many in export.rows(f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"):
         if isinstance(count, int):
             export.reading.host_transfers = count
+            export.large_copies = many if isinstance(many, int) else None if count else 0
 
 
 def _steps(export: _Export) -> set[int]:
