@@ -259,3 +259,7 @@ def test_a_tasks_number_before_each_line_of_a_dictionary_is_no_key() -> None:
         "}",
     ]
     assert read("".join(f"3: {row}\n" for row in lines)).timings["train_runtime"].seconds == 12.5
+
+
+def test_a_step_before_a_dictionary_on_its_line_is_its_step() -> None:
+    assert read("[train] step=30/90 (33.3%) eta=61s{'loss': '1.5', 'epoch': '0.1'}\n").steps.get(30, "loss") == 1.5

@@ -85,3 +85,13 @@ def test_the_table_may_stand_behind_a_prefix() -> None:
     row = "trainer-0  | | num_layers L          | 24                                                 |\n"
     record = "step    1/9 | loss 9.5 (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.50 ms | 30.1% bf16 MFU | 1000 tok/s\n"
     assert read(row + record).stated["model.depth"].value == 24
+
+
+def test_records_glued_on_one_line_are_two() -> None:
+    def record(step: int, loss: float) -> str:
+        return f"step {step:4}/9 | loss {loss} (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.5 ms | 30.1% bf16 MFU | 10 tok/s"
+
+    steps = read(record(1, 9.5) + record(2, 9.25) + "\n").steps
+    assert [steps.get(at, "loss") for at in (1, 2)] == [9.5, 9.25]
+    logged = read("s:1 trl:9.5 lr:1e-06 norm:1.50s:2 trl:9.25 lr:1e-06 norm:1.25\n").steps
+    assert [logged.get(at, "grad_norm") for at in (1, 2)] == [1.5, 1.25]

@@ -124,3 +124,10 @@ def test_rows_of_nvidia_smi_count_behind_a_prefix() -> None:
         f"> |   {at}  NVIDIA H100 80GB HBM3          On  |   00000000:6{at}:00.0 Off |  0 |\n" for at in range(2)
     )
     assert read(rows + line(1, 100)).stated["hardware.chips"].value == 2
+
+
+def test_records_glued_on_one_line_keep_their_own_losses() -> None:
+    first, second = line(20, 2000, "train_loss:5.0 "), line(21, 2100, "train_loss:4.0 ")
+    steps = read(first.rstrip("\n") + second).steps
+    assert [steps.get(at, "loss") for at in (20, 21)] == [5.0, 4.0]
+    assert steps.get(21, "step_seconds") == pytest.approx(0.1)

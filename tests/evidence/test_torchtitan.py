@@ -227,3 +227,17 @@ def test_a_record_broken_before_its_memory_is_whole() -> None:
     assert found.steps.get(10, "loss") == 7.12345
     assert found.steps.get(20, "tokens_per_second_per_chip") == 3000
     assert [row.peak_reserved_bytes for row in found.memory] == [40 << 30]
+
+
+def test_a_record_may_break_between_a_name_and_its_figure() -> None:
+    text = step(10)
+    first, second = text.index(" 40.00GiB"), text.index(" 31.50%")
+    found = read(text[:first] + "\n" + text[first:second] + "\n" + text[second:])
+    assert found.steps.get(10, "mfu") == pytest.approx(0.315)
+    assert found.steps.get(10, "tokens_per_second_per_chip") == 2000
+    assert [row.peak_reserved_bytes for row in found.memory] == [40 << 30]
+
+
+def test_a_validation_glued_behind_a_record_gives_no_figure() -> None:
+    validation = f"[rank0]:{PREFIX}validate step: 10  loss:  6.0000  memory: 20.00GiB(25.00%)  tps: 9,000\n"
+    assert read(step(10).rstrip("\n") + validation).steps.get(10, "tokens_per_second_per_chip") == 2000

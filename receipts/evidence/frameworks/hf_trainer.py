@@ -37,7 +37,7 @@ _CELLS = re.compile(r"^[\s>#]*(\d{1,12})\s+([\d.]{1,24}|nan|No log)(?=\s|$)")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _BANNER = re.compile(
     r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
-    r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?=\s*(?:\||$))",
+    r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?![\d.])",
     re.IGNORECASE,
 )
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
@@ -152,7 +152,10 @@ class HfTrainer(LineReader):
             bars = _BAR.findall(text, at, match.start())
             record = _RECORD.fullmatch(match[0])
             values = _values(record) if record else literal(match[0])
-            took |= self._dictionary(values, int(bars[-1][0]) if bars else None, line)
+            step = int(bars[-1][0]) if bars else None
+            if step is None and (hint := _HINT.search(text, at, match.start())):
+                step = int(hint[1])
+            took |= self._dictionary(values, step, line)
             at = match.end()
         if took:
             if "%|" in (rest := text[at:]):

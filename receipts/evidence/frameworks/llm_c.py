@@ -8,6 +8,7 @@ neither is a number of the run. Console steps count from 1, those of main.log fr
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.evidence.numbers import number
@@ -21,13 +22,16 @@ _FAST = re.compile(
     r" norm (\d{1,12}\.\d{1,12}) \([^)]{1,20}\)\| lr \S{1,20} \|"
     r" (\d{1,12}\.\d{1,6}) ms \| (-?\d{1,6}\.\d{1,6})% bf16 MFU \| (\d{1,18}) tok/s"
 )
-_STEP = re.compile(r"\bstep\s+(\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])")
+_STEP = re.compile(r"(?<!_)step\s+(\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])")
 _LOSS = re.compile(r"\bloss:? +(\S{1,24})")
 _NORM = re.compile(r"\bnorm:? +(\S{1,24})")
 _TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,12})?) ms\b")
 _MFU = re.compile(r"(-?\d{1,6}(?:\.\d{1,6})?)% [\w/ ]{0,30}MFU")
 _RATE = re.compile(r"(\d[\d,]{0,18}(?:\.\d{1,6})?) tok/s")
-_LOGGED = re.compile(r"\bs:(\d{1,12}) (?:trl|tel):(\S{1,24})(?: lr:\S{1,24})?(?: norm:(\S{1,24}))?")
+_LOGGED = re.compile(
+    r"(?<![A-Za-z_])s:(\d{1,12}) (?:trl|tel):(-?[\d.]{1,24}|-?nan|-?inf)"
+    r"(?: lr:[-+.\de]{1,24})?(?: norm:([\d.]{1,24}|-?nan|-?inf))?"
+)
 _MEMORY = re.compile(r"device memory usage: (\d{1,12}) MiB / (\d{1,12}) MiB")
 _PEAK = re.compile(r"peak memory consumption: (\d{1,12}) MiB")
 _VALIDATION = re.compile(r"^\s*val loss (\S{1,24})\s*$")
@@ -117,11 +121,13 @@ class LlmC(LineReader):
         return reading
 
     def _step(self, text: str, line: int) -> None:
-        if (fast := _FAST.search(text)) is not None:
+        if (fast := _FAST.search(text)) is not None and fast.end() >= len(text) - 1:
             loss, norm, time, share, rate = (float(word) for word in fast.groups()[1:])
             self._put(int(fast[1]), loss, norm, time, rate, share, line)
             return
-        self._slow(text, line)
+        starts = [match.start() for match in _STEP.finditer(text)] or [0]
+        for start, end in pairwise([*starts, len(text)]):
+            self._slow(text[start:end], line)
 
     def _slow(self, text: str, line: int) -> None:
         """A step line of another form: each figure is looked for by what stands beside it."""
@@ -172,12 +178,13 @@ class LlmC(LineReader):
         self._judge(loss, norm)
 
     def _logged(self, text: str, line: int) -> None:
-        match = _LOGGED.search(text)
-        if match is None:
-            return
+        for match in _LOGGED.finditer(text):
+            self._entry(match, line)
+
+    def _entry(self, match: re.Match[str], line: int) -> None:
         self._lines += 1
         loss = number(match[2])
-        if " tel:" in text:
+        if " tel:" in match[0]:
             if loss is not None:
                 self._validation = (loss, match[0], line)
             return

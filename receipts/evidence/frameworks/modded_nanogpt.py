@@ -16,7 +16,11 @@ from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import MemoryRow, Place, Reading
 
-_LINE = re.compile(r"\bstep:(\d{1,12})/\d{1,12} (.{0,300}?)train_time:\s*(\d{1,15}(?:\.\d{1,9})?)(ms|s)\b(.{0,200})")
+# A record that was glued behind another ends it.
+_LINE = re.compile(
+    r"(?<!_)step:(\d{1,12})/\d{1,12} ((?:(?!step:\d).){0,300}?)train_time:\s*(\d{1,15}(?:\.\d{1,9})?)(ms|s)(?=\b|step:)"
+    r"((?:(?!step:\d).){0,200})"
+)
 _LOSS = re.compile(r"(?<![a-z_])(train_loss|val_loss):\s*(\S{1,24})")
 _RATE = re.compile(r"\btok(?:ens)?_(?:s|per_sec):\s*([\d.,]{1,24})")
 _AVERAGE = re.compile(r"step_avg:\s*(nan|inf)")

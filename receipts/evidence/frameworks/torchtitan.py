@@ -53,6 +53,7 @@ _FIELDS: Final = {
 # A record of a rank that no record came from has to be read.
 _UNSEEN: Final = 1 << 62
 _MAX_BLOCK: Final = 4000
+_MAX_RECORD: Final = 500
 _MAX_RANKS: Final = 65_536
 
 
@@ -112,7 +113,7 @@ class Torchtitan(LineReader):
         self._block: list[str] = []
         self._block_line = self._block_rank = 0
         self._depth = 0
-        self._pending: tuple[int, int | None] | None = None
+        self._pending: tuple[int, int | None, str] | None = None
         self._wrapped_trainer = False
         self._last: dict[int | None, int] = {}
         self._peak: dict[int | None, tuple[float, int, int]] = {}
@@ -208,15 +209,13 @@ class Torchtitan(LineReader):
 
     def _steps(self, text: str, line: int) -> bool:
         """Records of a line in any version's form, several where lines were glued; a wrapped one's rest."""
-        found = [match for match in _STEP.finditer(text) if not _evaluation(text, match.start())]
+        starts = list(_STEP.finditer(text))
+        found = [match for match in starts if not _evaluation(text, match.start())]
         if not found:
             pending, self._pending = self._pending, None
-            values, memory = _cells(text) if pending is not None else ({}, None)
-            if pending is None or not (values or memory):
-                return False
-            self._add(pending, values, memory, line)
-            return True
-        ends = [match.start() for match in found[1:]] + [len(text)]
+            return pending is not None and self._rest(pending, text, line)
+        following = {match.start(): after.start() for match, after in pairwise(starts)}
+        ends = [following.get(match.start(), len(text)) for match in found]
         took = False
         rank, before = None, 0
         for match, end in zip(found, ends, strict=True):
@@ -229,13 +228,26 @@ class Torchtitan(LineReader):
             step = int(match[1])
             if memory is not None:
                 self._memory(memory, step, rank, line)
-            self._pending = None if "tokens_per_second_per_chip" in values and "mfu" in values else (step, rank)
+            whole = "tokens_per_second_per_chip" in values and "mfu" in values
+            self._pending = None if whole else (step, rank, text[match.end() : match.end() + _MAX_RECORD])
             self._record(step, values, rank)
             took = True
         return took
 
-    def _add(self, at: tuple[int, int | None], values: dict[str, float | None], memory: str | None, line: int) -> None:
-        step, rank = at
+    def _rest(self, pending: tuple[int, int | None, str], text: str, line: int) -> bool:
+        """The rest of a record that a terminal's width or a page broke, wherever it did."""
+        step, rank, before = pending
+        joined = f"{before.rstrip()} {text.strip()}"
+        (values, memory), (had, kept) = _cells(joined), _cells(before)
+        known = {name: value for name, value in values.items() if value is not None}
+        if len(joined) > _MAX_RECORD or (known.items() <= had.items() and memory == kept):
+            return False
+        self._add(step, rank, values, memory, line)
+        if "tokens_per_second_per_chip" not in values or "mfu" not in values:
+            self._pending = (step, rank, joined)
+        return True
+
+    def _add(self, step: int, rank: int | None, values: dict[str, float | None], memory: str | None, line: int) -> None:
         if memory is not None:
             self._memory(memory, step, rank, line)
         if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
