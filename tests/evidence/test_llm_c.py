@@ -89,7 +89,7 @@ def test_the_table_may_stand_behind_a_prefix() -> None:
 
 def test_records_glued_on_one_line_are_two() -> None:
     def record(step: int, loss: float) -> str:
-        return f"step {step:4}/9 | loss {loss} (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.5 ms | 30.1% bf16 MFU | 10 tok/s"
+        return f"step {step:4}/9 | loss {loss} (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.5 ms | 30% bf16 MFU | 10 tok/s"
 
     steps = read(record(1, 9.5) + record(2, 9.25) + "\n").steps
     assert [steps.get(at, "loss") for at in (1, 2)] == [9.5, 9.25]
