@@ -141,5 +141,5 @@ def test_gathers_of_fsdp2_name_it(tmp_path: Path) -> None:
 
 
 def test_a_cut_trace_shows_what_it_holds_and_no_absence(tmp_path: Path) -> None:
-    found = reading(tmp_path, mark(), *product(10), cut=-24)
-    assert (seen(found, "gemm"), seen(found, "posture"), found.fallbacks) == (["cublas_bf16"], [], None)
+    found = reading(tmp_path, mark(), *product(10), cut=-40)
+    assert (seen(found, "compute_dtype"), seen(found, "posture"), found.fallbacks) == (["bf16"], [], None)
