@@ -4,7 +4,7 @@ Whether a flag came in time is stated only where it can be shown (`docs/recorder
 
 - it was there with this value when the process was executed (/proc/self/environ): in time;
 - it was seen while nothing that reads it had been imported: in time;
-- what reads it was at work at one look, and the value came between that look and the next: too late.
+- what reads it had begun by one look, and the value came between that look and the next: too late.
 
 All else stays open. What a runtime writes for itself is no flag of the experimenter's: it is told in a note.
 """
@@ -12,13 +12,14 @@ All else stays open. What a runtime writes for itself is no flag of the experime
 from __future__ import annotations
 
 import os
+import sys
 
 from receipts.emit import secrets
 from receipts.emit.probes import loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from receipts.emit.stated import Stated
 
@@ -26,31 +27,36 @@ NAME = "environment"
 # Variables that hold flags of their own.
 NESTED = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 _ENGINES = ("torch", "jaxlib", "torch_xla", "tensorflow")
-_NUMERIC = ("numpy", *_ENGINES)
-# Who reads a variable by the beginning of its name; the first that fits. The loader and the interpreter read theirs
-# when the process starts.
-_READERS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("LD_", "PYTHON", "MALLOC_"), ()),
-    (("XLA_", "LIBTPU_", "TPU_", "PJRT_", "PT_XLA_", "XRT_", "TF_", "IREE_"), ("jaxlib", "torch_xla", "tensorflow")),
-    (("JAX_", "PALLAS_"), ("jax",)),
-    (("NVTE_",), ("transformer_engine",)),
-    (("MEGATRON_",), ("megatron",)),
-    (("DS_", "DEEPSPEED_"), ("deepspeed",)),
-    (("ACCELERATE_",), ("accelerate",)),
-    (("TOKENIZERS_",), ("tokenizers",)),
-    (("HF_", "TRANSFORMERS_"), ("huggingface_hub", "transformers")),
-    (("TRITON_",), ("triton",)),
-    (("TILELANG_",), ("tilelang",)),
-    (("TORCH", "PYTORCH_", "GLOO_", "FLASH_ATTENTION_"), ("torch",)),
-    (("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "BLAS_", "DNNL_", "ONEDNN_", "ATEN_", "NUMBA_"), _NUMERIC),
-    (("",), _ENGINES),
+_XLA = ("jaxlib", "torch_xla", "tensorflow")
+# By the beginning of a name, the first that fits: the modules that bring its reader, and when that reads it. `exec`:
+# the loader or the interpreter, when the process starts; `import`: when it is imported; `xla`, `cuda`: when the
+# runtime begins, which may be long after; `ever`: whenever it is needed, so that none can be shown to be late.
+_READERS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
+    (("LD_", "PYTHON", "MALLOC_"), (), "exec"),
+    (("XLA_", "LIBTPU_", "TPU_", "PJRT_", "PT_XLA_", "XRT_", "TF_", "IREE_"), _XLA, "xla"),
+    (("JAX_", "PALLAS_"), ("jax",), "import"),
+    (("NVTE_",), ("transformer_engine",), "ever"),
+    (("MEGATRON_",), ("megatron",), "ever"),
+    (("DS_", "DEEPSPEED_"), ("deepspeed",), "ever"),
+    (("ACCELERATE_",), ("accelerate",), "ever"),
+    (("TOKENIZERS_", "HF_", "TRANSFORMERS_"), ("tokenizers", "huggingface_hub", "transformers"), "ever"),
+    (("TRITON_",), ("triton",), "ever"),
+    (("TILELANG_",), ("tilelang",), "ever"),
+    (("TORCHINDUCTOR_", "TORCHDYNAMO_"), ("torch",), "ever"),
+    (("PYTORCH_CUDA_ALLOC", "PYTORCH_ALLOC", "TORCH_NCCL_"), ("torch",), "cuda"),
+    (("TORCH", "PYTORCH_", "GLOO_", "FLASH_ATTENTION_"), ("torch",), "import"),
+    (("CUDA_", "CUBLAS", "CUDNN_", "NCCL_", "NVSHMEM_"), (*_ENGINES, "cupy"), "cuda"),
+    (
+        ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "BLAS_", "DNNL_", "ONEDNN_", "ATEN_", "NUMBA_"),
+        (
+            *("numpy", "scipy", "numba"),
+            *_ENGINES,
+        ),
+        "import",
+    ),
+    (("",), _ENGINES, "ever"),
 )
-_AT_EXEC = ("LD_", "PYTHON", "MALLOC_")
-# Read by CUDA or its allocator when they begin, which may be long after the import.
-_CUDA = ("CUDA_", "CUBLAS", "CUDNN_", "NCCL_", "PYTORCH_CUDA_ALLOC", "PYTORCH_ALLOC")
-_XLA = ("XLA_", "LIBTPU_", "TPU_", "PJRT_", "PT_XLA_")
-# Read whenever they are needed, so that none of them can be shown to be late.
-_ALWAYS = ("NVTE_", "TRITON_", "TORCHINDUCTOR_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "MEGATRON_", "DS_", "JAX_")
+_IMPORTED = tuple(dict.fromkeys(name for _, readers, _ in _READERS for name in readers))
 # What runtimes write into the environment by themselves, by who does (torch 2.13, torch_xla 2.9, JAX 0.10, Megatron).
 _WRITTEN: dict[str, tuple[str, ...]] = {
     "torch": (
@@ -84,12 +90,13 @@ class Look:
         self.before: dict[str, bool | None] = {}
         self.written: dict[str, str] = {}
         self.gone: set[str] = set()
-        self.acting: dict[str, bool] = {}
-        self.first = True
+        self.imported: set[str] = set()
+        self.begun: dict[str, bool] = {}
 
     def again(self, now: Mapping[str, str]) -> None:
         """Look at the flags that are set now."""
-        acting = {name: _acting(name) for name in now}
+        imported = {name for name in _IMPORTED if name in sys.modules}
+        begun = {"xla": _xla_begun(), "cuda": _cuda_begun()}
         self.gone = {name for name in self.values if name not in now}
         for name, value in now.items():
             if self.values.get(name) == value:
@@ -97,27 +104,23 @@ class Look:
             if writer := _writer(name) if self.exec.get(name) != value else "":
                 self.written[name] = f"{writer} set {name}={value}"
                 continue
-            # What acts by now acted at the last look, too, where this flag was not there, or was another.
-            late = None if self.first or not self._acted(name) else False
             self.values[name] = value
-            self.before[name] = self._in_time(name, value) or late
-        self.acting = acting | {group: _acting(group) for group in ("XLA_", "CUDA_", "LD_", "TORCH_", "OMP_", "")}
-        self.first = False
+            self.before[name] = self._in_time(name, value, imported)
+        self.imported, self.begun = imported, begun
 
-    def _in_time(self, name: str, value: str) -> bool | None:
+    def _in_time(self, name: str, value: str, imported: set[str]) -> bool | None:
+        """Whether a value that is new at this look came before what reads it; None where neither can be shown."""
+        readers, when = next((readers, when) for heads, readers, when in _READERS if name.startswith(heads))
         if self.exec.get(name) == value:
             return True
-        readers = _readers(name)
-        if not readers:
-            # Absent or other when the loader read it; where /proc does not say, this is not known.
+        if when == "exec":
             return False if self.exec else None
-        return None if loaded.any_of(readers) else True
-
-    def _acted(self, name: str) -> bool:
-        if name in self.acting:
-            return self.acting[name]
-        group = next((head for head in ("XLA_", "CUDA_", "LD_", "TORCH_", "OMP_") if _group(name) == head), "")
-        return not name.startswith(_ALWAYS) and self.acting.get(group, False)
+        here = imported & set(readers)
+        if not here:
+            return True
+        if when == "import":
+            return False if here <= self.imported else None
+        return False if self.begun.get(when) else None
 
     def __repr__(self) -> str:
         return f"Look({len(self.values)} flags)"
@@ -205,41 +208,18 @@ def at_exec() -> dict[str, str]:
     return flags({os.fsdecode(name): os.fsdecode(value) for name, _, value in entries})
 
 
-def _readers(name: str) -> tuple[str, ...]:
-    return next(readers for heads, readers in _READERS if name.startswith(heads))
-
-
 def _writer(name: str) -> str:
-    return next((who for who, names in _WRITTEN.items() if name in names and loaded.any_of([who])), "")
+    return next((who for who, names in _WRITTEN.items() if name in names and who in sys.modules), "")
 
 
-def _group(name: str) -> str:
-    groups = ((_AT_EXEC, "LD_"), (_XLA, "XLA_"), (_CUDA, "CUDA_"), (("TORCH", "PYTORCH_"), "TORCH_"))
-    return next((group for heads, group in groups if name.startswith(heads)), "OMP_" if _early(name) else "")
+def _cuda_begun() -> bool:
+    if loaded.part("torch.cuda", "_initialized"):
+        return True
+    return any(name in ("cuda", "gpu", "rocm") for name in loaded.part("jax._src.xla_bridge", "_backends") or ())
 
 
-def _early(name: str) -> bool:
-    return _readers(name) == _NUMERIC
-
-
-def _acting(name: str) -> bool:
-    """Whether what reads a flag has read it by now, as far as that can be shown."""
-    if name.startswith(_ALWAYS):
-        return False
-    checks: dict[str, Callable[[], bool]] = {"LD_": lambda: True, "XLA_": _xla_acts, "CUDA_": _cuda_acts}
-    check = checks.get(_group(name) if name else "")
-    return check() if check is not None else loaded.any_of(_readers(name)[:1] or _ENGINES)
-
-
-def _cuda_acts() -> bool:
-    return bool(loaded.part("torch.cuda", "_initialized")) or any(
-        name in ("cuda", "gpu", "rocm") for name in loaded.part("jax._src.xla_bridge", "_backends") or ()
-    )
-
-
-def _xla_acts() -> bool:
+def _xla_begun() -> bool:
     if loaded.part("jax._src.xla_bridge", "_backends"):
         return True
-    extension = loaded.module("_XLAC") or loaded.module("torch_xla._XLAC")
-    ask = getattr(extension, "_xla_runtime_is_initialized", None)
+    ask = getattr(loaded.module("_XLAC"), "_xla_runtime_is_initialized", None)
     return bool(ask is not None and ask())

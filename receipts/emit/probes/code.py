@@ -1,0 +1,143 @@
+"""The project's own code: repository and commit of the main script, and one digest of the files really imported.
+
+Imported files are those of every module that comes neither from the standard library nor from an installed wheel, with
+the main script; editable checkouts are among them. What is imported by the recorder's start is digested then, as far as
+its time goes; the rest at the end, where a file that was changed in between makes the digest unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from receipts.emit.probes import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from receipts.emit.stated import Stated
+
+NAME = "code"
+MAY_BLOCK = True
+RANKS = "host"
+BUDGET_SECONDS = 0.02
+MAX_CHECKOUTS = 4
+_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+def at_start(stated: Stated) -> None:
+    """State the main script's commit; begin to digest what is imported."""
+    stated.kept["begun"] = time.time()
+    stated.kept["digests"] = {}
+    until = time.perf_counter() + BUDGET_SECONDS
+    own = imported.project(imported.files())
+    for name in sorted(own, key=lambda name: (name != "__main__", name)):
+        if time.perf_counter() > until:
+            break
+        _digest(stated, name, own[name])
+    script = own.get("__main__")
+    if script is not None:
+        _repository(stated, script)
+
+
+def at_end(stated: Stated) -> None:
+    """State the digest of all that was imported, and tell of checkouts beside the main script's."""
+    found = imported.files()
+    own = imported.project(found)
+    digests: dict[str, str] = stated.kept.get("digests", {})
+    changed = []
+    for name, path in own.items():
+        if name not in digests:
+            if _mtime(path) > stated.kept.get("begun", 0.0):
+                changed.append(name)
+            _digest(stated, name, path)
+    lost = sorted(set(own) - set(digests))
+    if changed or lost:
+        names = ", ".join(sorted({*changed, *lost})[:5])
+        stated.note(f"no digest of the imported files: {names} changed, or went, since the run began")
+    elif "__main__" not in found:
+        stated.note("no digest of the imported files: the main program is no file (a notebook, or -c)")
+    else:
+        stated.put("code.imported_digest", imported.digest({name: digests[name] for name in own}))
+        stated.note(f"imported files of the project's own: {len(own)}")
+    _checkouts(stated, own)
+
+
+def _digest(stated: Stated, name: str, path: str) -> None:
+    try:
+        stated.kept["digests"][name] = imported.sha256(path)
+    except OSError as error:
+        stated.note(f"{name} could not be read: {error.strerror}")
+
+
+def _mtime(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _repository(stated: Stated, script: str) -> None:
+    folder = os.path.dirname(script)
+    head = git(stated, folder, "rev-parse", "--show-toplevel", "HEAD").splitlines()
+    if len(head) != 2:
+        return
+    top, commit = head
+    stated.kept["top"] = top
+    stated.put("code.commit", commit)
+    remote = git(stated, folder, "config", "--get", "remote.origin.url").strip()
+    stated.put("code.repository", without_user(remote) or os.path.basename(top))
+    # Files that git does not know are no change of the commit, but for the script itself.
+    state = git(stated, folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    unknown = not git(stated, folder, "ls-files", "--", script).strip()
+    stated.put("code.dirty", bool(state.strip()) or unknown)
+    if unknown:
+        stated.note("the main script is not in the commit: git does not track it")
+
+
+def _checkouts(stated: Stated, own: dict[str, str]) -> None:
+    """Packages that were imported from another checkout, with its commit."""
+    top = stated.kept.get("top")
+    roots: dict[str, set[str]] = {}
+    for name, path in own.items():
+        package = name.partition(".")[0]
+        root = path[: -len(imported.relative(name, path))].rstrip(os.sep)
+        if name != "__main__" and root and not (top and path.startswith(top + os.sep)):
+            roots.setdefault(root, set()).add(package)
+    for root, packages in sorted(roots.items())[:MAX_CHECKOUTS]:
+        commit = git(stated, root, "rev-parse", "HEAD").strip()
+        names = ", ".join(sorted(packages)[:5])
+        if commit:
+            stated.note(f"{names}: imported from another checkout, commit {commit}")
+
+
+def git(stated: Stated, folder: str, *words: str) -> str:
+    """What git prints; empty where there is no git, no repository, or no answer in time."""
+    import subprocess
+
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [*_GIT, "-C", folder, *words],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=max(0.1, stated.seconds_left()),
+            check=False,
+        )
+    except FileNotFoundError:
+        return ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        stated.note(f"git {words[0]}: {type(error).__name__}")
+        return ""
+    if done.returncode and b"dubious ownership" in done.stderr:
+        stated.note("git does not trust the repository's owner; git config safe.directory names it")
+    return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+
+
+def without_user(address: str) -> str:
+    """A remote's address without the user or token in it; `git@host:path` names no secret and stays."""
+    scheme, sign, rest = address.partition("://")
+    if not sign:
+        return address
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

@@ -1,0 +1,223 @@
+"""torch.compile: what it compiled and when, by its own counters and its own callbacks.
+
+Counts are of compilation and not of execution: a graph break counts once, however often it is run through.
+Sources: `torch/_dynamo/utils.py` (`counters`, `compilation_time_metrics`), `torch/_dynamo/callback.py` (2.5 on).
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from receipts.emit.probes import loaded, pytorch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from receipts.emit.stated import Stated
+
+NAME = "torch.compile"
+_UTILS, _CALLBACK = "torch._dynamo.utils", "torch._dynamo.callback"
+_LIMITS = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
+_MAX_EVENTS = 10_000
+
+
+class Compiles:
+    """Listens to torch.compile: each compilation with the steps that had ended, and the time of all."""
+
+    def __init__(self, stated: Stated) -> None:
+        self._stated = stated
+        self._begun = 0.0
+        self.seconds = 0.0
+        # Steps that had ended, and whether one was running.
+        self.events: list[tuple[int, bool]] = []
+        self.recordings = 0
+
+    def started(self, *given: Any) -> None:
+        """Called by torch.compile before it compiles; what goes wrong here must not reach the job."""
+        try:
+            self._begun = perf_counter()
+            trigger = getattr(getattr(given[0], "callback_trigger", None), "name", "") if given else ""
+            if trigger == "CUDAGRAPH_RECORDING":
+                self.recordings += 1
+            elif len(self.events) < _MAX_EVENTS:
+                stated, again = self._stated, _again(given)
+                self.events.append((stated.steps, stated.inside))
+                if stated.inside:
+                    stated.mark_step("recompile" if again else "compile")
+        except Exception as error:
+            self._stated.note(f"a compilation could not be noted: {type(error).__name__}: {error}")
+
+    def ended(self, *_given: Any) -> None:
+        """Called by torch.compile when it has compiled."""
+        if self._begun:
+            self.seconds += perf_counter() - self._begun
+            self._begun = 0.0
+
+    def late(self, warmup: int, steps: int) -> int:
+        """Compilations inside steps after the warm-up."""
+        return sum(inside and warmup <= step < steps for step, inside in self.events)
+
+    def __repr__(self) -> str:
+        return f"Compiles({len(self.events)}, {self.seconds:.1f} s)"
+
+
+def at_start(stated: Stated) -> None:
+    """Listen, where torch.compile is there already."""
+    stated.kept["first"] = graphs()
+    loaded.each(stated, _listen)
+
+
+def at_phase(stated: Stated, phase: str) -> None:
+    """Listen from here on, where torch.compile came since; keep what it had compiled after the first step."""
+    if phase == "post_step0":
+        stated.kept["step0"] = graphs()
+    if phase != "steady":
+        loaded.each(stated, _listen)
+
+
+def at_warm(stated: Stated) -> None:
+    """Keep what it had compiled when the warm-up ended."""
+    stated.kept["warm"] = graphs()
+    loaded.each(stated, _listen)
+
+
+def at_end(stated: Stated) -> None:
+    """State compilations, graph breaks, the cache and its time."""
+    listener: Compiles | None = stated.kept.get("listener")
+    handler = loaded.part(_CALLBACK, "callback_handler")
+    if listener is not None and handler is not None:
+        handler.remove_start_callback(listener.started)
+        handler.remove_end_callback(listener.ended)
+    if loaded.module("torch") is not None and not loaded.any_of(("torch_xla", "jax")):
+        loaded.each(stated, _counts, _graphs_of_cuda)
+
+
+def counters() -> dict[str, dict[str, int]]:
+    """`torch._dynamo.utils.counters` as plain numbers; empty where torch.compile was never used."""
+    found: Mapping[str, Mapping[str, Any]] = loaded.part(_UTILS, "counters") or {}
+    return {
+        str(group): {str(name): int(count) for name, count in dict(counts).items() if isinstance(count, int)}
+        for group, counts in dict(found).items()
+    }
+
+
+def graphs() -> int:
+    """Programs that torch.compile has made so far."""
+    return counters().get("stats", {}).get("unique_graphs", 0)
+
+
+def _listen(stated: Stated) -> None:
+    handler = loaded.part(_CALLBACK, "callback_handler")
+    if handler is None or "listener" in stated.kept:
+        return
+    listener = Compiles(stated)
+    handler.register_start_callback(listener.started)
+    handler.register_end_callback(listener.ended)
+    # What was compiled before it listened is not in its events.
+    stated.kept["listener"], stated.kept["unheard"] = listener, graphs()
+
+
+def _again(given: tuple[Any, ...]) -> bool:
+    """Whether this frame was compiled before: `0/2` is the third compilation of the first frame."""
+    number = str(getattr(given[0], "compile_id", "")).partition("/")[2] if given else ""
+    return number.partition("_")[0] not in ("", "0")
+
+
+def _counts(stated: Stated) -> None:
+    found = counters()
+    made = found.get("stats", {}).get("unique_graphs", 0)
+    frames = found.get("frames", {}).get("total", 0)
+    if made < max(stated.kept.get(name, 0) for name in ("first", "step0", "warm")):
+        stated.note("torch.compile's counters were cleared while the job ran: what it compiled in all is not known")
+        return
+    stated.put("compile.compiles", made)
+    stated.put("compile.compiles_after_warmup", _late(stated, made))
+    if not frames and not made:
+        stated.put("path.witnessed.posture", "eager")
+        return
+    breaks = sum(found.get("graph_break", {}).values())
+    stated.put("compile.graph_breaks", breaks)
+    if breaks:
+        stated.put("path.witnessed.posture", "regional")
+    _cache(stated, found.get("inductor", {}), found.get("aot_autograd", {}))
+    stated.put("compile.compile_seconds", _seconds(stated))
+    limited = {**found.get("graph_break", {}), **found.get("unimplemented", {})}
+    hit = sum(count for name, count in limited.items() if any(word in name.lower() for word in _LIMITS))
+    if hit:
+        stated.note("a recompile limit was reached: the function runs uncompiled from there on")
+        stated.counter("torch.compile.recompile_limit", hit, expected=0)
+    _regions(stated)
+
+
+def _late(stated: Stated, made: int) -> int | None:
+    """Compilations once the warm-up was over; None where it cannot be told."""
+    listener: Compiles | None = stated.kept.get("listener")
+    warm = stated.kept.get("warm")
+    if warm is None:
+        # The warm-up was not seen to end: nothing after the first step is nothing after the warm-up.
+        return 0 if stated.kept.get("step0") == made and stated.steps else None
+    if listener is not None and stated.kept["unheard"] <= warm and stated.warmup is not None:
+        return listener.late(stated.warmup, stated.steps)
+    return made - int(warm)
+
+
+def _cache(stated: Stated, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
+    """Programs from the cache on disk. A hit of the outer cache leaves the inner one unasked."""
+    hits = inductor.get("fxgraph_cache_hit", 0) + autograd.get("autograd_cache_hit", 0)
+    misses = inductor.get("fxgraph_cache_miss", 0)
+    if not hits and not misses:
+        bypassed = inductor.get("fxgraph_cache_bypass", 0) or not getattr(
+            loaded.module("torch._inductor.config"), "fx_graph_cache", True
+        )
+        stated.put("compile.cache_state", "off" if bypassed else None)
+        return
+    stated.put("compile.cache_hits", hits)
+    stated.put("compile.cache_misses", misses)
+    if hits and misses:
+        stated.note(f"the compile cache held {hits} programs and not {misses} others: neither cold nor warm")
+    else:
+        stated.put("compile.cache_state", "warm" if hits else "cold")
+
+
+def _seconds(stated: Stated) -> float | None:
+    listener: Compiles | None = stated.kept.get("listener")
+    if listener is not None and not stated.kept["unheard"]:
+        return listener.seconds
+    times: Mapping[str, list[float]] = loaded.part(_UTILS, "compilation_time_metrics") or {}
+    return next((sum(times[name]) for name in ("_compile.compile_inner", "_compile") if name in times), None)
+
+
+def _regions(stated: Stated) -> None:
+    """Compiled functions by name, where the caller says that regions are what is compiled."""
+    records = loaded.part(_UTILS, "get_compilation_metrics")
+    if records is None:
+        return
+    names = [_qualified(record) for record in records() if getattr(record, "co_name", None)]
+    found = list(dict.fromkeys(names))[:100]
+    if stated.get("compile.posture") == "regional":
+        stated.put("compile.regions", found or None)
+    elif found:
+        stated.note(f"compiled functions: {', '.join(found)[:2000]}")
+
+
+def _qualified(record: Any) -> str:
+    """`bias_swiglu` in …/site-packages/megatron/core/fusions/x.py as the module's name and the function's."""
+    file = str(getattr(record, "co_filename", "") or "").replace("\\", "/")
+    for folder in ("/site-packages/", "/dist-packages/", "/src/"):
+        _, found, tail = file.rpartition(folder)
+        if found:
+            return f"{tail.removesuffix('.py').replace('/', '.')}.{record.co_name}"
+    return f"{file.rpartition('/')[2].removesuffix('.py')}.{record.co_name}".lstrip(".")
+
+
+def _graphs_of_cuda(stated: Stated) -> None:
+    listener: Compiles | None = stated.kept.get("listener")
+    if pytorch.cuda_begun() and listener is not None and listener.recordings:
+        stated.put("compile.cuda_graph_implementation", "inductor")
+        stated.put("path.witnessed.cuda_graphs", True)
+        stated.counter("torch.compile.cudagraph_recordings", listener.recordings)
+    skips = counters().get("inductor", {}).get("cudagraph_skips", 0)
+    if skips:
+        stated.counter("torch.compile.cudagraph_skips", skips)

@@ -1,0 +1,58 @@
+"""Which framework hosts the run, where one alone can: a plain loop of PyTorch, of JAX, or of torch_xla.
+
+An import is no proof that a framework drives the loop, so where a trainer is imported, this says nothing: its own probe
+or integration does. Where none is, what is left is the library itself.
+"""
+
+from __future__ import annotations
+
+from receipts.emit.probes import loaded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from receipts.emit.stated import Stated
+
+NAME = "frameworks"
+# Modules that hold a training loop, by the framework's name.
+TRAINERS = {
+    "megatron.training.training": "megatron-lm",
+    "megatron.bridge.training.train": "megatron-bridge",
+    "nemo.lightning": "nemo",
+    "torchtitan.train": "torchtitan",
+    "torchtitan.trainer": "torchtitan",
+    "deepspeed.runtime.engine": "deepspeed",
+    "nanotron.trainer": "nanotron",
+    "transformers.trainer": "hf-trainer",
+    "accelerate.accelerator": "accelerate",
+    "lightning.pytorch.trainer.trainer": "lightning",
+    "pytorch_lightning.trainer.trainer": "lightning",
+    "composer.trainer.trainer": "composer",
+    "axlearn.common.trainer": "axlearn",
+    "maxtext.trainers.pre_train.train": "maxtext",
+    "MaxText.train": "maxtext",
+    "levanter.trainer": "levanter",
+    "t5x.train": "t5x",
+    "keras.src.trainers.trainer": "keras",
+}
+
+
+def at_end(stated: Stated) -> None:
+    """State the library that hosts the run, or note the trainers that are imported."""
+    trainers = sorted({name for module, name in TRAINERS.items() if loaded.module(module) is not None})
+    if trainers:
+        stated.note(f"trainers that are imported: {', '.join(trainers)}; who drove the loop is not told by that")
+        return
+    host = library()
+    if host is not None and stated.world == 1:
+        # Several ranks are joined by something (DDP, FSDP) that an import does not name.
+        stated.put("path.witnessed.framework", host)
+        stated.put("path.witnessed.frameworks", [host])
+
+
+def library() -> str | None:
+    """`torch`, `jax` or `torch-xla`, where what is imported leaves no other; None where there are several, or none."""
+    if loaded.module("torch_xla") is not None:
+        # torch_xla brings JAX along for its Pallas kernels.
+        return "torch-xla"
+    found = [name for name in ("torch", "jax", "tensorflow", "mxnet", "mlx", "paddle") if loaded.any_of([name])]
+    return found[0] if found in (["torch"], ["jax"]) else None

@@ -1,0 +1,80 @@
+"""The process: what its control group allows it, what it took, and whether the kernel killed beside it.
+
+The recorder itself keeps the exit status and the kills that were counted at the start; these are the figures that an
+out-of-memory failure of the host is read with.
+"""
+
+from __future__ import annotations
+
+from receipts.emit import cgroup
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from receipts.emit.stated import Stated
+
+NAME = "process"
+# Version 1 writes the largest number of pages for none.
+_NO_LIMIT = 1 << 60
+
+
+def at_start(stated: Stated) -> None:
+    """Note the memory that the control group allows, and the kills so far."""
+    kills = cgroup.oom_kills()
+    stated.kept["kills"] = kills
+    limit = limit_bytes()
+    if limit is not None:
+        counted = f", {max(kills.values())} kills counted so far" if kills else ""
+        stated.note(f"its control group may use {limit} bytes of memory ({limit / 2**30:.1f} GiB){counted}")
+
+
+def at_end(stated: Stated) -> None:
+    """Note the most that it used, and kills since the start: those of its own children, or of its neighbours."""
+    peak = peak_bytes()
+    if peak is not None:
+        stated.note(f"at most {peak} bytes of memory were resident ({peak / 2**30:.1f} GiB)")
+    more = cgroup.more_kills(stated.kept.get("kills") or {})
+    if more:
+        stated.note(f"the kernel's out-of-memory killer struck {more} times in its control group while it ran")
+
+
+def limit_bytes(process: str = "self", root: str = cgroup.ROOT) -> int | None:
+    """The tightest memory limit of the control group and those around it, bytes; None where there is none."""
+    found = [_limit(place) for place in _places(process, root)]
+    return min((limit for limit in found if limit is not None), default=None)
+
+
+def peak_bytes(process: str = "self") -> int | None:
+    """The largest resident size so far, bytes."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as stream:
+            lines = stream.read(1 << 14).splitlines()
+    except OSError:
+        return None
+    words = next((line.split() for line in lines if line.startswith("VmHWM:")), [])
+    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdigit() else None
+
+
+def _places(process: str, root: str) -> list[str]:
+    """Files with limits from the group upwards, of both versions."""
+    try:
+        with open(f"/proc/{process}/cgroup", encoding="utf-8", errors="replace") as stream:
+            rows = [line.rstrip("\n").split(":", 2) for line in stream.read(1 << 14).splitlines()]
+    except OSError:
+        return []
+    found: list[str] = []
+    for row in rows:
+        if len(row) != 3 or (row[0] != "0" and "memory" not in row[1].split(",")):
+            continue
+        top, file = (root, "memory.max") if row[0] == "0" else (f"{root}/memory", "memory.limit_in_bytes")
+        parts = [part for part in row[2].split("/") if part not in ("", "..")]
+        found += ["/".join([top, *parts[:depth], file]) for depth in range(len(parts), -1, -1)]
+    return found
+
+
+def _limit(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:
+            text = stream.read(64).strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() and int(text) < _NO_LIMIT else None

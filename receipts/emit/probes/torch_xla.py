@@ -1,0 +1,229 @@
+"""torch_xla: its counters when the warm-up ends and at the end, devices, memory, mesh.
+
+What its counters say is what ran, so that compiles, fallbacks and reads by the host are witnessed here. A counter that
+never counted is absent, and a table that somebody cleared proves nothing: both are told apart by what stood before.
+Sources: `torch_xla/debug/metrics.py`, `torch_xla/distributed/spmd/xla_sharding.py`, versions 2.4 to 2.9.
+"""
+
+from __future__ import annotations
+
+from receipts.emit.probes import loaded, wheels
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from receipts.emit.stated import Stated
+
+NAME = "torch_xla"
+HOST_READ = "aten::_local_scalar_dense"
+_FROM_DEVICE = ("TransferFromDeviceTime", "TransferFromServerTime")
+_COMPILES = ("UncachedCompile", "CompileTime", "EagerOpCompileTime")
+
+
+class Table:
+    """Counters, and samples of metrics, at one moment; ``seconds`` is what compiling took until then."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self, counts: dict[str, int], seconds: float) -> None:
+        self.counts = counts
+        self.seconds = seconds
+
+    @property
+    def compiles(self) -> int:
+        """Programs compiled."""
+        return next((self.counts[name] for name in _COMPILES if name in self.counts), 0)
+
+    @property
+    def host_reads(self) -> int:
+        """Reads of live tensors: `.item()` leaves an operator's name and a transfer, `print` the transfer alone."""
+        return max(self.counts.get(HOST_READ, 0), sum(self.counts.get(name, 0) for name in _FROM_DEVICE))
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """Operators that ran on the host, with counts."""
+        found = {name: count for name, count in self.counts.items() if name.startswith("aten::")}
+        return {name: found[name] for name in sorted(found) if name != HOST_READ}
+
+    @property
+    def eager(self) -> bool:
+        """Whether operators were compiled one by one."""
+        return any(name in self.counts for name in ("EagerOpExecuteTime", "EagerOpCompileTime"))
+
+    @property
+    def executed(self) -> bool:
+        """Whether a step, or an operator, was executed at all."""
+        return self.eager or any(name in self.counts for name in ("MarkStep", "ExecuteTime", "ExecuteReplicatedTime"))
+
+    def follows(self, before: Table | None) -> bool:
+        """Whether nothing was cleared since."""
+        if before is None:
+            return True
+        return all(self.counts.get(name, 0) >= count for name, count in before.counts.items())
+
+    def __repr__(self) -> str:
+        return f"Table({len(self.counts)} counts, {self.compiles} compiles)"
+
+
+def at_phase(stated: Stated, phase: str) -> None:
+    """State memory by device; keep the counters after the first step."""
+    if _extension() is None:
+        return
+    stated.kept["phase"] = phase
+    if phase == "post_step0":
+        loaded.each(stated, _keep_step0)
+    if _begun():
+        loaded.each(stated, _memory, _mesh)
+
+
+def at_warm(stated: Stated) -> None:
+    """Keep the counters of the warm-up's end."""
+    if _extension() is not None:
+        stated.kept["warm"] = table(), stated.steps
+
+
+def at_end(stated: Stated) -> None:
+    """State what the counters show, and the machine."""
+    if _extension() is not None and _begun():
+        loaded.each(stated, _machine, _counts)
+
+
+def table() -> Table:
+    """The counters as they stand. Reading them waits for nothing."""
+    metrics = loaded.module("torch_xla.debug.metrics")
+    if metrics is None:
+        return Table({}, 0.0)
+    counts: dict[str, int] = {name: int(metrics.counter_value(name) or 0) for name in metrics.counter_names()}
+    nanoseconds = 0.0
+    for name in metrics.metric_names():
+        data = metrics.metric_data(name)
+        if data:
+            counts[name] = int(data[0])
+            nanoseconds += float(data[1]) if name in ("CompileTime", "EagerOpCompileTime") else 0.0
+    return Table(counts, nanoseconds / 1e9)
+
+
+def _extension() -> Any:
+    return loaded.module("_XLAC")
+
+
+def _begun() -> bool:
+    ask = getattr(_extension(), "_xla_runtime_is_initialized", None)
+    return bool(ask is not None and ask())
+
+
+def _keep_step0(stated: Stated) -> None:
+    stated.kept["step0"] = table(), stated.steps
+
+
+def _counts(stated: Stated) -> None:
+    end = table()
+    step0, warm = stated.kept.get("step0"), stated.kept.get("warm")
+    for before in (step0, warm):
+        if before is not None and not end.follows(before[0]):
+            stated.note("torch_xla's counters were cleared while the job ran: what they leave out is not known")
+            return
+    if not end.executed:
+        stated.note("torch_xla executed nothing that its counters know of")
+        return
+    stated.put("compile.compiles", end.compiles)
+    stated.put("compile.compile_seconds", end.seconds if end.compiles else None)
+    stated.put("path.witnessed.fallbacks", end.fallbacks)
+    if end.eager:
+        stated.put("path.witnessed.posture", "eager")
+    _cache(stated, end)
+    _late(stated, end)
+    observed: dict[str, bool | int | float | str] = {name: end.counts[name] for name in sorted(end.counts)[:300]}
+    if warm is not None:
+        names = sorted(name for name in end.counts if not name.startswith("xla::"))
+        observed |= {f"{name}@warm": warm[0].counts.get(name, 0) for name in names[:300]}
+    stated.evidence("torch-xla-metrics", level="kernels", producer="torch_xla", version=_version(), observed=observed)
+
+
+def _late(stated: Stated, end: Table) -> None:
+    """Compiles and host reads once the warm-up was over."""
+    warm, step0 = stated.kept.get("warm"), stated.kept.get("step0")
+    since = warm or step0
+    if since is None:
+        return
+    before, at = since
+    late = end.compiles - before.compiles
+    if warm is not None or late == 0:
+        stated.put("compile.compiles_after_warmup", late)
+    steps = stated.steps - at
+    if steps > 0:
+        reads = (end.host_reads - before.host_reads) / steps
+        stated.put("path.witnessed.host_transfers_per_step", round(reads, 6))
+
+
+def _cache(stated: Stated, end: Table) -> None:
+    counts = end.counts
+    if not any(name.startswith("PersistentCache") for name in counts):
+        stated.put("compile.cache_state", "off")
+        return
+    hits, misses = counts.get("PersistentCacheHit", 0), counts.get("PersistentCacheMiss", 0)
+    stated.put("compile.cache_hits", hits)
+    stated.put("compile.cache_misses", misses)
+    if failures := counts.get("PersistentCacheDeserializeFailure", 0):
+        stated.note(f"{failures} cached programs could not be loaded: the cache saved none of these compiles")
+    if bool(hits) != bool(misses):
+        stated.put("compile.cache_state", "warm" if hits else "cold")
+
+
+def _machine(stated: Stated) -> None:
+    extension, kind = _extension(), ""
+    names = list(loaded.read(stated, "the devices", extension._xla_get_all_runtime_devices) or ())
+    ask = getattr(extension, "_xla_device_kind", None)
+    if ask is not None and names:
+        default = extension._xla_get_default_device()
+        kind = str(loaded.read(stated, "the kind of device", lambda: ask(default)) or "")
+    platform = {name.partition(":")[0] for name in names}
+    stated.put("hardware.chips", len(names) or None)
+    stated.put("hardware.accelerator", kind or ("cpu" if platform == {"CPU"} else None))
+    if platform == {"TPU"}:
+        stated.put("path.witnessed.runtime", "pjrt-tpu")
+        stated.put("platform.libtpu", wheels.version("libtpu") or wheels.version("libtpu-nightly"))
+    elif len(platform) == 1:
+        stated.put("path.witnessed.runtime", {"CUDA": "cuda"}.get(next(iter(platform)), next(iter(platform)).lower()))
+    stated.put("features.torch_xla.spmd", _spmd())
+
+
+def _spmd() -> bool | None:
+    ask = loaded.part("torch_xla.runtime", "is_spmd")
+    return None if ask is None else bool(ask())
+
+
+def _memory(stated: Stated) -> None:
+    extension = _extension()
+    ask = getattr(extension, "_xla_memory_info", None)
+    if _spmd() or ask is None:
+        stated.note("memory by chip is unavailable: torch_xla gives none under SPMD" if ask else "memory: no such call")
+        return
+    for device in extension._xla_get_devices():
+        try:
+            found = dict(ask(device))
+        except Exception as error:
+            stated.note(f"memory of {device} is unavailable: {str(error)[:200]}")
+            return
+        ordinal = str(device).rpartition(":")[2]
+        if ordinal.isdigit():
+            # Before 2.4 it counted in kilobytes, and told what is free.
+            used, limit = found.get("bytes_used"), found.get("bytes_limit")
+            peak = found.get("peak_bytes_used", found.get("peak_bytes"))
+            phase = stated.kept["phase"]
+            if limit:
+                stated.memory_row(phase, device=int(ordinal), bytes_used=used, bytes_limit=limit, peak_bytes=peak)
+
+
+def _mesh(stated: Stated) -> None:
+    mesh = loaded.part("torch_xla.distributed.spmd.xla_sharding", "_GLOBAL_MESH")
+    names, shape = getattr(mesh, "axis_names", None), getattr(mesh, "mesh_shape", None)
+    if mesh is not None and names and shape:
+        pairs = zip(names, shape, strict=False)
+        stated.put("parallelism.mesh_axes", ",".join(f"{name}:{size}" for name, size in pairs))
+
+
+def _version() -> str | None:
+    found = loaded.part("torch_xla", "__version__") or loaded.part("torch_xla.version", "__version__")
+    return None if found is None else str(found)
