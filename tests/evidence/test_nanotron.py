@@ -181,3 +181,9 @@ def test_the_configuration_file_states_degrees_and_batch() -> None:
     assert stated["parallelism.tensor"].value == 2
     assert stated["batch.micro_batch"].value == 3
     assert stated["batch.sequence_length"].value == 512
+
+
+def test_records_glued_on_one_line_keep_their_own_figures() -> None:
+    steps = read(old(5, grad_norm="1.5").rstrip("\n") + old(6, grad_norm="2.5").rstrip("\n") + new(7)).steps
+    assert steps.numbers() == [5, 6, 7]
+    assert [steps.get(at, "grad_norm") for at in (5, 6)] == [1.5, 2.5]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from math import ceil, isfinite
 from typing import ClassVar, Final
 
@@ -21,6 +22,10 @@ from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import ABSENT
 
 _ITERATION = re.compile(r"iteration: (\d{1,12}) / (\d{1,12})")
+# A record with the logger's prefix, if it has one: what stands before it was glued to it.
+_RECORD = re.compile(
+    r"(?:\d\d/\d\d(?:/\d{4})? \d\d:\d\d:\d\d \[[A-Z]{4,8}[^\]]{0,100}\]:? {0,4})?iteration: (?=\d{1,12} / \d)"
+)
 _MEMORY = re.compile(
     r"Memory usage: ([\d.]{1,15})MiB\.?\s*Peak allocated:? ([\d.]{1,15})MiB\.?\s*(?:Peak reserved:? ([\d.]{1,15})MiB)?"
 )
@@ -103,7 +108,10 @@ class Nanotron(LineReader):
         if "iteration: " in text:
             if "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
                 self._joined = 0
-                return self._iteration(text, number)
+                starts = [match.start() for match in _RECORD.finditer(text)] or [0]
+                for start, end in pairwise(starts):
+                    self._iteration(text[start:end], number, wrapped=True)
+                return self._iteration(text[starts[-1] :], number)
             return False
         if "Peak allocated" in text:
             self._usage(text, number)
