@@ -100,6 +100,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "path.witnessed.host_transfers_per_step": {
         "": "a profile of one step",
+        "maxtext": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
         "torch-xla": "torch_xla.debug.metrics.metrics_report() at the end",
     },
     "compile.compiles_after_warmup": {

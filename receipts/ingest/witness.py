@@ -33,6 +33,8 @@ HOSTS: Final[Mapping[str, str]] = {
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
 LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})
 _BELOW: Final[Mapping[str, frozenset[str]]] = {"fsdp2": frozenset({"torch", "pytorch"})}
+# Their loops read the last step's figures while the next one runs: what stops a step there is inside its program.
+_READ_BESIDE: Final = frozenset({"maxtext"})
 _ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
 _LISTS: Final = ("replicated", "frameworks")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -127,6 +129,10 @@ def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
 
 
 def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """Transfers to the host a step: the most that a file shows."""
+    if draft.get("path.witnessed.framework") in _READ_BESIDE:
+        _inside(draft, files)
+        return
     rates = [
         (reading.host_transfers / reading.steps_covered, Where(file.name), reading.source)
         for file, reading in readings(files)
@@ -140,3 +146,18 @@ def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
         if reading.host_transfers:
             text = f"{reading.host_transfers} transfers to the host in an unknown number of steps"
             draft.tell("missing", text, Where(file.name))
+
+
+def _inside(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """Transfers inside the whole compiled step; reads beside it are told, and count for none."""
+    found: list[tuple[int, Where, str]] = []
+    for file, reading in readings(files):
+        jitted = any(seen.leaf == "posture" and seen.value == "jit" for seen in reading.seen)
+        if reading.source == "hlo" and reading.complete and jitted:
+            found.append((reading.host_transfers or 0, Where(file.name), reading.source))
+        elif reading.host_transfers:
+            text = f"{reading.host_transfers} reads beside the step's program, as this framework's logger makes them"
+            draft.tell("note", text, Where(file.name))
+    if found:
+        count, where, source = max(found, key=lambda item: item[0])
+        draft.put("path.witnessed.host_transfers_per_step", float(count), where, source, "inside the compiled step")

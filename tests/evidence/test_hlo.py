@@ -391,17 +391,24 @@ def test_neither_tiles_nor_settings_tell_no_runtime() -> None:
 
 def test_what_is_marked_for_the_host_left_the_device() -> None:
     line = '%f = f32[8]{0} fusion(%x), kind=kLoop, calls=%c, frontend_attributes={_xla_compute_type="host"}'
-    assert reading(module(line)).fallbacks == {"fusion": 1}
+    assert reading(module(line, *dot("f32[8,8]", "f32[8,8]", "f32[8,8]"))).fallbacks == {"fusion": 1}
+
+
+def test_a_program_that_multiplies_nothing_is_no_step() -> None:
+    found = reading(module("%y = f32[8]{0} copy(%x)"))
+    assert ("posture" in made(found), found.fallbacks) == (False, None)
 
 
 def test_a_program_that_splits_all_says_that_it_replicates_nothing() -> None:
-    assert made(reading(partitioned("{devices=[4,1]<=[4]}")))["replicated"] == ""
+    product = dot("f32[8,8]", "f32[8,8]", "f32[8,8]")
+    assert made(reading(partitioned("{devices=[4,1]<=[4]}", *product)))["replicated"] == ""
 
 
 def test_a_small_array_was_never_worth_splitting() -> None:
     scale = '%s = f32[8,4]{1,0} parameter(2), sharding={replicated}, metadata={op_name="scale"}'
     weight = '%v = bf16[4096,64]{1,0} parameter(3), sharding={devices=[4,1]<=[4]}, metadata={op_name="v"}'
-    assert made(reading(partitioned("{devices=[4,1]<=[4]}", scale, weight)))["replicated"] == ""
+    product = dot("f32[8,8]", "f32[8,8]", "f32[8,8]")
+    assert made(reading(partitioned("{devices=[4,1]<=[4]}", scale, weight, *product)))["replicated"] == ""
 
 
 def test_gathered_parameters_are_fsdp_beside_another_axis() -> None:

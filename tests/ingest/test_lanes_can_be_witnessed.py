@@ -118,7 +118,7 @@ LEFT = [
     ("maxtext", "program.txt.gz", "program-dot.txt.gz", "R302", "xla_unfused"),
     ("maxtext", "program.txt.gz", "program-half.txt.gz", "R309", "state['up']"),
     ("maxtext", "program.txt.gz", "program-replicated.txt.gz", "R309", "sharding dp"),
-    ("maxtext", "program.txt.gz", "program-callback.txt.gz", "R302", "host callback fell back 2 times"),
+    ("maxtext", "program.txt.gz", "program-callback.txt.gz", "R303", "2 transfers"),
     ("torch_xla", "end.txt", "end-median.txt", "R302", "aten::median fell back 20 times"),
     ("torch_xla", "end.txt", "end-item.txt", "R303", "transfers of live tensors"),
     ("torch_xla", "debug.log", "debug-lazy.log", "R304", "xla_lazy"),

@@ -253,13 +253,13 @@ class Hlo(LineReader):
             reading.see("framework", "torch-xla", "kernels", step.line)
         elif _JITTED.match(step.name) is not None:
             reading.see("framework", "jax", "kernels", step.line)
+            if not self._findings.dots.count:
+                return  # a dump holds many programs, and one that multiplies nothing is no step
             if step.complete:
                 reading.see("posture", "jit", "kernels", step.line)
             if reading.complete:
                 # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
                 reading.fallbacks = dict(self._findings.on_host)
-                if self._transfers():
-                    reading.fallbacks["host callback"] = self._transfers()
         if step.keeps_all_split and not self._replicated:
             reading.see("replicated", "", "kernels", step.line)
 
@@ -287,13 +287,11 @@ class Hlo(LineReader):
     def _host(self) -> None:
         """Transfers to and from the host inside one execution of the step."""
         reading, findings = self.reading, self._findings
-        if transfers := self._transfers():
+        transfers = sum(findings.counts[name] for name in (*HOST, "host_callbacks"))
+        if transfers:
             reading.host_transfers, reading.steps_covered = transfers, 1
             what = f"{transfers} transfers to or from the host inside the program"
             reading.remark("note", what, findings.lines.get("host", 0))
-
-    def _transfers(self) -> int:
-        return sum(self._findings.counts[name] for name in (*HOST, "host_callbacks"))
 
     def _remarks(self, level: Level) -> None:
         reading, findings = self.reading, self._findings
