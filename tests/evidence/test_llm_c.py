@@ -95,3 +95,15 @@ def test_records_glued_on_one_line_are_two() -> None:
     assert [steps.get(at, "loss") for at in (1, 2)] == [9.5, 9.25]
     logged = read("s:1 trl:9.5 lr:1e-06 norm:1.50s:2 trl:9.25 lr:1e-06 norm:1.25\n").steps
     assert [logged.get(at, "grad_norm") for at in (1, 2)] == [1.5, 1.25]
+
+
+def test_a_record_broken_in_two_is_one() -> None:
+    text = "step    3/9 | loss 9.5 (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.50 ms | 30.0% bf16 MFU\n | 1000 tok/s\n"
+    steps = read(text).steps
+    assert steps.numbers() == [3]
+    assert (steps.get(3, "mfu"), steps.get(3, "tokens_per_second")) == (0.3, 1000)
+
+
+def test_a_number_that_a_terminal_broke_is_one() -> None:
+    text = "step    3/9 | loss 9.5 (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.50 ms | 30.0% bf16 MFU | 10\n250 tok/s\n"
+    assert read(text).steps.get(3, "tokens_per_second") == 10_250

@@ -241,3 +241,7 @@ def test_a_record_may_break_between_a_name_and_its_figure() -> None:
 def test_a_validation_glued_behind_a_record_gives_no_figure() -> None:
     validation = f"[rank0]:{PREFIX}validate step: 10  loss:  6.0000  memory: 20.00GiB(25.00%)  tps: 9,000\n"
     assert read(step(10).rstrip("\n") + validation).steps.get(10, "tokens_per_second_per_chip") == 2000
+
+
+def test_a_number_that_a_terminal_broke_is_one() -> None:
+    assert read(step(10).replace("tps: 2,000", "tps: 2,\n000")).steps.get(10, "tokens_per_second_per_chip") == 2000

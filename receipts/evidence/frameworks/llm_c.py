@@ -41,6 +41,7 @@ _BATCH = re.compile(
     r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
 )
 _ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
+_MAX_RECORD: Final = 300
 _TABLE: Final = {
     "sequence length T": "batch.sequence_length",
     "micro batch size B": "batch.micro_batch",
@@ -60,6 +61,8 @@ class LlmC(LineReader):
     source: ClassVar[str] = "llm.c"
     anchors: ClassVar[tuple[bytes, ...]] = (
         b" tok/s",
+        b"| loss ",
+        b"train loss ",
         b" trl:",
         b" tel:",
         b"device memory usage: ",
@@ -86,14 +89,24 @@ class LlmC(LineReader):
         super().__init__()
         self._lines = 0
         self._console = False
+        self._broken = ""
         self._row: MemoryRow | None = None
         self._validation: tuple[float, str, int] | None = None
         self._unknown_peak = self._bad = self._good = False
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; none needs the next."""
+        """Take one line; True after the first part of a record that was broken in two."""
+        broken, self._broken = self._broken, ""
+        if broken and "tok/s" in text and _STEP.search(text) is None:
+            # A terminal breaks words and numbers, an editor breaks at blanks: a number that goes on is one number.
+            within = (broken[-1:] + text[:1]).isdigit() or (broken[-1:] + text[:1]).isalpha()
+            text = broken + text if within else f"{broken.rstrip()} {text.lstrip(' >')}"
         if "tok/s" in text:
             self._step(text, number)
+        elif "loss " in text and _STEP.search(text) is not None and _LOSS.search(text) is not None:
+            # The page or the terminal was too narrow for the record.
+            self._broken = text[:_MAX_RECORD]
+            return True
         elif " trl:" in text or " tel:" in text:
             self._logged(text, number)
         else:

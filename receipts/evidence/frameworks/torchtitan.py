@@ -237,7 +237,9 @@ class Torchtitan(LineReader):
     def _rest(self, pending: tuple[int, int | None, str], text: str, line: int) -> bool:
         """The rest of a record that a terminal's width or a page broke, wherever it did."""
         step, rank, before = pending
-        joined = f"{before.rstrip()} {text.strip()}"
+        # A terminal breaks numbers, an editor breaks at blanks: a number that goes on is one number.
+        within = bool(before and text) and before[-1] in "0123456789.," and text[0] in "0123456789.,%G"
+        joined = f"{before}{text.strip()}" if within else f"{before.rstrip()} {text.strip()}"
         (values, memory), (had, kept) = _cells(joined), _cells(before)
         known = {name: value for name, value in values.items() if value is not None}
         if len(joined) > _MAX_RECORD or (known.items() <= had.items() and memory == kept):
