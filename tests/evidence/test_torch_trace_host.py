@@ -143,3 +143,20 @@ def test_gathers_of_fsdp2_name_it(tmp_path: Path) -> None:
 def test_a_cut_trace_shows_what_it_holds_and_no_absence(tmp_path: Path) -> None:
     found = reading(tmp_path, mark(), *product(10), cut=-40)
     assert (seen(found, "compute_dtype"), seen(found, "posture"), found.fallbacks) == (["bf16"], [], None)
+
+
+def test_the_short_name_of_torchs_flash_kernel_is_told_by_its_operator(tmp_path: Path) -> None:
+    kernel = event("kernel", "flash_fwd_kernel", 30, device=0)
+    found = reading(tmp_path, mark(), event("cpu_op", "aten::_scaled_dot_product_flash_attention", 20), kernel)
+    assert seen(found, "attention") == ["sdpa_flash"]
+
+
+def test_documents_of_several_lengths_are_varlen(tmp_path: Path) -> None:
+    kernel = event("kernel", "void pytorch_flash::flash_fwd_kernel<Traits>", 30, device=0)
+    found = reading(tmp_path, mark(), event("cpu_op", "torch_attn::_varlen_attn", 20), kernel)
+    assert seen(found, "attention") == ["varlen"]
+
+
+def test_scaled_multiplication_by_rows_is_cutlass(tmp_path: Path) -> None:
+    kernel = event("kernel", "void at::cuda::detail::f8f8bf16_rowwise_impl<Tile>", 30, device=0)
+    assert seen(reading(tmp_path, mark(), kernel), "gemm") == ["cutlass_fp8"]

@@ -124,7 +124,9 @@ _TEMPLATES: Final = {
 }
 _CUTLASS3 = re.compile(r"cutlass::gemm::|cutlass::(?:device_kernel|Kernel2?)<.*[Gg]emm")
 _GROUPED = re.compile(r"group(?:ed)?_?(?:gemm|mm)|GemmGrouped|GroupProblemShape|PtrArray|_group_gemm", re.I)
-_DEEP_GEMM = re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul|f8f8bf16")
+_DEEP_GEMM = re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul")
+# torch's own scaled multiplication by rows, which torchao calls: written with cutlass.
+_SCALED = re.compile(r"f8f8bf16")
 _CUBLAS_REST = re.compile(r"cublasLt|splitKreduce|gemv(?:2[TN]|x|NSP)|gemm[SK]N?_|gemmk1|dot_kernel|cublas")
 _ANY_GEMM = re.compile(r"gemm|matmul_kernel|triton_(?:tem_\w*|)mm_|triton_tem_fused_\w*(?:mm|bmm)", re.I)
 _INDUCTOR = re.compile(r"triton_(?:poi|red|per|tem|for|mix|sem|unk)_fused")
@@ -182,6 +184,8 @@ def _gemm(text: str, engine: bool) -> Kernel | None:
         return Kernel("gemm", "cublas", _type(match["types"]), _number(match["arch"]), engine)
     if _DEEP_GEMM.search(text):
         return Kernel("gemm", "deep_gemm", FP8, transformer_engine=engine)
+    if _SCALED.search(text):
+        return Kernel("gemm", "cutlass", FP8, transformer_engine=engine)
     if match := _LEGACY.search(text):
         arch = _number(match["arch"]) or _CHIPS.get(match["chip"])
         return Kernel("gemm", "cublas", _legacy_type(match["rest"], match["shape"]), arch, engine)

@@ -35,6 +35,7 @@ _PACKAGE_OPS: Final = (
     (re.compile(r"flash_attn_3::|_flash_attn_3|FlashAttn3"), "flash3"),
     (re.compile(r"flash_attn::|FlashAttn\w*Func|flash_attn_gpu"), "flash2"),
     (re.compile(r"flex_attention"), "flex"),
+    (re.compile(r"torch_attn::_varlen_attn"), "varlen"),
 )
 _MATMUL_OPS: Final = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
 _INPUT_TYPES: Final = {
@@ -175,6 +176,9 @@ class Histogram:
         if "sdpa_flash" in self.attention_ops and "flash2" not in self.attention_ops and not self.engine:
             # A short name has lost the namespace that tells torch's own build from the package's.
             families["sdpa_flash"] = families.pop("flash2", 0) + families.get("sdpa_flash", 0)
+        if "varlen" in self.attention_ops and "sdpa_flash" not in self.attention_ops:
+            # torch's own kernels, called for documents of several lengths.
+            families["varlen"] = families.pop("sdpa_flash", 0)
         for family, count in ((family, count) for family, count in families.items() if count):
             under = self.engine and not (family == "cudnn" and by_torch)
             found[(_UNDER_ENGINE if under else _ALONE).get(family, family)] += count
