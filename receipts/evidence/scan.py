@@ -301,9 +301,16 @@ class _Turn:
                 while others and others[0] < table.lines[at]:
                     self._line(index, others.popleft())
                 stop = table.before(others[0]) if others else len(table)
-                at = max(at, table.before(self._seen + 1))
-                self._records(index, table, at, stop)
-                at = stop
+                if stop > at:
+                    self._records(index, table, at, stop)
+                    at = stop
+                else:
+                    # Other lines of this reader's stand between the two of one record.
+                    self._line(index, table.lines[at])
+                    while others and others[0] < table.ends[at]:
+                        self._line(index, others.popleft())
+                    self._line(index, table.ends[at])
+                    at += 1
         while others:
             follows = self._scanner.follows(index)
             self._line(index, number := others.popleft())
@@ -313,16 +320,20 @@ class _Turn:
 
     def _records(self, index: int, table: Columns, start: int, stop: int) -> None:
         """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
-        if stop - start < _FEW:
-            for number in table.lines[start:stop]:
+        start = max(start, table.before(self._seen + 1))
+        if stop - start < _FEW or self._seen >= table.lines[start]:
+            few = min(stop, start + _FEW)
+            for number in sorted({*table.lines[start:few], *table.ends[start:few]}):
                 self._line(index, number)
+            if few < stop:
+                self._records(index, table, few, stop)
         elif self._scanner.many(index, table.part(start, stop)):
             self.taken += stop - start
-            self._seen = table.lines[stop - 1]
+            self._seen = table.ends[stop - 1]
         else:
             middle = (start + stop) // 2
             self._records(index, table, start, middle)
-            self._records(index, table, max(middle, table.before(self._seen + 1)), stop)
+            self._records(index, table, middle, stop)
 
     def _line(self, index: int, number: int) -> None:
         """Give one line, and those after it for which the reader asks."""

@@ -12,8 +12,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, groupby
-from operator import itemgetter, not_
+from itertools import compress
+from operator import not_
 from typing import Final
 
 from receipts.evidence.numbers import LETTERS
@@ -41,9 +41,14 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Records of one shape in the order of the file: a column of words for each name, and the lines' numbers."""
+    """Records of one shape in the order of the file: words for each figure, and the lines on which they begin and end.
+
+    Where two lines of a source follow each other all along, of two shapes and with figures of different names, they
+    are one record: ``ends`` are the second lines.
+    """
 
     lines: Sequence[int]
+    ends: Sequence[int]
     figures: Mapping[str, Sequence[bytes]]
 
     def __len__(self) -> int:
@@ -92,11 +97,12 @@ class Columns:
 
     def part(self, start: int, stop: int) -> Columns:
         """Some of the records."""
-        return Columns(self.lines[start:stop], {name: words[start:stop] for name, words in self.figures.items()})
+        figures = {name: words[start:stop] for name, words in self.figures.items()}
+        return Columns(self.lines[start:stop], self.ends[start:stop], figures)
 
     def before(self, line: int) -> int:
-        """How many of the records stand before a line."""
-        return bisect_left(self.lines, line)
+        """How many of the records end before a line."""
+        return bisect_left(self.ends, line)
 
 
 def _scaled(word: bytes) -> float:
@@ -105,14 +111,37 @@ def _scaled(word: bytes) -> float:
 
 
 def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
-    """The records of several shapes in the order of their lines, as runs of one shape each."""
+    """The records of several shapes in the order of their lines: runs of one shape, or of two that alternate."""
     if len(tables) == 1:
         yield tables[0]
         return
     order = sorted((line, which, at) for which, table in enumerate(tables) for at, line in enumerate(table.lines))
-    for which, run in groupby(order, key=itemgetter(1)):
-        places = [at for _, _, at in run]
-        yield tables[which].part(places[0], places[-1] + 1)
+    start = 0
+    while start < len(order):
+        stop = _run(order, start, 1)
+        first, second = order[start], order[min(stop, len(order) - 1)]
+        apart = set(tables[first[1]].names).isdisjoint(tables[second[1]].names)
+        pairs = _run(order, start, 2) if stop == start + 1 and apart else start
+        if pairs > start + 2:
+            count = (pairs - start) // 2
+            yield _joined(tables[first[1]], first[2], tables[second[1]], second[2], count)
+            start += 2 * count
+        else:
+            yield tables[first[1]].part(first[2], order[stop - 1][2] + 1)
+            start = stop
+
+
+def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
+    """Where the records from ``start`` on cease to be of the shape of the one that stands ``stride`` before."""
+    stop = min(start + stride, len(order))
+    while stop < len(order) and order[stop][1] == order[stop - stride][1]:
+        stop += 1
+    return stop
+
+
+def _joined(first: Columns, at: int, second: Columns, to: int, count: int) -> Columns:
+    one, other = first.part(at, at + count), second.part(to, to + count)
+    return Columns(one.lines, other.ends, {**one.figures, **other.figures})
 
 
 def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
@@ -210,12 +239,12 @@ class Sieve:
             count = sum(hits)
             known.used = known.used // 2 + count
             if count == len(numbers):
-                table = Columns(numbers, dict(zip(names, words, strict=True)))
+                table = Columns(numbers, numbers, dict(zip(names, words, strict=True)))
                 return Sifted({known.reader: [table]}, b"", ())
             if count:
                 lines = list(compress(numbers, hits))
                 taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
-                found.setdefault(known.reader, []).append(Columns(lines, taken))
+                found.setdefault(known.reader, []).append(Columns(lines, lines, taken))
                 missed = list(map(not_, hits))
                 others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
         if others is None:

@@ -316,7 +316,7 @@ def test_most_lines_of_every_dialect_are_taken_many_at_once(line: Line, monkeypa
     def counted(self: Any, index: int, columns: Any) -> bool:
         nonlocal taken
         took = many(self, index, columns)
-        taken += len(columns) * took
+        taken += len({*columns.lines, *columns.ends}) * took
         return took
 
     def counted_line(self: Any, raw: bytes, number: int, mask: int) -> None:
@@ -328,8 +328,8 @@ def test_most_lines_of_every_dialect_are_taken_many_at_once(line: Line, monkeypa
     monkeypatch.setattr(scanning._Scanner, "_give", counted_line)
     chance = random.Random(1)
     chance.random = lambda: 0.5  # type: ignore[method-assign]
-    text = "".join(f"{line(n, chance)}\n" for n in range(1_000, 2_000)).encode()
+    text = "".join(f"{line(n, chance)}\n" for n in range(1_000, 9_000)).encode()
     readings = scan([text])
-    assert sum(len(reading.steps) for reading in readings) == 1_000
+    assert sum(reading.records for reading in readings) >= 8_000
     assert taken > 0.8 * text.count(b"\n") > 4 * given
     assert not any(math.isnan(value or 0.0) for reading in readings for value in reading.steps.column("loss"))

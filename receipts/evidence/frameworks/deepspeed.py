@@ -18,7 +18,7 @@ from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import ABSENT, Steps
+from receipts.evidence.steps import ABSENT, Steps, rising
 
 _PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
 _COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
@@ -116,7 +116,10 @@ class DeepSpeed(LineReader):
         return False
 
     def spans(self, text: str) -> Spans:
-        """Step, rate and memory of one line of the throughput timer that names the global step."""
+        """Step, rate and memory of the throughput timer where it names the global step, or a report's step and skips."""
+        progress = list(_PROGRESS.finditer(text))
+        if "SamplesPerSec=" not in text:
+            return {"reported": progress[0].span(1), "skipped": progress[0].span(2)} if len(progress) == 1 else {}
         match = _COUNTERS.search(text)
         cells = list(_CELL.finditer(text))
         if match is None or match[2] is None or len(cells) != 4 or len({cell[1] for cell in cells}) != 4:
@@ -124,27 +127,43 @@ class DeepSpeed(LineReader):
         return {"step": match.span(2), **{cell[1]: cell.span(2) for cell in cells if cell[1] in _TIMER}}
 
     def many(self, columns: Columns) -> bool:
-        """Take lines of the throughput timer, of which none is of the first step."""
-        if not set(_TIMER) <= set(columns.names):
-            return False
+        """Take steps as they are reported, timed, or both in turn; none of them the first one, and none skipped."""
         try:
-            steps, rates = columns.whole("step"), columns.floats("CurrSamplesPerSec")
+            steps = columns.whole("step" if "step" in columns else "reported")
+            reported = columns.whole("reported") if "reported" in columns else []
+            rates = columns.floats("CurrSamplesPerSec") if "step" in columns else []
         except ValueError:
             return False
         known = self.reading.steps
-        if 1 in steps or any(step in known for step in steps):
+        if steps[0] <= 1 or not rising(steps, -1) or any(step in known for step in steps):
             return False
-        self._records += len(steps)
-        memory = zip(columns.words("MemAllocated"), columns.words("MaxMemAllocated"), strict=True)
+        if reported and (reported != steps or not self._unskipped(columns)):
+            return False
+        if reported:
+            self._records += len(steps)
+            self._reported = steps[-1], int(columns.words("skipped")[-1])
+        if rates:
+            self._records += len(steps)
+            self._timer_rows(columns)
+        batch = self._samples() if rates else None
+        known.extend(
+            steps, {"step_seconds": [batch / rate if 0 < rate < 1e15 else ABSENT for rate in rates]} if batch else {}
+        )
+        return True
+
+    def _unskipped(self, columns: Columns) -> bool:
+        """Whether reports count no more skipped steps than the last one did."""
+        skipped = set(columns.words("skipped"))
+        last = self._reported
+        return self._overflow_at is None and last is not None and skipped == {str(last[1]).encode()}
+
+    def _timer_rows(self, columns: Columns) -> None:
         last: tuple[bytes, bytes] | None = None
-        for line, words in zip(columns.lines, memory, strict=True):
+        memory = zip(columns.words("MemAllocated"), columns.words("MaxMemAllocated"), strict=True)
+        for line, words in zip(columns.ends, memory, strict=True):
             if words != last:
                 last = words
                 self._timer_row(words[0].decode(), words[1].decode(), line)
-        batch = self._samples()
-        seconds = [batch / rate if batch and 0 < rate < 1e15 else ABSENT for rate in rates]
-        known.extend(steps, {"step_seconds": seconds})
-        return True
 
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""

@@ -13,14 +13,15 @@ from typing import Any, ClassVar, Final
 
 from receipts.evidence.frameworks.hf_trainer_literal import balanced, integer, literal
 from receipts.evidence.frameworks.hf_trainer_records import TrainerRecords
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading, Timing
+from receipts.evidence.shapes import Columns
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
-# What nearly every record is; the values are numbers as `number` takes them.
-_RECORD = re.compile(
-    r"\{'loss': ('?[-\d.eE+]{1,30}'?|nan|inf), (?:'grad_norm': ('?[-\d.eE+]{1,30}'?|nan|inf), )?"
-    r"'learning_rate': '?[-\d.eE+]{1,30}'?, 'epoch': '?[-\d.eE+]{1,30}'?\}"
+_FIGURE = re.compile(
+    r"['\"](loss|grad_norm|step|global_step|current_steps)['\"]:\s{0,4}['\"]?([^'\",}\s]{1,30})['\"]?\s{0,4}[,}]"
+)
+    r"['\"](loss|grad_norm|step|global_step|current_steps)['\"]:\s{0,4}['\"]?([^'\",}\s]{1,30})['\"]?\s{0,4}[,}]"
 )
 _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
@@ -49,6 +50,10 @@ _PATHS: Final = {
     "gradient": "batch.accumulation",
 }
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_STEPS: Final = ("step", "global_step", "current_steps", "global_step/max_steps")
+_NAMES: Final = ("loss", "grad_norm", *_STEPS[:3])
+# Lines that would give the record below them a step, in a file of which none is a record.
+_MAX_HINTS: Final = 1000
 _MAX_BLOCK: Final = 80
 _MAX_EVENTS: Final = 1000
 
@@ -67,7 +72,6 @@ class HfTrainer(LineReader):
         b"_mem_gpu_",
         b"it/s",
         b"s/it",
-        b"] step=",
         b"train metrics *****",
         b"unning training *****",
         b"atch size per device",
@@ -85,6 +89,7 @@ class HfTrainer(LineReader):
         b"Event Metadata Name:",
         b"Line ID:",
     )
+    companions: ClassVar[tuple[bytes, ...]] = (b"] step=",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +108,7 @@ class HfTrainer(LineReader):
         self._resumed = self._started = False
         self._first_logged = False
         self._modules: bool | None = None
-        self._events = 0
+        self._events = self._hints = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a dictionary or a table that goes on below."""
@@ -129,6 +134,41 @@ class HfTrainer(LineReader):
             return self._other(text, number)
         return False
 
+    def spans(self, text: str) -> Spans:
+        """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
+        found = list(_DICT.finditer(text))
+        if len(found) != 1 or "%|" in text or "mem" in text or _HINT.search(text, 0, found[0].start()):
+            return {}
+        values = literal(found[0][0])
+        if not isinstance(values, dict) or not {"learning_rate", "epoch", "lr"} & values.keys():
+            return {}
+        cells = {cell[1]: cell.span(2) for cell in _FIGURE.finditer(text, found[0].start())}
+        named = [name for name in _STEPS if values.get(name) is not None]
+        figures = {name for name in ("loss", "grad_norm", *named[:1]) if name in values}
+        if "loss" not in values or not figures <= cells.keys() or len(cells) != len(values.keys() & set(_NAMES)):
+            return {}
+        return {"step" if name in named else name: cells[name] for name in figures}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records that no line above them gives a step."""
+        first, last = columns.lines[0], columns.lines[-1]
+        if (self._hint is not None and first - self._hint[0] <= 1) or first - self._above[0] == 1:
+            return False
+        try:
+            steps = columns.whole("step") if "step" in columns else []
+            losses = columns.floats("loss")
+            norms = columns.floats("grad_norm") if "grad_norm" in columns else []
+        except ValueError:
+            return False
+        self._settle(None)
+        if steps:
+            self._records.many(losses, norms, steps, columns.lines)
+            return True
+        # What stands below the last one may give it a step.
+        self._records.many(losses[:-1], norms[:-1], (), columns.lines[:-1])
+        self._pending = {"loss": losses[-1], "grad_norm": norms[-1] if norms else None}, last
+        return True
+
     def finish(self) -> Reading | None:
         """The reading; steps by ``logging_steps`` only where the whole run stands in the file."""
         if self._block:
@@ -150,12 +190,10 @@ class HfTrainer(LineReader):
         at = 0
         for match in _DICT.finditer(text):
             bars = _BAR.findall(text, at, match.start())
-            record = _RECORD.fullmatch(match[0])
-            values = _values(record) if record else literal(match[0])
             step = int(bars[-1][0]) if bars else None
             if step is None and (hint := _HINT.search(text, at, match.start())):
                 step = int(hint[1])
-            took |= self._dictionary(values, step, line)
+            took |= self._dictionary(literal(match[0]), step, line)
             at = match.end()
         if took:
             if "%|" in (rest := text[at:]):
@@ -171,6 +209,7 @@ class HfTrainer(LineReader):
             return False
         if "loss" in values and ("learning_rate" in values or "epoch" in values or "lr" in values):
             self._settle(None)
+            self._hints, self.follows = 0, True
             step = self._own_step(values)
             if step is None:
                 step = bar
@@ -193,7 +232,7 @@ class HfTrainer(LineReader):
         return False
 
     def _own_step(self, values: dict[str, Any]) -> int | None:
-        for name in ("step", "global_step", "current_steps", "global_step/max_steps"):
+        for name in _STEPS:
             if (value := values.get(name)) is not None:
                 word = str(value).partition("/")[0]
                 return integer(word)
@@ -254,6 +293,8 @@ class HfTrainer(LineReader):
             self._modules = "XLA Modules" in text
         elif match := _HINT.search(text):
             self._hint = (line, int(match[1]))
+            self._hints += 1
+            self.follows = self._hints < _MAX_HINTS
         return False
 
     def _argument(self, match: re.Match[str]) -> None:
@@ -330,11 +371,6 @@ class HfTrainer(LineReader):
         seconds = float(match[2]) * _UNITS[match[3]] if match[2] != "." else 0.0
         taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
         self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
-
-
-def _values(record: re.Match[str]) -> dict[str, Any]:
-    values = {"loss": record[1].strip("'"), "epoch": None}
-    return values if record[2] is None else {**values, "grad_norm": record[2].strip("'")}
 
 
 READERS = (HfTrainer,)

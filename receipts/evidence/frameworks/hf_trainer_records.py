@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Sequence
+from itertools import repeat
+from math import isfinite, nan
 from typing import Any, Final
 
 from receipts.evidence.frameworks.hf_trainer_literal import integer, number
@@ -50,10 +53,27 @@ class TrainerRecords:
 
     def train(self, values: dict[str, Any], step: int | None, line: int) -> None:
         """A record of training: loss and norm. Without a step it only tells whether the run diverged."""
-        self.records += 1
         if len(values) > _PLAIN:
             self._live_memory(values, line)
-        loss, norm = number(values.get("loss")), number(values.get("grad_norm"))
+        self._take(number(values.get("loss")), number(values.get("grad_norm")), step, line)
+
+    def many(self, losses: Sequence[float], norms: Sequence[float], steps: Sequence[int], lines: Sequence[int]) -> None:
+        """Records of training, as `train` takes each; norms or steps may be none at all."""
+        if not (isfinite(sum(losses)) and isfinite(sum(norms))):
+            for at, (loss, line) in enumerate(zip(losses, lines, strict=True)):
+                self._take(loss, norms[at] if norms else None, steps[at] if steps else None, line)
+            return
+        self.records += len(losses)
+        self._good = self._good or bool(losses)
+        if steps:
+            self.reading.steps.extend(steps, {"loss": losses, "grad_norm": norms} if norms else {"loss": losses})
+            return
+        room = max(0, _MAX_UNNUMBERED - len(self.unnumbered[0]))
+        self.unnumbered[0].extend(losses[:room])
+        self.unnumbered[1].extend(norms[:room] if norms else repeat(nan, min(room, len(losses))))
+
+    def _take(self, loss: float | None, norm: float | None, step: int | None, line: int) -> None:
+        self.records += 1
         hidden = loss == 0.0 and norm is not None and norm != norm
         if hidden:
             self._hidden += 1
@@ -66,7 +86,6 @@ class TrainerRecords:
             self._good = True
         if step is None:
             if len(self.unnumbered[0]) < _MAX_UNNUMBERED:
-                nan = float("nan")
                 self.unnumbered[0].append(nan if loss is None or hidden else loss)
                 self.unnumbered[1].append(nan if norm is None else norm)
             return
