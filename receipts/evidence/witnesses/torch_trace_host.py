@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 MAX_SPANS: Final = 4_000_000
@@ -71,15 +72,16 @@ class Host:
 
     def operator(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
         """One event of the host: an operator, an autograd function, or a mark of torch.compile."""
-        if name in MATMULS:
+        kind = _kind(name)
+        if kind == "matmul":
             self.computes += 1
             if (thread := self._at(event, begin)) is not None and begin is not None:
                 thread.matmuls.extend((begin, begin + (duration or 0.0)))
                 thread.names.append(name)
                 thread.sized.append(_sized(event))
-        elif name == _DYNAMO:
+        elif kind == "dynamo":
             self.dynamo += 1
-        elif _COMPILED.match(name) is not None:
+        elif kind == "compiled":
             self.compiled += 1
             if (thread := self._at(event, begin)) is not None and begin is not None:
                 end = begin + (duration or 0.0)
@@ -88,10 +90,10 @@ class Host:
                     thread.regions.append((begin, end, match[1]))
                 if name.startswith(_BACKWARD):
                     self._backward.append(begin)
-        elif _HOST_ONLY.fullmatch(name) is not None and "backward" not in name:
+        elif kind == "host only":
             self.host_only[name] += 1
             self.computes += 1
-        elif _COMPUTES.fullmatch(name) is not None:
+        elif kind == "computes":
             self.computes += 1
 
     def launch(self, event: dict[str, Any], begin: float | None) -> None:
@@ -193,6 +195,20 @@ class Host:
         if thread is None:
             thread = self._threads[key] = _Thread()
         return thread
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(name: str) -> str:
+    """What an operator of this name says here; empty for the many that say nothing. Few names make a trace."""
+    if name in MATMULS:
+        return "matmul"
+    if name == _DYNAMO:
+        return "dynamo"
+    if _COMPILED.match(name) is not None:
+        return "compiled"
+    if _HOST_ONLY.fullmatch(name) is not None and "backward" not in name:
+        return "host only"
+    return "computes" if _COMPUTES.fullmatch(name) is not None else ""
 
 
 def _sized(event: dict[str, Any]) -> bool | None:
