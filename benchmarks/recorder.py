@@ -137,12 +137,12 @@ def recorded(steps):
     return marks
 found = {"bare": [], "recorded": []}
 with Recorder("cpu-torch", out=sys.argv[3], probes=False, quiet=True) as rec:
-    bare(steps)
-    recorded(steps)
-    for block in range(4):
-        # A B B A: a machine that warms up or slows down does so for both.
+    bare(50)
+    recorded(50)
+    for block in range(steps // 10):
+        # A B B A in short blocks: what else the machine does meets both.
         for loop in (bare, recorded) if block % 2 else (recorded, bare):
-            marks = loop(steps)
+            marks = loop(10)
             found[loop.__name__] += [(b - a) / 1e9 for a, b in zip(marks, marks[1:])]
 print(json.dumps(found))
 """
@@ -212,7 +212,7 @@ def _same(call: _Caller, quick: bool, python: str | None) -> Result:
     kind, launches = ("torch" if python else "python"), (4 if quick else LAUNCHES)
     bare, recorded = [], []
     for number in range(launches):
-        found = json.loads(call(LOOP, 150, kind, f"same{number}.json", python=python or sys.executable))
+        found = json.loads(call(LOOP, 600, kind, f"same{number}.json", python=python or sys.executable))
         bare.append(median(found["bare"]))
         recorded.append(median(found["recorded"]))
     pairs = [(number, number) for number in range(launches)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from receipts.emit import journal, secrets
 from receipts.emit.contract import contract
@@ -144,7 +145,7 @@ def _state_series(record: Record, series: Series, place: str) -> None:
     for name, value in (("first", series.first), ("last", finite_last), ("finite", series.finite)):
         facts.put(f"{place}.{name}", value, RECORDER)
     if series.name == "gradient_norm":
-        facts.put(f"{place}.largest", series.largest, RECORDER)
+        facts.put(f"{place}.largest", series.largest if math.isfinite(series.largest) else None, RECORDER)
     elif kept:
         facts.put(f"{place}.steps", [step for step, _ in kept], RECORDER)
         facts.put(f"{place}.values", [value for _, value in kept], RECORDER)

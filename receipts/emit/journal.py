@@ -4,7 +4,7 @@ One append-only file of frames. A frame is a header (mark, kind, length, CRC-32)
 
     H  the run: a JSON object with process, host, clocks; the first frame, and written once
     E  an event: a JSON list, see `receipts.emit.facts`
-    G  gauges: one page of 64-bit words that are written in place, see `GAUGES`
+    G  gauges: two pages of 64-bit words that are written in place, see `BEGUN` and those after it
     S  steps: pages of 64-bit words, the number of the first step and then two words a step, its end and its duration
 
 Gauges and steps are mapped into memory, so that a step costs two stores and no system call; what is stored so is in the
@@ -39,13 +39,15 @@ BEGUN, SPAN_TIME, SPAN_COUNT, OPEN_SPAN, LAST = 0, 1, 6, 11, 12
 LOSSES, LOSS, NOT_FINITE, NORMS, NORM, NORM_NOT_FINITE = 13, 14, 15, 16, 17, 18
 LARGEST_NORM = 19
 SPANS_IN_STEPS = 20
-GAUGES = 32
+# Tables of the losses and norms that are kept, two words each: the step and one, and the value.
+LOSS_TABLE, NORM_TABLE, TABLE = 32, 288, 128
+GAUGES = 1024
 
 
 class Journal:
     """A journal that is being written. Every method may raise OSError; the recorder then goes on without it.
 
-    ``gauges`` and ``floats`` are one page seen as whole numbers and as floating-point numbers.
+    ``gauges`` and ``floats`` are the same words, seen as whole numbers and as floating-point numbers.
     """
 
     def __init__(self, path: str, head: dict[str, Any]) -> None:
@@ -59,7 +61,7 @@ class Journal:
         self._next_block = FIRST_BLOCK
         try:
             self._frame(b"H", _json(head))
-            page = self._mapped(b"G", PAGE)
+            page = self._mapped(b"G", 8 * GAUGES)
         except BaseException:
             os.close(self._file)
             os.unlink(path)

@@ -5,6 +5,8 @@ A series keeps some tens of values, evenly spread over the run: when it is full,
 
 from __future__ import annotations
 
+import math
+
 from receipts.emit import journal
 
 TYPE_CHECKING = False
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from receipts.emit.steps import Steps
 
-KEPT = 128
+KEPT = journal.TABLE
 WAITING = 64
 
 
@@ -22,30 +24,34 @@ class Series:
     """One quantity over the steps. ``floats`` and ``gauges`` are words that survive the process (see `journal`)."""
 
     __slots__ = (
+        "counter",
         "due",
         "finite",
         "first",
         "floats",
         "gauges",
         "given",
+        "keep",
         "kept",
         "largest",
         "last",
         "latest",
         "name",
         "numbers",
+        "place",
         "places",
         "stride",
-        "tell",
+        "table",
         "unread",
         "wait_stride",
         "waiting",
     )
 
-    def __init__(self, name: str, places: tuple[int, int, int], tell: Callable[[list[Any]], None]) -> None:
+    def __init__(self, name: str, places: tuple[int, int, int], table: int) -> None:
         self.name = name
         self.places = places
-        self.tell = tell
+        self.counter, self.place, _ = places
+        self.table = table
         self.gauges: Any = None
         self.floats: Any = None
         self.given = 0
@@ -53,7 +59,8 @@ class Series:
         self.unread = 0
         self.first: float | None = None
         self.last: float | None = None
-        self.largest: float | None = None
+        self.largest = -math.inf
+        self.keep = 0
         self.finite = True
         self.kept: list[tuple[int, float]] = []
         self.stride = 1
@@ -67,42 +74,71 @@ class Series:
 
     def add(self, steps: Steps, value: Any) -> None:
         """Take a step's value: a number, or what gives one when it is called or converted at the end."""
-        if isinstance(value, int | float) or type(value).__module__ == "numpy":
-            self._number(steps.current, float(value))
-            return
-        # Without its graph: a kept loss must not keep a whole step's activations.
-        detach = getattr(value, "detach", None)
-        self.latest = value = value if detach is None else detach()
         self.given = given = self.given + 1
-        if given == self.due:
-            self.due = given + self.wait_stride
-            self._wait(steps.current, value)
+        if type(value) is not float:
+            if isinstance(value, int | float) or type(value).__module__ == "numpy":
+                value = float(value)
+            else:
+                # Without its graph: a kept loss must not keep a whole step's activations.
+                detach = getattr(value, "detach", None)
+                self.latest = value = value if detach is None else detach()
+                if given == self.due:
+                    self.due = given + self.wait_stride
+                    self._wait(steps.current, value)
+                return
+        # Here, and not in a call: every step comes by, with the processor's caches full of other things.
+        self.last = value
+        if self.gauges is not None:
+            self.floats[self.place] = value
+            self.gauges[self.counter] = given
+        if self.numbers == self.keep or not value < self.largest:
+            self._number(steps.current, value)
+        else:
+            self.numbers += 1
 
     def _number(self, step: int, value: float) -> None:
-        self.given += 1
+        """Take a number that is kept, that is the largest, or that is not finite."""
         self.last = value
         if value - value != 0.0:
             self.finite = False
-        else:
-            if self.largest is None or value > self.largest:
-                self.largest = value
-            if not self.numbers:
-                self.first = value
+        elif value > self.largest:
+            self.largest = value
+        if not self.numbers and value - value == 0.0:
+            self.first = value
         if self.gauges is not None:
             count, last, bad = self.places
-            self.gauges[count] = self.given
-            self.floats[last] = value
+            self.gauges[count], self.floats[last] = self.given, value
             if not self.finite:
                 self.gauges[bad] = 1
-            elif self.name == "gradient_norm" and self.largest is not None:
+            if self.table == journal.NORM_TABLE and self.largest > -math.inf:
                 self.floats[journal.LARGEST_NORM] = self.largest
+        kept = self.numbers == self.keep
         self.numbers += 1
-        if (self.numbers - 1) % self.stride == 0 and value - value == 0.0:
-            self.kept.append((step, value))
-            self.tell([self.name, step, value])
-            if len(self.kept) >= KEPT:
-                self.kept = self.kept[::2]
-                self.stride *= 2
+        if kept:
+            self.keep += self.stride
+            if value - value == 0.0:
+                self._keep(step, value)
+
+    def _keep(self, step: int, value: float) -> None:
+        self.kept.append((step, value))
+        if len(self.kept) < KEPT:
+            self._write(len(self.kept) - 1)
+            return
+        self.kept = self.kept[::2]
+        self.stride *= 2
+        self.keep = self.numbers - 1 + self.stride
+        for at in range(KEPT):
+            self._write(at)
+
+    def _write(self, at: int) -> None:
+        """Put a kept value into the table that survives the process, or clear its place; the step last."""
+        if self.gauges is None:
+            return
+        place = self.table + 2 * at
+        step, value = self.kept[at] if at < len(self.kept) else (-1, 0.0)
+        self.gauges[place] = 0
+        self.floats[place + 1] = value
+        self.gauges[place] = step + 1
 
     def _wait(self, step: int, value: Any) -> None:
         self.waiting.append((step, value))
@@ -134,23 +170,17 @@ class Series:
         self.unread = self.given - self.numbers
         self.waiting, self.latest = [], None
 
-    def restore(self, step: int, value: float) -> None:
-        """Take a value that a journal kept."""
-        if not self.kept:
-            self.first = value
-        if self.largest is None or value > self.largest:
-            self.largest = value
-        self.kept.append((step, value))
-        self.last = value
-        self.given += 1
-        if len(self.kept) >= KEPT:
-            self.kept = self.kept[::2]
-
     def gauged(self, gauges: Any, floats: Any) -> None:
-        """Take what a journal's gauges say of the last value and of the count."""
+        """Take what a journal's gauges hold."""
         count, last, bad = self.places
-        if gauges[count]:
-            self.given, self.last = gauges[count], floats[last]
-            self.finite = not gauges[bad]
-            if self.name == "gradient_norm" and floats[journal.LARGEST_NORM] > 0:
-                self.largest = floats[journal.LARGEST_NORM]
+        table = range(self.table, self.table + 2 * KEPT, 2)
+        # A value may stand twice where the process was killed while the table was thinned out.
+        self.kept = sorted({gauges[at] - 1: floats[at + 1] for at in table if gauges[at] > 0}.items())
+        if not gauges[count]:
+            return
+        self.given, self.last = gauges[count], floats[last]
+        self.finite = not gauges[bad]
+        self.first = self.kept[0][1] if self.kept else None
+        largest = floats[journal.LARGEST_NORM]
+        if self.table == journal.NORM_TABLE and largest > 0:
+            self.largest = largest

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE))
-NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE))
+LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
+NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
 
 
 class Record:
@@ -29,8 +29,8 @@ class Record:
         self.facts = Facts(tell)
         self.blocks: list[tuple[Any, int]] = []
         self.gauges: Any = None
-        self.losses = Series(*LOSS, tell or _nothing)
-        self.norms = Series(*NORM, tell or _nothing)
+        self.losses = Series(*LOSS)
+        self.norms = Series(*NORM)
         self.tokens: list[tuple[int, int]] = []
         self.warmup: int | None = head.get("warmup")
         self.window: tuple[int | None, int | None] = (None, None)
@@ -90,11 +90,7 @@ class Record:
 
     def _apply(self, event: list[Any]) -> None:
         name, *rest = event
-        if name == "loss":
-            self.losses.restore(int(rest[0]), float(rest[1]))
-        elif name == "gradient_norm":
-            self.norms.restore(int(rest[0]), float(rest[1]))
-        elif name == "tokens":
+        if name == "tokens":
             self.tokens.append((int(rest[0]), int(rest[1])))
         elif name == "warmup":
             self.warmup = int(rest[0])
@@ -113,7 +109,3 @@ class Record:
         elif name == "end":
             self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
             self.ended = True
-
-
-def _nothing(_event: list[Any]) -> None:
-    return None
