@@ -136,6 +136,7 @@ def _counts(stated: Stated) -> None:
     stated.put("compile.compiles_after_warmup", _late(stated, made))
     if not frames and not made:
         stated.put("path.witnessed.posture", "eager")
+        stated.put("compile.cache_state", "off")
         return
     breaks = sum(found.get("graph_break", {}).values())
     stated.put("compile.graph_breaks", breaks)
@@ -164,9 +165,10 @@ def _late(stated: Stated, made: int) -> int | None:
 
 
 def _cache(stated: Stated, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
-    """Programs from the cache on disk. A hit of the outer cache leaves the inner one unasked."""
-    hits = inductor.get("fxgraph_cache_hit", 0) + autograd.get("autograd_cache_hit", 0)
-    misses = inductor.get("fxgraph_cache_miss", 0)
+    """Programs from the cache on disk: Inductor's, or where nobody asked it, the one around it."""
+    hits, misses = inductor.get("fxgraph_cache_hit", 0), inductor.get("fxgraph_cache_miss", 0)
+    if not hits and not misses:
+        hits, misses = autograd.get("autograd_cache_hit", 0), autograd.get("autograd_cache_miss", 0)
     if not hits and not misses:
         bypassed = inductor.get("fxgraph_cache_bypass", 0) or not getattr(
             loaded.module("torch._inductor.config"), "fx_graph_cache", True
@@ -214,6 +216,8 @@ def _qualified(record: Any) -> str:
 
 def _graphs_of_cuda(stated: Stated) -> None:
     listener: Compiles | None = stated.kept.get("listener")
+    if pytorch.on_cpu():
+        stated.put("compile.cuda_graph_implementation", "none")
     if pytorch.cuda_begun() and listener is not None and listener.recordings:
         stated.put("compile.cuda_graph_implementation", "inductor")
         stated.put("path.witnessed.cuda_graphs", True)

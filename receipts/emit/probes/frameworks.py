@@ -37,7 +37,11 @@ TRAINERS = {
 
 
 def at_end(stated: Stated) -> None:
-    """State the library that hosts the run, or note the trainers that are imported."""
+    """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
+    if stated.world == 1 and stated.get("hardware.chips") == 1:
+        # The degrees multiply to the chips, so that on one chip each of them is 1.
+        for degree in ("tensor", "pipeline", "context", "expert"):
+            stated.put(f"parallelism.{degree}", 1)
     trainers = sorted({name for module, name in TRAINERS.items() if loaded.module(module) is not None})
     if trainers:
         stated.note(f"trainers that are imported: {', '.join(trainers)}; who drove the loop is not told by that")

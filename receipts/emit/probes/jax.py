@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from receipts.emit.probes import loaded, wheels
+from receipts.emit.probes import loaded, process, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def at_phase(stated: Stated, phase: str) -> None:
     stated.kept["phase"] = phase
     if phase != "steady":
         loaded.each(stated, _listen)
+    process.keep_memory(stated, phase)
     if begun():
         loaded.each(stated, _memory, _mesh)
 
@@ -191,6 +192,8 @@ def _machine(stated: Stated) -> None:
     if platform == {"tpu"}:
         stated.put("hardware.hosts", len({int(device.process_index) for device in found}))
     runtime = {"tpu": "pjrt-tpu", "gpu": "cuda", "cuda": "cuda", "cpu": "cpu", "rocm": "rocm"}
+    if platform == {"cpu"} and len(found) == 1:
+        process.state_memory(stated)
     if len(platform) == 1:
         name = next(iter(platform))
         stated.put("path.witnessed.runtime", runtime.get(name, name))

@@ -7,6 +7,7 @@ out-of-memory failure of the host is read with.
 from __future__ import annotations
 
 from receipts.emit import cgroup
+from receipts.emit.probes import host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def at_start(stated: Stated) -> None:
 
 def at_end(stated: Stated) -> None:
     """Note the most that it used, and kills since the start: those of its own children, or of its neighbours."""
-    peak = peak_bytes()
+    _, peak = resident_bytes()
     if peak is not None:
         stated.note(f"at most {peak} bytes of memory were resident ({peak / 2**30:.1f} GiB)")
     more = cgroup.more_kills(stated.kept.get("kills") or {})
@@ -43,15 +44,30 @@ def limit_bytes(process: str = "self", root: str = cgroup.ROOT) -> int | None:
     return min((limit for limit in found if limit is not None), default=None)
 
 
-def peak_bytes(process: str = "self") -> int | None:
-    """The largest resident size so far, bytes."""
+def resident_bytes(process: str = "self") -> tuple[int | None, int | None]:
+    """The resident size now, and the largest so far, bytes."""
     try:
         with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as stream:
-            lines = stream.read(1 << 14).splitlines()
+            rows = [line.split() for line in stream.read(1 << 14).splitlines()]
     except OSError:
-        return None
-    words = next((line.split() for line in lines if line.startswith("VmHWM:")), [])
-    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdigit() else None
+        return None, None
+    sizes = {row[0]: int(row[1]) * 1024 for row in rows if len(row) == 3 and row[1].isdigit()}
+    return sizes.get("VmRSS:"), sizes.get("VmHWM:")
+
+
+def keep_memory(stated: Stated, phase: str) -> None:
+    """Keep the process's memory in a phase, for `state_memory`: whether the CPU is the chip is known later."""
+    now, peak = resident_bytes()
+    row = {"bytes_used": now, "peak_bytes": peak, "step": max(0, stated.steps - 1) if stated.steps else None}
+    stated.kept.setdefault("resident", {})[phase] = row
+
+
+def state_memory(stated: Stated) -> None:
+    """State the process's resident memory as that of the one chip, where a processor computes and nothing else does."""
+    sizes = [size for size in (limit_bytes(), host.memory_bytes()) if size is not None]
+    if stated.world == 1:
+        for phase, row in stated.kept.get("resident", {}).items():
+            stated.memory_row(phase, device=0, bytes_limit=min(sizes, default=None), **row)
 
 
 def _places(process: str, root: str) -> list[str]:

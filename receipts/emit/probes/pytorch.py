@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from receipts.emit.probes import loaded
+from receipts.emit.probes import loaded, process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def devices() -> dict[int, dict[str, Any]]:
 
 
 def _memory(stated: Stated) -> None:
+    process.keep_memory(stated, stated.kept["phase"])
     peaks: dict[tuple[int, str], int] = stated.kept.setdefault("peaks", {})
     properties = loaded.part("torch.cuda", "get_device_properties")
     for device, stats in devices().items():
@@ -139,6 +140,7 @@ def _machine(stated: Stated) -> None:
         if stated.world == 1:
             stated.put("hardware.chips", len(used))
     elif on_cpu():
+        process.state_memory(stated)
         stated.put("hardware.accelerator", "cpu")
         stated.put("path.witnessed.runtime", "cpu")
         if stated.world == 1:
@@ -170,7 +172,7 @@ def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     """Switches by the name under which they are stated, as far as this version of torch has them."""
     found: dict[str, Callable[[], Any]] = {}
     plain: dict[str, tuple[str, Callable[[Any], Any]]] = {
-        "default_dtype": ("get_default_dtype", str),
+        "default_dtype": ("get_default_dtype", _short),
         "float32_matmul_precision": ("get_float32_matmul_precision", str),
         "deterministic_algorithms": ("are_deterministic_algorithms_enabled", bool),
     }
@@ -193,6 +195,10 @@ def _asked(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 def _call(kind: Callable[[Any], Any], query: Callable[[], Any]) -> Any:
     return kind(query())
+
+
+def _short(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
 
 
 def _first(value: Any) -> bool:
