@@ -306,6 +306,13 @@ def test_check_asks_a_store_that_is_named_for_witnesses(tmp_path: Path, capsys: 
     capsys.readouterr()
 
 
+def test_check_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "store.sqlite"
+    assert main(["check", write(tmp_path, one=measured())["one"], "--store", str(place)]) == 4
+    assert "there is no store yet" in capsys.readouterr().err
+    assert not place.exists()
+
+
 def test_show_tells_who_witnesses_a_launch_and_whom_a_witness_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

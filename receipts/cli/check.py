@@ -76,7 +76,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
 
     every = [*given, *witnesses]
     among = Facts.among(every)
-    if not stored:
+    if not stored or not given:
         return [among] * len(given)
     with session.open_store() as store:
         known = [store.facts(item) for item in given]
