@@ -97,6 +97,10 @@ def _frameworks(
     for file, reading in readings(files):
         if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
             names[HOSTS[reading.source]] = (Where(file.name), reading.source)
+    for file, reading in readings(files):
+        # The timers of its engine: from 2025 on its step lines are hidden unless the log's level is raised.
+        if reading.source == "deepspeed" and reading.timings and not set(names) - LIBRARIES:
+            names["deepspeed"] = (Where(file.name), reading.source)
     below = {item for name in names for item in _BELOW.get(name, ())}
     hosts = {name: said for name, said in names.items() if name not in LIBRARIES}
     if not hosts:

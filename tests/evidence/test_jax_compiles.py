@@ -162,3 +162,10 @@ def test_a_cut_document_of_events_is_told(tmp_path: Path) -> None:
     path.write_text('[{"event": "/jax/core/compile/backend_com')
     (found,) = JaxMonitoring().read(Source(path, path.name))
     assert [remark.kind for remark in found.remarks] == ["broken"]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("jit(train_step)", True), ("jit(_step_fn)", True), ("jit(add)", False)])
+def test_a_compiled_step_shows_its_posture(name: str, shown: bool) -> None:
+    text = f"Finished XLA compilation of {name} in 0.250000000 sec\n"
+    (found,) = scan([text.encode()], [JaxCompiles])
+    assert [item.value for item in found.seen if item.leaf == "posture"] == (["jit"] if shown else [])

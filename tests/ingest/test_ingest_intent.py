@@ -10,6 +10,7 @@ import pytest
 from ingest_evidence import at, file, ingested, reading, told
 
 from receipts.evidence import Reading
+from receipts.evidence.reading import Timing
 from receipts.ingest import Ingested, Options, assemble
 from receipts.lane import Lane
 
@@ -156,3 +157,10 @@ def test_nanotrons_stamp_has_the_month_first(tmp_path: Path) -> None:
     assert at(ingested(file(tmp_path, log, text=text)), "run.started") == "2026-05-04T09:00:01Z"
     log.source = "deepspeed"
     assert at(ingested(file(tmp_path, log, text=text)), "run.started") is None
+
+
+def test_timers_of_deepspeeds_engine_show_it_without_a_step_line(tmp_path: Path) -> None:
+    log = reading("deepspeed", batch__micro_batch=2)
+    assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") is None
+    log.timings["fwd_microstep"] = Timing(4, 0.5)
+    assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") == "deepspeed"

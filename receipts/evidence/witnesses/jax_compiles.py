@@ -36,6 +36,8 @@ _TRACING: Final = re.compile(r"TRACING CACHE MISS at (\S{1,400}?:\d+(?::\d+)?) \
 _STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
 _MESSAGE: Final = re.compile(r"Finished |Compiling |TRACING |[Pp](?:ersistent|ERSISTENT) |Not writing |Writing ")
 _TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
+# What trains: a function that is called a step, or the step of a trainer.
+_OF_STEP: Final = re.compile(r"p?jit_(?:\w{0,60}_)?(?:train|step)(?:_\w{0,60})?$")
 _DIGITS: Final = re.compile(r"\d+")
 # From these versions on a hit is told wherever a compilation is.
 _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
@@ -129,6 +131,8 @@ class JaxCompiles(LineReader):
         self._counts()
         if self._finished:
             reading.see("framework", "jax", "kernels")
+            if any(_OF_STEP.match(name) for name in self._names):
+                reading.see("posture", "jit", "backend")
         return reading
 
     def _counters(self) -> None:
