@@ -36,6 +36,7 @@ class Series:
         "largest",
         "last",
         "latest",
+        "lazy",
         "name",
         "numbers",
         "place",
@@ -44,6 +45,7 @@ class Series:
         "table",
         "unread",
         "wait_stride",
+        "waited",
         "waiting",
     )
 
@@ -67,6 +69,8 @@ class Series:
         self.waiting: list[tuple[int, Any]] = []
         self.wait_stride = 1
         self.due = 1
+        self.waited = 0
+        self.lazy: type | None = None
         self.latest: Any = None
 
     def __repr__(self) -> str:
@@ -75,17 +79,16 @@ class Series:
     def add(self, steps: Steps, value: Any) -> None:
         """Take a step's value: a number, or what gives one when it is called or converted at the end."""
         self.given = given = self.given + 1
-        if type(value) is not float:
-            if isinstance(value, int | float) or type(value).__module__ == "numpy":
-                value = float(value)
-            else:
-                # Without its graph: a kept loss must not keep a whole step's activations.
-                detach = getattr(value, "detach", None)
-                self.latest = value = value if detach is None else detach()
+        kind = type(value)
+        if kind is not float:
+            if kind is self.lazy or not (isinstance(value, int | float) or kind.__module__ == "numpy"):
+                # As it is, for the job's own variable holds it as long; what is kept longer loses its graph.
+                self.lazy, self.latest = kind, value
                 if given == self.due:
                     self.due = given + self.wait_stride
                     self._wait(steps.current, value)
                 return
+            value = float(value)
         # Here, and not in a call: every step comes by, with the processor's caches full of other things.
         self.last = value
         if self.gauges is not None:
@@ -141,7 +144,10 @@ class Series:
         self.gauges[place] = step + 1
 
     def _wait(self, step: int, value: Any) -> None:
-        self.waiting.append((step, value))
+        # A kept loss must not keep a whole step's activations.
+        detach = getattr(value, "detach", None)
+        self.waiting.append((step, value if detach is None else detach()))
+        self.waited = self.given
         if len(self.waiting) >= WAITING:
             self.waiting = self.waiting[::2]
             self.wait_stride *= 2
@@ -149,7 +155,7 @@ class Series:
     def read(self, last: int, fault: Callable[[str], None]) -> None:
         """Read what has waited; the run has ended with step ``last``, and what it waits for is its own last step."""
         waiting, self.waiting = self.waiting, []
-        if self.latest is not None and (not waiting or waiting[-1][1] is not self.latest):
+        if self.latest is not None and self.waited != self.given:
             waiting.append((last, self.latest))
         if waiting:
             self.unread = self.given - self.numbers - len(waiting)
