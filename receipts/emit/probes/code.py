@@ -19,19 +19,23 @@ if TYPE_CHECKING:
 NAME = "code"
 MAY_BLOCK = True
 RANKS = "host"
+# What the start may take for digests, and how many files are digested then whatever that takes.
 BUDGET_SECONDS = 0.02
+AT_LEAST = 50
+CLOCK_SECONDS = 0.02
 MAX_CHECKOUTS = 4
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 def at_start(stated: Stated) -> None:
     """State the main script's commit; begin to digest what is imported."""
-    stated.kept["begun"] = time.time()
+    # A file's time comes from a clock that is some milliseconds late.
+    stated.kept["begun"] = time.time() - CLOCK_SECONDS
     stated.kept["digests"] = {}
-    until = time.perf_counter() + BUDGET_SECONDS
     own = imported.project(imported.files())
-    for name in sorted(own, key=lambda name: (name != "__main__", name)):
-        if time.perf_counter() > until:
+    until = time.perf_counter() + BUDGET_SECONDS
+    for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
+        if number >= AT_LEAST and time.perf_counter() > until:
             break
         _digest(stated, name, own[name])
     script = own.get("__main__")

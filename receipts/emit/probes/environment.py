@@ -64,7 +64,14 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
         *("TRITON_LIBDEVICE_PATH",),
     ),
     "torch_xla": (
-        *("XLA_FNTRACKER_FILE", "XLA_USE_SPMD", "XLA_AUTO_SPMD", "XLA_PERSISTENT_CACHE_PATH", "PJRT_DEVICE"),
+        *(
+            "XLA_FNTRACKER_FILE",
+            "XLA_USE_SPMD",
+            "XLA_AUTO_SPMD",
+            "XLA_PERSISTENT_CACHE_PATH",
+            "PJRT_DEVICE",
+            "PJRT_DYNAMIC_PLUGINS",
+        ),
         *("XLA_PERSISTENT_CACHE_READ_ONLY", "TF_CPP_MIN_LOG_LEVEL", "TPU_ML_PLATFORM", "TPU_ML_PLATFORM_VERSION"),
         *("TPU_MEGACORE", "XLA_FLAGS.xla_cpu_enable_fast_math", "LIBTPU_INIT_ARGS.xla_tpu_enable_flash_attention"),
         *("LIBTPU_INIT_ARGS.xla_tpu_use_enhanced_launch_barrier", "LIBTPU_INIT_ARGS.xla_enable_async_all_gather"),

@@ -7,7 +7,7 @@ Sources: `torch_xla/debug/metrics.py`, `torch_xla/distributed/spmd/xla_sharding.
 
 from __future__ import annotations
 
-from receipts.emit.probes import loaded, wheels
+from receipts.emit.probes import loaded, process, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def at_phase(stated: Stated, phase: str) -> None:
     if _extension() is None:
         return
     stated.kept["phase"] = phase
+    process.keep_memory(stated, phase)
     if phase == "post_step0":
         loaded.each(stated, _keep_step0)
     if _begun():
@@ -175,16 +176,21 @@ def _machine(stated: Stated) -> None:
     extension, kind = _extension(), ""
     names = list(loaded.read(stated, "the devices", extension._xla_get_all_runtime_devices) or ())
     ask = getattr(extension, "_xla_device_kind", None)
-    if ask is not None and names:
-        default = extension._xla_get_default_device()
-        kind = str(loaded.read(stated, "the kind of device", lambda: ask(default)) or "")
+    if ask is not None and names and not _spmd():
+        kind = str(loaded.read(stated, "the kind of device", lambda: ask("xla:0")) or "")
     platform = {name.partition(":")[0] for name in names}
+    if not kind and platform == {"TPU"}:
+        # Under SPMD there is no device to ask; Cloud TPU's hosts name theirs (v6e-8).
+        flag = stated.get("flags.TPU_ACCELERATOR_TYPE")
+        kind = str(flag["value"] if isinstance(flag, dict) else flag or "")
     stated.put("hardware.chips", len(names) or None)
     stated.put("hardware.accelerator", kind or ("cpu" if platform == {"CPU"} else None))
     if platform == {"TPU"}:
         stated.put("path.witnessed.runtime", "pjrt-tpu")
         stated.put("platform.libtpu", wheels.version("libtpu") or wheels.version("libtpu-nightly"))
     elif len(platform) == 1:
+        if platform == {"CPU"} and len(names) == 1:
+            process.state_memory(stated)
         stated.put("path.witnessed.runtime", {"CUDA": "cuda"}.get(next(iter(platform)), next(iter(platform)).lower()))
     stated.put("features.torch_xla.spmd", _spmd())
 
@@ -200,20 +206,18 @@ def _memory(stated: Stated) -> None:
     if _spmd() or ask is None:
         stated.note("memory by chip is unavailable: torch_xla gives none under SPMD" if ask else "memory: no such call")
         return
-    for device in extension._xla_get_devices():
+    for ordinal in range(len(extension._xla_get_devices())):
         try:
-            found = dict(ask(device))
+            found = dict(ask(f"xla:{ordinal}"))
         except Exception as error:
-            stated.note(f"memory of {device} is unavailable: {str(error)[:200]}")
+            stated.note(f"memory of xla:{ordinal} is unavailable: {str(error)[:200]}")
             return
-        ordinal = str(device).rpartition(":")[2]
-        if ordinal.isdigit():
-            # Before 2.4 it counted in kilobytes, and told what is free.
-            used, limit = found.get("bytes_used"), found.get("bytes_limit")
-            peak = found.get("peak_bytes_used", found.get("peak_bytes"))
+        # Before 2.4 it counted in kilobytes, and told what is free.
+        used, limit = found.get("bytes_used"), found.get("bytes_limit")
+        peak = found.get("peak_bytes_used", found.get("peak_bytes"))
+        if limit:
             phase = stated.kept["phase"]
-            if limit:
-                stated.memory_row(phase, device=int(ordinal), bytes_used=used, bytes_limit=limit, peak_bytes=peak)
+            stated.memory_row(phase, device=ordinal, bytes_used=used, bytes_limit=limit, peak_bytes=peak)
 
 
 def _mesh(stated: Stated) -> None:

@@ -157,7 +157,7 @@ def digest(record: list[tuple[str, str]]) -> str | None:
         f"{path}\0{found}\n"
         for path, found in record
         # Scripts name the interpreter's folder; files without a digest were made on the spot.
-        if found and not path.startswith(("../", "/")) and path.rpartition("/")[2] not in _INSTALLERS
+        if "=" in found and not path.startswith(("../", "/")) and path.rpartition("/")[2] not in _INSTALLERS
     )
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else None
 
