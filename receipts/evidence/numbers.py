@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import repeat
+from math import isfinite
 from typing import Final
 
 _NUMBER = re.compile(
@@ -43,3 +46,12 @@ def size(text: str, *, decimal: bool = False) -> int | None:
     letter = match["letter"].upper()
     factor = LETTERS[letter] if decimal and not match["i"] else _BINARY[letter]
     return round(float(match["number"].replace(",", "")) * factor)
+
+
+def judged(losses: Sequence[float], norms: Sequence[float] = ()) -> tuple[bool, bool]:
+    """Whether some records have diverged, and whether some have not: a loss that is not finite, or a norm of NaN."""
+    if isfinite(sum(losses)) and isfinite(sum(norms)):
+        return False, bool(losses)
+    rows = zip(losses, norms or repeat(0.0), strict=False)
+    bad = [not isfinite(loss) or norm != norm for loss, norm in rows]
+    return any(bad), not all(bad)

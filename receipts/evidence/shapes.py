@@ -111,7 +111,8 @@ def _scaled(word: bytes) -> float:
 
 
 def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
-    """The records of several shapes in the order of their lines: runs of one shape, or of two that alternate."""
+    """The records of several shapes in the order of their lines: runs of one kind, or of two that alternate."""
+    tables = _alike(tables)
     if len(tables) == 1:
         yield tables[0]
         return
@@ -129,6 +130,25 @@ def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
         else:
             yield tables[first[1]].part(first[2], order[stop - 1][2] + 1)
             start = stop
+
+
+def _alike(tables: Sequence[Columns]) -> Sequence[Columns]:
+    """Shapes with figures of the same names as one."""
+    kinds: dict[frozenset[str], list[Columns]] = {}
+    for table in tables:
+        kinds.setdefault(frozenset(table.names), []).append(table)
+    return [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
+
+
+def _merged(tables: Sequence[Columns]) -> Columns:
+    lines = [line for table in tables for line in table.lines]
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    figures = {}
+    for name in tables[0].names:
+        words = [word for table in tables for word in table.figures[name]]
+        figures[name] = [words[at] for at in order]
+    lines.sort()
+    return Columns(lines, lines, figures)
 
 
 def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:

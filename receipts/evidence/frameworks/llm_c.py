@@ -11,17 +11,12 @@ import re
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.numbers import judged, number
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
-from receipts.evidence.steps import Steps
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT, Steps
 
-# The form of 2024's end, with numbers of a width that float() takes.
-_FAST = re.compile(
-    r"step +(\d{1,12})/\d{1,12} \| loss (-?\d{1,12}\.\d{1,12}) \([^)]{1,20}\)\|"
-    r" norm (\d{1,12}\.\d{1,12}) \([^)]{1,20}\)\| lr \S{1,20} \|"
-    r" (\d{1,12}\.\d{1,6}) ms \| (-?\d{1,6}\.\d{1,6})% bf16 MFU \| (\d{1,18}) tok/s"
-)
 _STEP = re.compile(r"(?<!_)step\s+(\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])")
 _LOSS = re.compile(r"\bloss:? +(\S{1,24})")
 _NORM = re.compile(r"\bnorm:? +(\S{1,24})")
@@ -41,6 +36,15 @@ _BATCH = re.compile(
     r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
 )
 _ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
+_FIGURES: Final = {
+    "loss": _LOSS,
+    "grad_norm": _NORM,
+    "milliseconds": _TIME,
+    "mfu": _MFU,
+    "tokens_per_second": _RATE,
+}
+# What no entry of the file has, and `_LOGGED` reads a part of.
+_ODD: Final = {"loss": re.compile(rb"[eE+]"), "grad_norm": re.compile(rb"[eE+\-]")}
 _MAX_RECORD: Final = 300
 _TABLE: Final = {
     "sequence length T": "batch.sequence_length",
@@ -61,7 +65,8 @@ class LlmC(LineReader):
     source: ClassVar[str] = "llm.c"
     anchors: ClassVar[tuple[bytes, ...]] = (
         b" tok/s",
-        b"| loss ",
+        # Behind `| loss ` stands a figure here, and elsewhere `scale`.
+        *(b"| loss " + figure for figure in (b"-", b"n", b"i", *(str(digit).encode() for digit in range(10)))),
         b"train loss ",
         b" trl:",
         b" tel:",
@@ -113,6 +118,51 @@ class LlmC(LineReader):
             self._other(text, number)
         return False
 
+    def spans(self, text: str) -> Spans:
+        """Step and figures of one record of the console, or of the file beside it."""
+        logged = list(_LOGGED.finditer(text))
+        if "tok/s" not in text and len(logged) == 1 and " trl:" in text and " tel:" not in text:
+            found = {"entry": logged[0].span(1), "loss": logged[0].span(2)}
+            return found if logged[0][3] is None else {**found, "grad_norm": logged[0].span(3)}
+        starts = list(_STEP.finditer(text))
+        if len(starts) != 1 or text.count("tok/s") != 1:
+            return {}
+        found = {"step": starts[0].span(1)}
+        for name, pattern in _FIGURES.items():
+            match = pattern.search(text, starts[0].start())
+            if match is None and name in {"loss", "milliseconds"}:
+                return {}
+            if match is not None:
+                word = match[1].rstrip(",|")
+                if number(word) is None:
+                    return {}
+                found[name] = match.start(1), match.start(1) + len(word)
+        return found
+
+    def many(self, columns: Columns) -> bool:
+        """Take records, of which none is the first, and none the first without a peak to divide by."""
+        entry = "entry" in columns
+        try:
+            steps = columns.whole("entry" if entry else "step")
+            figures = {name: columns.floats(name) for name in columns.names if name not in {"entry", "step"}}
+        except ValueError:
+            return False
+        if entry and any(_ODD[name].search(b" ".join(columns.words(name))) for name in figures):
+            return False
+        if not entry:
+            shares = figures.get("mfu", [0.0])
+            if not self._console or 1 in steps or (min(shares) < 0 and not self._unknown_peak):
+                return False
+            figures["step_seconds"] = [time / 1e3 for time in figures.pop("milliseconds")]
+            if "mfu" in figures:
+                figures["mfu"] = [share / 100 if share >= 0 else ABSENT for share in shares]
+        self._lines += len(steps)
+        bad, good = judged(figures["loss"], figures.get("grad_norm", ()))
+        self._bad, self._good = self._bad or bad, self._good or good
+        if not (entry and self._console):
+            self.reading.steps.extend(steps, figures)
+        return True
+
     def finish(self) -> Reading | None:
         """The reading, with the last validation loss."""
         if not self._lines:
@@ -134,10 +184,6 @@ class LlmC(LineReader):
         return reading
 
     def _step(self, text: str, line: int) -> None:
-        if (fast := _FAST.search(text)) is not None and fast.end() >= len(text) - 1:
-            loss, norm, time, share, rate = (float(word) for word in fast.groups()[1:])
-            self._put(int(fast[1]), loss, norm, time, rate, share, line)
-            return
         starts = [match.start() for match in _STEP.finditer(text)] or [0]
         for start, end in pairwise([*starts, len(text)]):
             self._slow(text[start:end], line)
