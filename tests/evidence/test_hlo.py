@@ -422,3 +422,11 @@ def test_gathered_activations_name_no_family() -> None:
         "%g = bf16[8,32,16]{2,1,0} all-gather(%h), replica_groups={{0,1},{2,3}}",
     )
     assert seen(reading(partitioned("{devices=[2,2]<=[4]}", *lines))) == {}
+
+
+def test_many_small_arrays_do_not_hide_a_large_one() -> None:
+    row = '%s{0} = f32[2,4]{{1,0}} parameter({0}), sharding={{replicated}}, metadata={{op_name="scale{0}"}}'
+    small = [row.format(at) for at in range(2, 302)]
+    large = '%v = bf16[4096,64]{1,0} parameter(302), sharding={replicated}, metadata={op_name="v"}'
+    text = partitioned("{devices=[4,1]<=[4]}", *small, large, *dot("f32[8,8]", "f32[8,8]", "f32[8,8]"))
+    assert made(reading(text))["replicated"] == "v"

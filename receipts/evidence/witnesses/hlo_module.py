@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from receipts.evidence.witnesses import hlo_kernels
@@ -14,6 +15,7 @@ from receipts.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shap
 
 MAX_TYPES: Final = 500_000
 MAX_REPLICATED: Final = 200
+MAX_WHOLE: Final = 20_000
 MAX_SHAPES: Final = 2_000
 # Of all parameters of a program, an array with less than this share was never worth splitting (norms, biases).
 _SMALL: Final = 1e-3
@@ -95,6 +97,7 @@ class Module:
     complete: bool = False
     backend: str = ""
     whole: list[tuple[str, float]] = field(default_factory=list)
+    whole_elements: float = 0.0
     parameters: float = 0.0
     split: int = 0
     split_shapes: set[tuple[int, ...]] = field(default_factory=set)
@@ -276,7 +279,8 @@ class Module:
                 self.split_shapes.add(_extents(extents[1]))
         elif tiles or sharding[1].startswith("replicated"):
             self.parameters += elements
-            if len(self.whole) < MAX_REPLICATED:
+            self.whole_elements += elements
+            if len(self.whole) < MAX_WHOLE:
                 op = _OP_NAME.search(text)
                 name = op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name
                 self.whole.append((name, elements))
@@ -292,12 +296,14 @@ class Module:
     @property
     def replicated(self) -> list[str]:
         """Arrays of the step's arguments that every chip holds whole, but for those too small to be worth splitting."""
-        return [name for name, elements in self.whole if elements >= _SMALL * self.parameters]
+        found = (name for name, elements in self.whole if elements >= _SMALL * self.parameters)
+        return list(islice(found, MAX_REPLICATED))
 
     @property
     def keeps_all_split(self) -> bool:
         """Whether this whole program on several chips splits its parameters, and leaves none of size whole."""
-        return self.chips > 1 and self.complete and self.optimised and self.split > 0 and not self.replicated
+        all_told = self.complete and self.optimised and len(self.whole) < MAX_WHOLE
+        return all_told and self.chips > 1 and self.split > 0 and not self.replicated
 
     @property
     def sharding(self) -> str | None:
@@ -308,8 +314,8 @@ class Module:
         """
         if self.chips < 2 or not (self.complete and self.optimised):
             return None
-        whole = sum(elements for _, elements in self.whole)
-        if self.split and whole <= (1 - _MOST) * self.parameters and self._gathers_parameters():
+        mostly = self.whole_elements <= (1 - _MOST) * self.parameters
+        if self.split and mostly and self._gathers_parameters():
             return "fsdp"
         if not self.whole_groups:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -20,6 +21,10 @@ from typing import Any, Final
 
 MAX_SPANS: Final = 4_000_000
 MAX_REGIONS: Final = 200
+MAX_THREADS: Final = 50_000
+MAX_NAMES: Final = 1_000
+# Longer names are none of those that are known here.
+_LONGEST: Final = 300
 # Old traces hold whole microseconds: a launch may seem to begin just before its operator.
 _SLACK: Final = 1.0
 _REGION: Final = re.compile(r"Torch-Compiled Region: ?(\d{1,9}/\d{1,9})")
@@ -72,12 +77,12 @@ class Host:
 
     def operator(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
         """One event of the host: an operator, an autograd function, or a mark of torch.compile."""
-        kind = _kind(name)
+        kind = _kind(name[:_LONGEST])
         if kind == "matmul":
             self.computes += 1
             if (thread := self._at(event, begin)) is not None and begin is not None:
                 thread.matmuls.extend((begin, begin + (duration or 0.0)))
-                thread.names.append(name)
+                thread.names.append(sys.intern(name))
                 thread.sized.append(_sized(event))
         elif kind == "dynamo":
             self.dynamo += 1
@@ -91,7 +96,7 @@ class Host:
                 if name.startswith(_BACKWARD):
                     self._backward.append(begin)
         elif kind == "host only":
-            self.host_only[name] += 1
+            self.host_only[name if name in self.host_only or len(self.host_only) < MAX_NAMES else "others"] += 1
             self.computes += 1
         elif kind == "computes":
             self.computes += 1
@@ -193,6 +198,9 @@ class Host:
         key = str(event.get("pid")), str(event.get("tid"))
         thread = self._threads.get(key)
         if thread is None:
+            if len(self._threads) >= MAX_THREADS:
+                self.lost += 1
+                return None
             thread = self._threads[key] = _Thread()
         return thread
 
