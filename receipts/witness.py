@@ -158,8 +158,8 @@ def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
     if found.changed:
         return f"{'; '.join(map(shown, found.changed[:_SHOWN]))}{_more(found.changed)}"
     if found.unknown:
-        axes = ", ".join(item.axis for item in found.unknown[:_SHOWN])
-        return f"it cannot be told whether it ran the same: {axes}{_more(found.unknown)} not stated on both sides"
+        gaps = "; ".join(map(_gap, found.unknown[:_SHOWN]))
+        return f"it cannot be told whether it ran the same: {gaps}{_more(found.unknown)}"
     if witness.receipt.run.provenance != "measured":
         return f"it is {witness.receipt.run.provenance}, and was not measured"
     if not any(_seen(witness, path) is not None for path in LENT):
@@ -167,6 +167,13 @@ def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
     if LEVELS.index(level(witness)) < LEVELS.index(lane.evidence):
         return f"its evidence is of level {level(witness)}, and lane {lane.name} wants {lane.evidence}"
     return ""
+
+
+def _gap(unknown: Unknown) -> str:
+    """The leaves of an axis that cannot be compared, and who leaves them unsaid."""
+    leaves = ", ".join(member.path for member in unknown.members[:_SHOWN])
+    who = {"a": "by the witness", "b": "by this launch", "both": "by either"}[unknown.missing]
+    return f"{leaves} not stated {who}"
 
 
 def _more(found: tuple[Any, ...]) -> str:

@@ -137,7 +137,7 @@ def test_a_witness_takes_nothing_from_a_witness_of_its_own() -> None:
         ({"batch.micro_batch": 2}, (), "batch.micro_batch is 2 there and 4 here"),
         ({"code.imported_digest": "c" * 64}, (), "code.imported_digest is cccc"),
         ({"run.lane": "nvidia-fsdp2"}, (), "run.lane is nvidia-fsdp2 there"),
-        ({}, ("numerics.seed",), "numerics.seed not stated on both sides"),
+        ({}, ("numerics.seed",), "numerics.seed not stated by the witness"),
         ({"run.provenance": "quoted"}, (), "was not measured"),
         ({}, ("evidence",), "its evidence is of level none"),
         ({}, ("path.witnessed", RECOMPUTE), "it shows nothing of the path"),
