@@ -9,12 +9,12 @@ import os
 import sys
 from _thread import RLock
 from array import array
-from time import perf_counter_ns, time_ns
+from time import perf_counter_ns
 
-from receipts.emit import failures, files, place, secrets
+from receipts.emit import ending, files, head, place
 from receipts.emit.contract import OPEN_MAPS
 from receipts.emit.facts import CALLER, RECORDER
-from receipts.emit.journal import FORMAT, LAST, OPEN_SPAN, Journal
+from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import Missing, missing, summary, unknown_lane
 from receipts.emit.record import Record
 from receipts.emit.steps import IN_MEMORY
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from receipts.emit.signals import Terminate
     from receipts.emit.steps import Steps
 
-KINDS = ("training", "microbench", "profile", "serving")
-OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
 LARGEST_DIGESTED = 1 << 28
@@ -51,7 +49,7 @@ class Run:
         probes: bool | Sequence[Any],
         quiet: bool,
     ) -> None:
-        self._steps = steps
+        self.steps = steps
         self._out = out
         self._wanted = journal
         self._keep = keep_journal
@@ -91,7 +89,7 @@ class Run:
         self._safely("the journal", self._open_journal)
         self._unopened = False
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
-        self.facts.put("platform.python", _python(), RECORDER)
+        self.facts.put("platform.python", head.python(), RECORDER)
         if said := unknown_lane(self.record.head["lane"]):
             self.fault(said)
         self._safely("SIGTERM", self._take_signal)
@@ -100,45 +98,10 @@ class Run:
         self._safely("the probes", self._ask)
 
     def _head(self) -> dict[str, Any]:
-        about, where = self._about, place.find()
+        where = place.find()
         self.record.place = where
-        given = about["launch"]
-        launch = str(given)[:500] if given else place.launch_of(place=where)
-        if not given and not place.agreed(os.environ, where):
-            self.fault("ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them")
-        kind = str(about["kind"])
-        if kind not in KINDS:
-            self.fault(f"kind is one of {', '.join(KINDS)}, and not {kind!r:.40}; it is recorded as training")
-            kind = "training"
-        warmup = about["warmup"]
-        if warmup is not None and (not isinstance(warmup, int) or isinstance(warmup, bool) or warmup < 0):
-            self.fault(f"warmup is a count of steps, and not {warmup!r:.40}")
-            warmup = None
-        tags = about["tags"] if isinstance(about["tags"], list | tuple) else [about["tags"]]
-        texts = {name: _text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
-        return {
-            "format": FORMAT,
-            "launch": launch,
-            "lane": _text(about["lane"]) or "unlisted",
-            "kind": kind,
-            "started": _now(),
-            "begun_ns": perf_counter_ns(),
-            "begun_wall_ns": time_ns(),
-            "rank": where.rank,
-            "world": where.world,
-            "local_rank": where.local_rank,
-            "launcher": where.launcher,
-            "host": where.host,
-            "process": self._process,
-            "process_start": place.process_start(self._process),
-            "boot": place.boot_id(),
-            "command": secrets.command_line(_words())[:10_000],
-            "warmup": warmup,
-            "start_step": about["start_step"] if isinstance(about["start_step"], int) else None,
-            "tags": [_text(tag) for tag in tags if tag],
-            "out": os.path.abspath(self._receipt(launch)),
-            **texts,
-        }
+        found = head.of(self._about, where, self.fault)
+        return {**found, "out": os.path.abspath(self._receipt(found["launch"]))}
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -147,18 +110,18 @@ class Run:
     def _open_journal(self) -> None:
         from receipts.emit.cgroup import oom_kills
 
-        head = self.record.head
-        head["oom_kills"] = oom_kills()
+        about = self.record.head
+        about["oom_kills"] = oom_kills()
         if self._wanted is False:
             return
         folder = self._wanted if isinstance(self._wanted, str) else os.environ.get("RECEIPTS_JOURNAL")
-        path = files.journal_path(head["out"], head["launch"], folder or None)
+        path = files.journal_path(about["out"], about["launch"], folder or None)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        journal = Journal(path, head)
-        record, before = self.record, self._steps.gauges
+        journal = Journal(path, about)
+        record, before = self.record, self.steps.gauges
         for at in range(len(before)):
             journal.gauges[at] = before[at]
-        self._steps.gauges = record.gauges = journal.gauges
+        self.steps.gauges = record.gauges = journal.gauges
         for series in (record.losses, record.norms):
             series.gauges, series.floats = journal.gauges, journal.floats
         self._journal = journal
@@ -202,7 +165,7 @@ class Run:
         from receipts.emit.probing import Probing
 
         record = self.record
-        self._probing = Probing(self.facts, record.place, self._steps, record.head["lane"], record.warmup)
+        self._probing = Probing(self.facts, record.place, self.steps, record.head["lane"], record.warmup)
         self._probing.load(None if self._probes is True else self._probes)
         self._probing.call("at_start")
         self._probing.call("at_phase", "post_init")
@@ -210,7 +173,7 @@ class Run:
     def forget(self) -> None:
         """In a forked child: the run is the parent's. What the child records goes nowhere."""
         self._over, self._journal, self._terminate = True, None, None
-        steps = self._steps
+        steps = self.steps
         steps.view, steps.at, steps.limit = array("q"), 0, 0
         steps.gauges = array("q", bytes(8 * len(steps.gauges)))
         for series in (self.record.losses, self.record.norms):
@@ -273,7 +236,7 @@ class Run:
         if count == 1:
             self._safely("the probes", lambda: self._phase("post_step0"))
         if count < warmup:
-            self._steps.mark("warmup")  # a step that is flagged ends here, so that the last of the warm-up does
+            self.steps.mark("warmup")  # a step that is flagged ends here, so that the last of the warm-up does
         elif count == warmup:
             self._safely("the probes", lambda: probing.call("at_warm"))
 
@@ -289,9 +252,9 @@ class Run:
 
     def tokens(self, count: int) -> None:
         """From the next step on, a step has so many tokens."""
-        self.record.tokens.append((self._steps.count, count))
+        self.record.tokens.append((self.steps.count, count))
         if len(self.record.tokens) <= 100:
-            self.tell(["tokens", self._steps.count, count])
+            self.tell(["tokens", self.steps.count, count])
 
     def window(self, start: int, stop: int | None) -> None:
         """State the measured window."""
@@ -304,23 +267,7 @@ class Run:
 
     def failed(self, error: BaseException | str, outcome: str | None) -> None:
         """Note a failure that the job caught."""
-        seen = failures.of_text(error) if isinstance(error, str) else failures.of_exception(error)
-        if outcome is not None and outcome not in OUTCOMES:
-            self.fault(f"an outcome of a failure is one of {', '.join(OUTCOMES)}, and not {outcome!r:.40}")
-            outcome = None
-        found = {"message": error[: failures.LONGEST_READ], **seen[1]} if isinstance(error, str) else seen[1]
-        self._fail(outcome or seen[0], found)
-
-    def _fail(self, outcome: str, found: dict[str, Any]) -> None:
-        steps, record = self._steps, self.record
-        span = steps.gauges[OPEN_SPAN]
-        found["step"] = steps.count
-        found["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=span == 1)
-        if record.place.world > 1:
-            found["rank"] = record.place.rank
-        found["message"] = secrets.redact(str(found.get("message", outcome)))[: failures.LONGEST]
-        record.outcome, record.failure = outcome, found
-        self.tell(["failure", outcome, found])
+        ending.caught(self, error, outcome)
 
     def flattened(self, tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
         """Leaves of nested maps by their paths; an entry of an open map stays whole."""
@@ -370,7 +317,7 @@ class Run:
     def _noted(self, number: int) -> None:
         if not self._over:
             self.record.signal = number
-            self.tell(["signal", number, self._steps.count])
+            self.tell(["signal", number, self.steps.count])
 
     def _dying(self, number: int) -> None:
         self._safely("SIGTERM", lambda: self.finish(None, died=number))
@@ -379,14 +326,14 @@ class Run:
         """End the run: say how, ask the probes a last time, write the receipt, and let go of the journal."""
         if self._over or not self._started or os.getpid() != self._process:
             return
-        record, steps = self.record, self._steps
+        record, steps = self.record, self.steps
         now = perf_counter_ns()
         record.last_ns = now
-        record.finished = _now()
+        record.finished = head.now()
         steps.gauges[LAST] = now
         record.gauges = steps.gauges
         self._count_steps()
-        self._safely("the ending", lambda: self._conclude(error, died))
+        self._safely("the ending", lambda: ending.conclude(self, error, died))
         if record.place.world == 1 and (processes := place.jax_processes()) is not None:
             self._place(*processes)
         if self._probing is not None and died is None:
@@ -399,50 +346,9 @@ class Run:
         self._write()
 
     def _count_steps(self) -> None:
-        blocks, steps = self.record.blocks, self._steps
+        blocks, steps = self.record.blocks, self.steps
         if blocks:
             blocks[-1] = (blocks[-1][0], steps.at)
-
-    def _conclude(self, error: BaseException | None, died: int | None) -> None:
-        record = self.record
-        outcome, record.exit_code = "ok", 0
-        if isinstance(error, SystemExit):
-            code = error.code
-            record.exit_code = code if isinstance(code, int) else 0 if code is None else 1
-            if record.exit_code:
-                outcome = "crash"
-                self._fail(outcome, failures.of_exception(error)[1])
-        elif isinstance(error, KeyboardInterrupt):
-            outcome, record.exit_code = "preempted", 130
-        elif error is not None and not isinstance(error, GeneratorExit):
-            outcome, found = failures.of_exception(error)
-            record.exit_code = 1
-            if outcome == "crash" and not record.losses.finite:
-                outcome = "nan"
-            self._fail(outcome, found)
-        elif record.outcome is not None:
-            outcome = record.outcome
-        if died is not None:
-            record.exit_code = -died
-        if record.signal is not None and outcome != "oom":
-            outcome, record.failure = "preempted", {}
-        if outcome == "ok" or not record.failure:
-            self._read_losses(outcome)
-            last = record.losses.last
-            if outcome == "ok" and last is not None and last - last != 0.0:
-                outcome = "nan"
-                self._fail(outcome, {"class": "not_oom", "message": f"the last loss that was read is {last}"})
-        else:
-            record.losses.drop()
-            record.norms.drop()
-        record.outcome = outcome
-
-    def _read_losses(self, outcome: str) -> None:
-        for series in (self.record.losses, self.record.norms):
-            if outcome == "ok":
-                series.read(self._steps.current, self.fault)
-            else:
-                series.drop()  # a device that stopped may never answer
 
     def _place(self, rank: int, world: int) -> None:
         record = self.record
@@ -480,7 +386,7 @@ class Run:
     def missing(self) -> tuple[Missing, ...]:
         """What the lane asks for and nobody has stated."""
         found = missing(self.facts, self.record.head["lane"])
-        own = OWN if self.record.steps or self._steps.count else ()
+        own = OWN if self.record.steps or self.steps.count else ()
         return tuple(item for item in found if item.path not in own)
 
     def _write(self) -> None:
@@ -522,23 +428,3 @@ class Run:
             self.say(f"lane {record.head['lane']} asks for {len(open_facts)} facts that nobody stated:")
             for line in summary(open_facts):
                 self.say(f"  {line}")
-
-
-def _words() -> list[str]:
-    """The command line as it was typed, the interpreter by its own name alone."""
-    words = list(getattr(sys, "orig_argv", None) or sys.argv)
-    return [os.path.basename(words[0]), *words[1:]] if words else []
-
-
-def _python() -> str:
-    return "{}.{}.{}".format(*sys.version_info[:3])
-
-
-def _now() -> str:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else secrets.redact(str(value))[:500] or None

@@ -1,0 +1,77 @@
+"""How a run ends: an exception, a signal, a loss that is not finite, or well."""
+
+from __future__ import annotations
+
+from receipts.emit import failures, secrets
+from receipts.emit.journal import OPEN_SPAN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from receipts.emit.run import Run
+
+OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
+
+
+def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
+    """State outcome, exit code and failure of a run that ended with an exception, of a signal, or by itself."""
+    record = run.record
+    outcome, record.exit_code = _of(run, error)
+    if died is not None:
+        record.exit_code = -died
+    if record.signal is not None and outcome != "oom":
+        # What a job raises when it is told to stop is no failure of its own.
+        outcome, record.failure = "preempted", {}
+    for series in (record.losses, record.norms):
+        if outcome == "ok":
+            series.read(run.steps.current, run.fault)
+        else:
+            series.drop()  # a device that stopped may never answer
+    last = record.losses.last
+    if outcome == "ok" and last is not None and last - last != 0.0:
+        outcome = "nan"
+        _fail(run, outcome, {"class": "not_oom", "message": f"the last loss that was read is {last}"})
+    record.outcome = outcome
+
+
+def _of(run: Run, error: BaseException | None) -> tuple[str, int]:
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+        if code:
+            _fail(run, "crash", failures.of_exception(error)[1])
+        return ("crash" if code else "ok"), code
+    if isinstance(error, KeyboardInterrupt):
+        return "preempted", 130
+    if error is not None and not isinstance(error, GeneratorExit):
+        outcome, found = failures.of_exception(error)
+        if outcome == "crash" and not run.record.losses.finite:
+            outcome = "nan"
+        _fail(run, outcome, found)
+        return outcome, 1
+    return run.record.outcome or "ok", 0
+
+
+def caught(run: Run, error: BaseException | str, outcome: str | None) -> None:
+    """Note a failure that the job caught."""
+    if isinstance(error, str):
+        named, found = failures.of_text(error)
+        found = {"message": error[: failures.LONGEST_READ], **found}
+    else:
+        named, found = failures.of_exception(error)
+    if outcome is not None and outcome not in OUTCOMES:
+        run.fault(f"an outcome of a failure is one of {', '.join(OUTCOMES)}, and not {outcome!r:.40}")
+        outcome = None
+    _fail(run, outcome or named, found)
+
+
+def _fail(run: Run, outcome: str, found: dict[str, Any]) -> None:
+    steps, record = run.steps, run.record
+    compiling = steps.gauges[OPEN_SPAN] == 1
+    found["step"] = steps.count
+    found["phase"] = failures.phase(steps.count, record.warmup, begun=steps.inside, compiling=compiling)
+    if record.place.world > 1:
+        found["rank"] = record.place.rank
+    found["message"] = secrets.redact(str(found.get("message", outcome)))[: failures.LONGEST]
+    record.outcome, record.failure = outcome, found
+    run.tell(["failure", outcome, found])
