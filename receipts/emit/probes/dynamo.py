@@ -43,7 +43,9 @@ class Compiles:
                 self.recordings += 1
             elif len(self.events) < _MAX_EVENTS:
                 stated, again = self._stated, _again(given)
-                self.events.append((stated.steps, stated.inside))
+                if trigger in ("", "DYNAMO"):
+                    # A backward pass that is compiled later is part of its forward's program.
+                    self.events.append((stated.steps, stated.inside))
                 if stated.inside:
                     stated.mark_step("recompile" if again else "compile")
         except Exception as error:
