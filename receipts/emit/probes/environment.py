@@ -15,7 +15,7 @@ import os
 import sys
 
 from receipts.emit import secrets
-from receipts.emit.probes import loaded
+from receipts.emit.probes import loaded, torch_xla
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,7 +226,4 @@ def _cuda_begun() -> bool:
 
 
 def _xla_begun() -> bool:
-    if loaded.part("jax._src.xla_bridge", "_backends"):
-        return True
-    ask = getattr(loaded.module("_XLAC"), "_xla_runtime_is_initialized", None)
-    return bool(ask is not None and ask())
+    return bool(loaded.part("jax._src.xla_bridge", "_backends")) or torch_xla.begun()

@@ -74,19 +74,19 @@ def at_phase(stated: Stated, phase: str) -> None:
     process.keep_memory(stated, phase)
     if phase == "post_step0":
         loaded.each(stated, _keep_step0)
-    if _begun():
+    if begun():
         loaded.each(stated, _memory, _mesh)
 
 
 def at_warm(stated: Stated) -> None:
     """Keep the counters of the warm-up's end."""
     if _extension() is not None:
-        stated.kept["warm"] = table(), stated.steps
+        loaded.each(stated, _keep_warm)
 
 
 def at_end(stated: Stated) -> None:
     """State what the counters show, and the machine."""
-    if _extension() is not None and _begun():
+    if _extension() is not None and begun():
         loaded.each(stated, _machine, _counts)
 
 
@@ -109,13 +109,21 @@ def _extension() -> Any:
     return loaded.module("_XLAC")
 
 
-def _begun() -> bool:
+def begun() -> bool:
+    """Whether the job has started the runtime below torch_xla."""
     ask = getattr(_extension(), "_xla_runtime_is_initialized", None)
-    return bool(ask is not None and ask())
+    try:
+        return bool(ask is not None and ask())
+    except Exception:
+        return False
 
 
 def _keep_step0(stated: Stated) -> None:
     stated.kept["step0"] = table(), stated.steps
+
+
+def _keep_warm(stated: Stated) -> None:
+    stated.kept["warm"] = table(), stated.steps
 
 
 def _counts(stated: Stated) -> None:
