@@ -27,6 +27,7 @@ _MAX_DIGITS: Final = 12
 _NUMBER: Final = re.compile(rb"(?<![\w.+\-])[-+]?\d[\dA-Za-z.+\-]*(?:,\d[\dA-Za-z.+\-]*)*")
 _LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
 _LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
+_SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
 _BLANKS: Final = re.compile(rb" +\Z")
 _GROUPED: Final = re.compile(rb"[-+]?\d{1,3}(?:,\d{3})*(?:\.\d+)?")
 
@@ -84,6 +85,12 @@ class Columns:
                 raise ValueError(name)
             words = text.replace(b",", b"").split()
         return list(map(float, words))
+
+    def decimals(self, name: str) -> list[float]:
+        """One figure as numbers of digits and a point, NaN and infinities included; ValueError where one is more."""
+        if _SIGNS.search(b" ".join(self.figures[name])):
+            raise ValueError(name)
+        return self.floats(name)
 
     def scaled(self, name: str) -> list[float]:
         """One figure as numbers with letters of base 1000, ``4.14M``; ValueError where one is something else."""

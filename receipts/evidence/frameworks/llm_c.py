@@ -43,8 +43,6 @@ _FIGURES: Final = {
     "mfu": _MFU,
     "tokens_per_second": _RATE,
 }
-# What no entry of the file has, and `_LOGGED` reads a part of.
-_ODD: Final = {"loss": re.compile(rb"[eE+]"), "grad_norm": re.compile(rb"[eE+\-]")}
 _MAX_RECORD: Final = 300
 _TABLE: Final = {
     "sequence length T": "batch.sequence_length",
@@ -144,10 +142,11 @@ class LlmC(LineReader):
         entry = "entry" in columns
         try:
             steps = columns.whole("entry" if entry else "step")
-            figures = {name: columns.floats(name) for name in columns.names if name not in {"entry", "step"}}
+            read = columns.decimals if entry else columns.floats
+            figures = {name: read(name) for name in columns.names if name not in {"entry", "step"}}
         except ValueError:
             return False
-        if entry and any(_ODD[name].search(b" ".join(columns.words(name))) for name in figures):
+        if entry and min(figures.get("grad_norm", [0.0])) < 0:
             return False
         if not entry:
             shares = figures.get("mfu", [0.0])

@@ -99,19 +99,18 @@ class Megatron(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a dump, a wrapped record or a wrapped memory line is open."""
-        before = self._records.count
         self._take(text, number)
-        self._records.calm = self._records.calm and self._records.count == before + 1
         return bool(self._partial) or self._dump.open or self._block.open
 
     def spans(self, text: str) -> Spans:
-        """Step and figures of one whole iteration record."""
-        other = "iteration" not in text or "Step Time" in text or "memory (" in text
-        return {} if other else megatron_lines.spans(text)
+        """Step and figures of one whole iteration record, or of one step time of Megatron-Bridge's."""
+        if "Step Time" in text:
+            return {} if "iteration" in text or "memory (" in text else megatron_bridge.spans(text)
+        return megatron_lines.spans(text) if "iteration" in text and "memory (" not in text else {}
 
     def many(self, columns: Columns) -> bool:
-        """Take iteration records that follow on one like them."""
-        return self._records.many(columns)
+        """Take iteration records, step times, or both in turn."""
+        return self._records.many(columns) if "step" in columns else self._times.many(self.reading, columns)
 
     def finish(self) -> Reading | None:
         """The reading, its source named by the dialect that the whole file shows."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
+from math import nan
 from typing import Final
 
 from receipts.evidence.frameworks import megatron_config
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import MAX_STEPS
 
 STEP_TIME: Final = re.compile(
     r"Step Time *: *(\d{1,9}(?:\.\d{1,9})?) *s *(?:\|? *GPU utilization *: *(\d{1,9}(?:\.\d{1,9})?) *(?:MODEL_TFLOP)?)?"
 )
+STEP_TIME_OF: Final = "Step Time"
+RATE_OF: Final = "GPU utilization"
 # Two decimals of seconds, and the last digit of the milliseconds.
 _ROUNDING: Final = 0.00506
 _WAITING: Final = 64
@@ -43,17 +47,31 @@ class StepTimes:
     def take(self, reading: Reading, text: str) -> None:
         """Read every step time on a line, and give its TFLOP/s to a record that waits for it."""
         for seconds, rate in STEP_TIME.findall(text):
-            found = float(seconds), float(rate or "nan")
-            if len(self.seconds) < MAX_STEPS:
-                self.seconds.append(found[0])
-                self.rates.append(found[1])
-            waiting = next((item for item in self._records if abs(item[1] - found[0]) <= _ROUNDING), None)
-            if waiting is None:
-                self._times.append(found)
-                continue
-            self._records.remove(waiting)
-            if found[1] > 0 and reading.steps.get(waiting[0], "tflops_per_second_per_chip") is None:
-                reading.steps.add(waiting[0], {"tflops_per_second_per_chip": found[1]})
+            self.note(reading, float(seconds), float(rate or "nan"))
+
+    def note(self, reading: Reading, seconds: float, rate: float) -> None:
+        """Take one step time, with its TFLOP/s or NaN."""
+        if len(self.seconds) < MAX_STEPS:
+            self.seconds.append(seconds)
+            self.rates.append(rate)
+        waiting = next((item for item in self._records if abs(item[1] - seconds) <= _ROUNDING), None)
+        if waiting is None:
+            self._times.append((seconds, rate))
+            return
+        self._records.remove(waiting)
+        if rate > 0 and reading.steps.get(waiting[0], "tflops_per_second_per_chip") is None:
+            reading.steps.add(waiting[0], {"tflops_per_second_per_chip": rate})
+
+    def many(self, reading: Reading, columns: Columns) -> bool:
+        """Take step times between which no record stands."""
+        try:
+            seconds = columns.decimals(STEP_TIME_OF)
+            rates = columns.decimals(RATE_OF) if RATE_OF in columns else [nan] * len(seconds)
+        except ValueError:
+            return False
+        for time, rate in zip(seconds, rates, strict=True):
+            self.note(reading, time, rate)
+        return True
 
     def rate(self, step: int, seconds: float) -> float | None:
         """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""
@@ -75,6 +93,15 @@ class StepTimes:
             reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
         if self.seconds:
             reading.remark("note", "steps are numbered by the order of their times; the log names none")
+
+
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where time and TFLOP/s stand on a line of one step time; nothing on any other line."""
+    found = list(STEP_TIME.finditer(text))
+    if len(found) != 1:
+        return {}
+    places = {STEP_TIME_OF: found[0].span(1)}
+    return {**places, RATE_OF: found[0].span(2)} if found[0][2] else places
 
 
 def configure(reading: Reading, block: Block) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.evidence.frameworks import megatron_lines
-from receipts.evidence.frameworks.megatron_bridge import StepTimes
+from receipts.evidence.frameworks.megatron_bridge import RATE_OF, STEP_TIME_OF, StepTimes
 from receipts.evidence.frameworks.megatron_profile import Profiler
 from receipts.evidence.reading import Reading
 from receipts.evidence.shapes import Columns
@@ -24,8 +24,7 @@ _NEAR: Final = 200
 class Records:
     """Fills a reading's steps.
 
-    ``fresh`` is to be set where the log shows that a training loop begins, and ``calm`` to be cleared where anything
-    else was read: many records are taken at once only where they follow one like them.
+    ``fresh`` is to be set where the log shows that a training loop begins.
     """
 
     def __init__(self, reading: Reading, times: StepTimes, profiler: Profiler) -> None:
@@ -33,7 +32,6 @@ class Records:
         self.count = 0
         self.last: int | None = None
         self.fresh = False
-        self.calm = False
         self.deepspeed = self.undated_long_rate = self.reinforcement = False
         self.starts: set[int] = set()
         self.carrying: set[int] = set()
@@ -48,8 +46,8 @@ class Records:
         self._spoilt: list[tuple[int, str, int]] = []
 
     def many(self, columns: Columns) -> bool:
-        """Take records that follow on one like them, each with a loss, no skipped and no NaN iteration."""
-        if not self.calm or not {"loss", "skipped", "nans"} <= set(columns.names):
+        """Take records that follow on another, each with a loss, no skipped and no NaN iteration."""
+        if not {"loss", "skipped", "nans"} <= set(columns.names) or self.fresh or self._profiler.active:
             return False
         if {*columns.words("skipped"), *columns.words("nans")} != {b"0"}:
             return False
@@ -59,24 +57,54 @@ class Records:
             figures = {name: columns.floats(name) for name in columns.names if name not in _COUNTS}
         except ValueError:
             return False
-        if any(length not in self.lengths for length in figures.pop("sequence_length", ())):
+        times = figures.pop(STEP_TIME_OF, None), figures.pop(RATE_OF, None)
+        if ranks != self._ranks or len(ranks) > 1 or self.last in self.starts or self._highest < 1:
             return False
-        if ranks != self._ranks or not rising(steps, self._highest):
-            return False
-        if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
-            return False
-        if any(min(column) < 0.0 for name, column in figures.items() if name not in _SIGNED):
+        if not rising(steps, self._highest) or not self._ordinary(figures):
             return False
         if (milliseconds := figures.pop("milliseconds", None)) is not None:
             figures["step_seconds"] = [time / 1e3 for time in milliseconds]
-        self.reading.steps.extend(steps, figures)
-        if "step_seconds" in figures and "tflops_per_second_per_chip" not in figures:
-            # A step time that follows is the last one's.
-            self._times.rate(steps[-1], figures["step_seconds"][-1])
+        if len(self._times) or times[0] is not None:
+            self._timed(steps, figures, times, first=next(iter(columns.names)) == STEP_TIME_OF)
+        else:
+            self.reading.steps.extend(steps, figures)
+            if "step_seconds" in figures and "tflops_per_second_per_chip" not in figures:
+                # A step time that follows is the last one's.
+                self._times.rate(steps[-1], figures["step_seconds"][-1])
         self._finite = True
         self.count += len(steps)
         self.last = self._highest = steps[-1]
         return True
+
+    def _ordinary(self, figures: dict[str, list[float]]) -> bool:
+        """Whether all figures are what they are in a run that goes well; takes the lengths of sequences out of them."""
+        if any(length not in self.lengths for length in figures.pop("sequence_length", ())):
+            return False
+        if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
+            return False
+        return all(min(column) > 0.0 for name, column in figures.items() if name not in _SIGNED)
+
+    def _timed(
+        self,
+        steps: list[int],
+        figures: dict[str, list[float]],
+        times: tuple[list[float] | None, list[float] | None],
+        *,
+        first: bool,
+    ) -> None:
+        """Put records one after the other, each with the step time that stands before or behind it."""
+        seconds, rates = times
+        for at, step in enumerate(steps):
+            if seconds is not None and first:
+                self._times.note(self.reading, seconds[at], rates[at] if rates else math.nan)
+            values = {name: column[at] for name, column in figures.items()}
+            if "tflops_per_second_per_chip" not in values:
+                rate = self._times.rate(step, values.get("step_seconds", -1.0))
+                if rate is not None:
+                    values["tflops_per_second_per_chip"] = rate
+            self.reading.steps.put(step, values)
+            if seconds is not None and not first:
+                self._times.note(self.reading, seconds[at], rates[at] if rates else math.nan)
 
     def take(self, record: str, text: str, start: int, number: int) -> None:
         """Take one record, which begins at ``start`` of its line."""
@@ -141,8 +169,6 @@ class Records:
         self.count += 1
         self.last = step
         self._highest = max(self._highest, step)
-        several = len(self._ranks) > 1
-        self.calm = not (several or self._profiler.active or len(self._times) or step in self.starts)
 
     def _begin(self, step: int) -> None:
         """Note the first record after a start, and the one that still carries it."""

@@ -9,12 +9,15 @@ steps.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from statistics import median
 from typing import ClassVar, Final
 
-from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.numbers import judged, number
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT
 
 # A record that was glued behind another ends it.
 _LINE = re.compile(
@@ -64,6 +67,7 @@ class ModdedNanogpt(LineReader):
         super().__init__()
         self._lines = 0
         self._last: tuple[int, float] | None = None
+        self._uncounted = 0
         self._synced: list[int] = []
         self._gpus: dict[int, tuple[str, int]] = {}
         self._validation: tuple[float, str, int] | None = None
@@ -94,6 +98,41 @@ class ModdedNanogpt(LineReader):
         elif (match := _RUNNING.search(text)) and len(self._versions) < 10:
             self._versions.append((match[1], match[2], match[3] or "", number))
         return False
+
+    def spans(self, text: str) -> Spans:
+        """Step, loss, time and rate of one line of training."""
+        match = _LINE.search(text)
+        if match is None or _LINE.search(text, match.end(4)) or "val_" in text or _AVERAGE.search(match[5]):
+            return {}
+        found = {"step": match.span(1), "milliseconds" if match[4] == "ms" else "seconds": match.span(3)}
+        if loss := _LOSS.search(text, match.start(2), match.end(2)):
+            found["loss"] = loss.span(2)
+        if rate := _RATE.search(text, match.start(5), match.end(5)):
+            found["tokens_per_second"] = rate.span(1)
+        return {} if "train_loss" in match[5] else found
+
+    def many(self, columns: Columns) -> bool:
+        """Take lines of training whose clock goes on; none of them the first."""
+        try:
+            steps = columns.whole("step")
+            figures = {name: columns.floats(name) for name in columns.names if name in {"loss", "tokens_per_second"}}
+            unit, factor = ("milliseconds", 1e-3) if "milliseconds" in columns else ("seconds", 1.0)
+            times = [time * factor for time in columns.decimals(unit)]
+        except ValueError:
+            return False
+        if self._last is None or min(steps) <= 1:
+            return False
+        last = zip([self._last[0], *steps], [self._last[1], *times], strict=True)
+        rows = [(step - before, time - clock) for step, time, (before, clock) in zip(steps, times, last, strict=False)]
+        if any(gone > 0 and spent < 0 for gone, spent in rows):
+            return False
+        figures["step_seconds"] = [spent if gone == 1 else ABSENT for gone, spent in rows]
+        bad, good = judged(figures.get("loss", ()))
+        self._bad, self._good = self._bad or bad, self._good or good
+        self._lines += len(steps)
+        self._last = steps[-1], times[-1]
+        self.reading.steps.extend(steps, figures)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading; the machine's facts only where the steps are this program's."""
@@ -164,9 +203,10 @@ class ModdedNanogpt(LineReader):
 
     def _reset(self, step: int) -> None:
         """The clock went back: what came before it was warm-up that the program itself does not count."""
-        for earlier in self.reading.steps:
+        for earlier in islice(self.reading.steps, self._uncounted, None):
             if earlier < step:
                 self.reading.not_steady.setdefault(earlier, "warmup")
+        self._uncounted = len(self.reading.steps) - self.reading.steps.lost
 
     def _dispatched(self) -> None:
         """Steps right behind a synchronisation whose time no device can have: the host had not yet been held up."""

@@ -9,15 +9,29 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from receipts.evidence.numbers import number
-from receipts.evidence.reader import LineReader
+from receipts.evidence.numbers import judged, number
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT
 
 _STEP = re.compile(r"\b(iter|step):?\s+(\d{1,12})(?:/\d{1,12})?\s*(?:\([\d.]{1,12}%\)\s*)?[:|,]")
 _CELL = re.compile(
     r"(?<![\w ])\s?(train loss|loss|grad norm|norm|dt|time|tok/sec|tokens/sec|bf16_mfu|mfu):?"
     r" +(-?[\d.,]{1,24}|nan|inf)(ms|s\b|%)?"
 )
+_FIELDS = {
+    "train loss": "loss",
+    "loss": "loss",
+    "grad norm": "grad_norm",
+    "norm": "grad_norm",
+    "dt": "time",
+    "time": "time",
+    "tok/sec": "tokens_per_second",
+    "tokens/sec": "tokens_per_second",
+    "bf16_mfu": "mfu",
+    "mfu": "mfu",
+}
 
 
 class PlainLoop(LineReader):
@@ -40,6 +54,45 @@ class PlainLoop(LineReader):
         cells = {name: (word.strip(",."), unit) for name, word, unit in _CELL.findall(text, match.end() - 1)}
         self._step(match[1], int(match[2]), cells, number)
         return False
+
+    def spans(self, text: str) -> Spans:
+        """Step and figures of one record."""
+        match = _STEP.search(text)
+        if match is None or _STEP.search(text, match.end()):
+            return {}
+        found = {match[1]: match.span(2)}
+        for cell in _CELL.finditer(text, match.end() - 1):
+            field, word = _FIELDS[cell[1]], cell[2].strip(",.")
+            if field == "time":
+                field = {"ms": "milliseconds", "s": "seconds"}.get(cell[3], "")
+            if field in found or not field or number(word) is None:
+                return {}
+            place = text.index(word, cell.start(2))
+            found[field] = place, place + len(word)
+        return found if "loss" in found and found.keys() & {"milliseconds", "seconds"} else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records, of which none is the first, or the first with an MFU."""
+        word = "iter" if "iter" in columns else "step"
+        try:
+            steps = columns.whole(word)
+            figures = {name: columns.decimals(name) for name in columns.names if name != word}
+        except ValueError:
+            return False
+        if not self._lines or (word == "iter" and "mfu" in figures and not self._divided):
+            return False
+        milliseconds, shares = figures.pop("milliseconds", None), figures.get("mfu")
+        if milliseconds is not None:
+            figures["step_seconds"] = [time * 1e-3 for time in milliseconds]
+        else:
+            figures["step_seconds"] = figures.pop("seconds")
+        if shares is not None:
+            figures["mfu"] = [ABSENT if share < 0 else share / 100 for share in shares]
+        bad, good = judged(figures["loss"])
+        self._bad, self._good = self._bad or bad, self._good or good
+        self._lines += len(steps)
+        self.reading.steps.extend(steps, figures)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading."""

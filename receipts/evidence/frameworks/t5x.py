@@ -13,8 +13,9 @@ import re
 from typing import ClassVar, Final
 
 from receipts.evidence.numbers import number as parse
-from receipts.evidence.reader import LineReader
+from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
+from receipts.evidence.shapes import Columns
 
 _RECORD = re.compile(r"logging_writer\.py:\d{1,6}\] \[(\d{1,15})\] (?:collection=(\S{1,80}) )?")
 _CELL = re.compile(
@@ -29,6 +30,16 @@ _LOSSES: Final = (
 )
 _RATES: Final = ("timing/steps_per_second", "steps_per_sec", "train/steps_per_sec")
 _NORMS: Final = ("grad_norm", "gradient_norm", "train/grad_norm")
+_KEPT: Final = frozenset(
+    {
+        *(*_LOSSES, *_RATES, *_NORMS),
+        "timing/seconds",
+        "timing/seqs",
+        "timing/compilation_seconds",
+        "timing/target_tokens_per_second",
+        "timing/target_tokens_per_second_per_core",
+    }
+)
 _TRAIN: Final = frozenset({"", "train"})
 # Steps a record averages over, as `seconds` times the printed rate gives them back.
 _WHOLE: Final = 0.01
@@ -58,6 +69,27 @@ class T5X(LineReader):
             if values:
                 self._record(int(match[1]), match[2] or "", values, number)
         return False
+
+    def spans(self, text: str) -> Spans:
+        """Step and figures of one record of training."""
+        found = list(_RECORD.finditer(text))
+        if len(found) != 1 or (found[0][2] or "") not in _TRAIN:
+            return {}
+        cells = [(cell[1], cell.span(2)) for cell in _CELL.finditer(text, found[0].end()) if parse(cell[2]) is not None]
+        places = {name: place for name, place in cells if name in _KEPT}
+        return {"step": found[0].span(1), **places} if places else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records of training."""
+        names = [name for name in columns.names if name != "step"]
+        try:
+            steps = columns.whole("step")
+            figures = [columns.floats(name) for name in names]
+        except ValueError:
+            return False
+        for line, step, *values in zip(columns.lines, steps, *figures, strict=True):
+            self._record(step, "train", dict(zip(names, values, strict=True)), line)
+        return True
 
     def finish(self) -> Reading | None:
         """The reading."""
