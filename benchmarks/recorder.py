@@ -24,7 +24,7 @@ from benchmarks.result import ROW, Result, row
 FLOOR = "two clock readings"
 STEPS = 10_000
 BAR_STEP, BAR_MEMORY, BAR_IMPORT, BAR_EQUAL = 2.0, 1.0, 15.0, 1.0
-LAUNCHES = 16
+LAUNCHES = 24
 
 # Rounds take turns, and the fastest of each counts: what is slower was somebody else's.
 STEP = """
@@ -212,7 +212,7 @@ def _same(call: _Caller, quick: bool, python: str | None) -> Result:
     kind, launches = ("torch" if python else "python"), (4 if quick else LAUNCHES)
     bare, recorded = [], []
     for number in range(launches):
-        found = json.loads(call(LOOP, 600, kind, f"same{number}.json", python=python or sys.executable))
+        found = json.loads(call(LOOP, 1500, kind, f"same{number}.json", python=python or sys.executable))
         bare.append(median(found["bare"]))
         recorded.append(median(found["recorded"]))
     pairs = [(number, number) for number in range(launches)]
