@@ -20,7 +20,7 @@ NAME = "code"
 MAY_BLOCK = True
 RANKS = "host"
 # What the start may take for digests, and how many files are digested then whatever that takes.
-BUDGET_SECONDS = 0.02
+BUDGET_SECONDS = 0.01
 AT_LEAST = 50
 CLOCK_SECONDS = 0.02
 MAX_CHECKOUTS = 4
@@ -40,7 +40,7 @@ def at_start(stated: Stated) -> None:
         _digest(stated, name, own[name])
     script = own.get("__main__")
     if script is not None:
-        _repository(stated, script)
+        _commit(stated, script)
 
 
 def at_end(stated: Stated) -> None:
@@ -63,6 +63,8 @@ def at_end(stated: Stated) -> None:
     else:
         stated.put("code.imported_digest", imported.digest({name: digests[name] for name in own}))
         stated.note(f"imported files of the project's own: {len(own)}")
+    if "__main__" in own and stated.get("code.commit") is not None:
+        _repository(stated, own["__main__"])
     _checkouts(stated, own)
 
 
@@ -80,21 +82,26 @@ def _mtime(path: str) -> float:
         return 0.0
 
 
+def _commit(stated: Stated, script: str) -> None:
+    """Commit and changes by one call; files that git does not know are no change of the commit."""
+    words = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
+    lines = git(stated, os.path.dirname(script), "status", *words).splitlines()
+    commit = next((line.partition(" branch.oid ")[2] for line in lines if line.startswith("# branch.oid ")), "")
+    if len(commit) >= 40:
+        stated.put("code.commit", commit)
+        stated.put("code.dirty", any(not line.startswith("#") for line in lines))
+
+
 def _repository(stated: Stated, script: str) -> None:
     folder = os.path.dirname(script)
-    head = git(stated, folder, "rev-parse", "--show-toplevel", "HEAD").splitlines()
-    if len(head) != 2:
+    top = git(stated, folder, "rev-parse", "--show-toplevel").strip()
+    if not top:
         return
-    top, commit = head
     stated.kept["top"] = top
-    stated.put("code.commit", commit)
     remote = git(stated, folder, "config", "--get", "remote.origin.url").strip()
     stated.put("code.repository", without_user(remote) or os.path.basename(top))
-    # Files that git does not know are no change of the commit, but for the script itself.
-    state = git(stated, folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
-    unknown = not git(stated, folder, "ls-files", "--", script).strip()
-    stated.put("code.dirty", bool(state.strip()) or unknown)
-    if unknown:
+    if not git(stated, folder, "ls-files", "--", script).strip():
+        stated.put("code.dirty", True)
         stated.note("the main script is not in the commit: git does not track it")
 
 
