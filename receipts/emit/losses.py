@@ -144,9 +144,7 @@ class Series:
         self.gauges[place] = step + 1
 
     def _wait(self, step: int, value: Any) -> None:
-        # A kept loss must not keep a whole step's activations.
-        detach = getattr(value, "detach", None)
-        self.waiting.append((step, value if detach is None else detach()))
+        self.waiting.append((step, _without_graph(value)))
         self.waited = self.given
         if len(self.waiting) >= WAITING:
             self.waiting = self.waiting[::2]
@@ -156,7 +154,7 @@ class Series:
         """Read what has waited; the run has ended with step ``last``, and what it waits for is its own last step."""
         waiting, self.waiting = self.waiting, []
         if self.latest is not None and self.waited != self.given:
-            waiting.append((last, self.latest))
+            waiting.append((last, _without_graph(self.latest)))
         if waiting:
             self.unread = self.given - self.numbers - len(waiting)
         self.latest = None
@@ -190,3 +188,9 @@ class Series:
         largest = floats[journal.LARGEST_NORM]
         if self.table == journal.NORM_TABLE and largest > 0:
             self.largest = largest
+
+
+def _without_graph(value: Any) -> Any:
+    """A value that may be kept: a loss with its graph would keep a whole step's activations."""
+    detach = getattr(value, "detach", None)
+    return value if detach is None else detach()

@@ -241,6 +241,7 @@ class _Tensor:
 
     def __float__(self) -> float:
         _Tensor.reads += 1
+        assert not self.attached
         return self.value
 
 
