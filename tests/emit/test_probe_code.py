@@ -78,6 +78,7 @@ def test_the_commit_stands_with_its_repository_and_no_token(tmp_path: Path) -> N
     assert len(found["commit"]) == 40
     assert found["dirty"] is False
     assert found["repository"] == "https://host.example/a/b.git"
+    assert "ghp_" not in (folder / "run.json").read_text(encoding="utf-8")
     (folder / "helper.py").write_text("VALUE = 5\n", encoding="utf-8")
     assert run(folder)["code"]["dirty"] is True
 
