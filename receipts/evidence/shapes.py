@@ -29,7 +29,7 @@ _LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if 
 _LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
 _SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
 _BLANKS: Final = re.compile(rb" +\Z")
-_GROUPED: Final = re.compile(rb"[-+]?\d{1,3}(?:,\d{3})*(?:\.\d+)?")
+_GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Columns:
         if b". " in text:
             raise ValueError(name)
         if b"," in text:
-            if not all(map(_GROUPED.fullmatch, words)):
+            if not _GROUPED.fullmatch(text):
                 raise ValueError(name)
             words = text.replace(b",", b"").split()
         return list(map(float, words))
@@ -262,13 +262,13 @@ class Sieve:
             names = known.shape.names
             words = columns[at : at + len(names)]
             at += len(names)
-            hits = list(map(bool, words[0]))
-            count = sum(hits)
+            count = len(numbers) - words[0].count(b"")
             known.used = known.used // 2 + count
             if count == len(numbers):
                 table = Columns(numbers, numbers, dict(zip(names, words, strict=True)))
                 return Sifted({known.reader: [table]}, b"", ())
             if count:
+                hits = list(map(bool, words[0]))
                 lines = list(compress(numbers, hits))
                 taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
                 found.setdefault(known.reader, []).append(Columns(lines, lines, taken))

@@ -89,7 +89,7 @@ class Steps:
             if len(self._rows) >= MAX_STEPS:
                 self.lost += 1
                 return
-            row = self._append([step])
+            row = self._row(step)
         elif rank is None:
             for column in self._columns.values():
                 column[row] = ABSENT
@@ -108,15 +108,16 @@ class Steps:
         What a line does not print is `ABSENT`.
         """
         last = self._before(rank)
-        new = rising(numbers, -1 if last is None else last) and self._rows.keys().isdisjoint(numbers)
-        if not new or len(self._rows) + len(numbers) > MAX_STEPS:
+        if not (rising(numbers, -1 if last is None else last) and self._rows.keys().isdisjoint(numbers)):
             self._one_by_one(numbers, repeat(rank), columns)
             return
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = numbers[-1], self.restarts
-        start = self._append(numbers)
+        room = max(0, MAX_STEPS - len(self._rows))
+        self.lost += max(0, len(numbers) - room)
+        start = self._append(numbers[:room])
         for name, column in columns.items():
-            self._columns[name][start:] = array("d", column)
+            self._columns[name][start:] = array("d", column[:room])
 
     def merge(
         self, numbers: Sequence[int], ranks: Sequence[int | None], columns: Mapping[str, Sequence[float]]
@@ -198,6 +199,17 @@ class Steps:
             for row, value in zip(rows, column, strict=True):
                 if value != ABSENT:
                     target[row] = self._slowest(row, value, again=False) if name == "step_seconds" else value
+
+    def _row(self, step: int) -> int:
+        """A row for one new step, with nothing in it."""
+        row = self._rows[step] = len(self._rows)
+        self._ascending = self._ascending and step > self._highest
+        self._highest = step
+        for column in self._columns.values():
+            column.append(ABSENT)
+        self._fastest.append(ABSENT)
+        self._runs.append(self.restarts)
+        return row
 
     def _append(self, numbers: Sequence[int]) -> int:
         """Rows for new steps, with nothing in them; the first one's place."""

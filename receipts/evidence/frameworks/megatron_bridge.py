@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
+from collections.abc import Iterable
 from math import nan
 from typing import Final
 
@@ -16,7 +17,7 @@ from receipts.evidence.frameworks import megatron_config
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.reading import Reading
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import MAX_STEPS
+from receipts.evidence.steps import ABSENT, MAX_STEPS
 
 STEP_TIME: Final = re.compile(
     r"Step Time *: *(\d{1,9}(?:\.\d{1,9})?) *s *(?:\|? *GPU utilization *: *(\d{1,9}(?:\.\d{1,9})?) *(?:MODEL_TFLOP)?)?"
@@ -47,20 +48,51 @@ class StepTimes:
     def take(self, reading: Reading, text: str) -> None:
         """Read every step time on a line, and give its TFLOP/s to a record that waits for it."""
         for seconds, rate in STEP_TIME.findall(text):
-            self.note(reading, float(seconds), float(rate or "nan"))
+            self._give(reading, float(seconds), float(rate or "nan"))
 
-    def note(self, reading: Reading, seconds: float, rate: float) -> None:
-        """Take one step time, with its TFLOP/s or NaN."""
+    def note(self, seconds: float, rate: float) -> int | None:
+        """Take one step time, with its TFLOP/s or NaN; the step that waits for it, or None."""
         if len(self.seconds) < MAX_STEPS:
             self.seconds.append(seconds)
             self.rates.append(rate)
         waiting = next((item for item in self._records if abs(item[1] - seconds) <= _ROUNDING), None)
         if waiting is None:
             self._times.append((seconds, rate))
-            return
+            return None
         self._records.remove(waiting)
-        if rate > 0 and reading.steps.get(waiting[0], "tflops_per_second_per_chip") is None:
-            reading.steps.add(waiting[0], {"tflops_per_second_per_chip": rate})
+        return waiting[0]
+
+    def _give(self, reading: Reading, seconds: float, rate: float) -> None:
+        step = self.note(seconds, rate)
+        if step is not None and rate > 0 and reading.steps.get(step, "tflops_per_second_per_chip") is None:
+            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
+
+    def pairs(
+        self,
+        reading: Reading,
+        records: Iterable[tuple[int, float]],
+        times: Iterable[tuple[float, float] | None],
+        *,
+        first: bool,
+    ) -> list[float]:
+        """TFLOP/s of many records, of each of which a step time stands before (``first``) or behind; else `ABSENT`."""
+        found: dict[int, float] = {}
+        for (step, seconds), time in zip(records, times, strict=False):
+            waiting = self.note(*time) if time is not None and first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, found, waiting, time[1])
+            rate = self.rate(step, seconds)
+            found[step] = ABSENT if rate is None else rate
+            waiting = self.note(*time) if time is not None and not first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, found, waiting, time[1])
+        return list(found.values())
+
+    def _late(self, reading: Reading, found: dict[int, float], step: int, rate: float) -> None:
+        if step in found:
+            found[step] = rate
+        elif reading.steps.get(step, "tflops_per_second_per_chip") is None:
+            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
 
     def many(self, reading: Reading, columns: Columns) -> bool:
         """Take step times between which no record stands."""
@@ -70,7 +102,7 @@ class StepTimes:
         except ValueError:
             return False
         for time, rate in zip(seconds, rates, strict=True):
-            self.note(reading, time, rate)
+            self._give(reading, time, rate)
         return True
 
     def rate(self, step: int, seconds: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final
 
 from receipts.evidence.frameworks import megatron_lines
@@ -13,6 +13,7 @@ from receipts.evidence.reading import Reading
 from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import rising
 
+_RATE: Final = "tflops_per_second_per_chip"
 _SIGNED: Final = frozenset({"loss", "grad_norm", "global_batch"})
 _COUNTS: Final = frozenset({"step", "rank", "skipped", "nans"})
 _MAX_REMARKED: Final = 10
@@ -57,20 +58,26 @@ class Records:
             figures = {name: columns.floats(name) for name in columns.names if name not in _COUNTS}
         except ValueError:
             return False
-        times = figures.pop(STEP_TIME_OF, None), figures.pop(RATE_OF, None)
+        times, rates = figures.pop(STEP_TIME_OF, None), figures.pop(RATE_OF, None)
+        if times is not None and _RATE in figures:
+            return False
         if ranks != self._ranks or len(ranks) > 1 or self.last in self.starts or self._highest < 1:
             return False
         if not rising(steps, self._highest) or not self._ordinary(figures):
             return False
         if (milliseconds := figures.pop("milliseconds", None)) is not None:
             figures["step_seconds"] = [time / 1e3 for time in milliseconds]
-        if len(self._times) or times[0] is not None:
-            self._timed(steps, figures, times, first=next(iter(columns.names)) == STEP_TIME_OF)
-        else:
-            self.reading.steps.extend(steps, figures)
-            if "step_seconds" in figures and "tflops_per_second_per_chip" not in figures:
+        if _RATE not in figures:
+            seconds = figures.get("step_seconds", [-1.0] * len(steps))
+            if times is None and not len(self._times):
                 # A step time that follows is the last one's.
-                self._times.rate(steps[-1], figures["step_seconds"][-1])
+                self._times.rate(steps[-1], seconds[-1])
+            else:
+                pairs = zip(times, rates or repeat(math.nan), strict=False) if times else repeat(None)
+                first = next(iter(columns.names)) == STEP_TIME_OF
+                rows = zip(steps, seconds, strict=True)
+                figures[_RATE] = self._times.pairs(self.reading, rows, pairs, first=first)
+        self.reading.steps.extend(steps, figures)
         self._finite = True
         self.count += len(steps)
         self.last = self._highest = steps[-1]
@@ -83,28 +90,6 @@ class Records:
         if any(0.0 in column or not math.isfinite(sum(column)) for column in figures.values()):
             return False
         return all(min(column) > 0.0 for name, column in figures.items() if name not in _SIGNED)
-
-    def _timed(
-        self,
-        steps: list[int],
-        figures: dict[str, list[float]],
-        times: tuple[list[float] | None, list[float] | None],
-        *,
-        first: bool,
-    ) -> None:
-        """Put records one after the other, each with the step time that stands before or behind it."""
-        seconds, rates = times
-        for at, step in enumerate(steps):
-            if seconds is not None and first:
-                self._times.note(self.reading, seconds[at], rates[at] if rates else math.nan)
-            values = {name: column[at] for name, column in figures.items()}
-            if "tflops_per_second_per_chip" not in values:
-                rate = self._times.rate(step, values.get("step_seconds", -1.0))
-                if rate is not None:
-                    values["tflops_per_second_per_chip"] = rate
-            self.reading.steps.put(step, values)
-            if seconds is not None and not first:
-                self._times.note(self.reading, seconds[at], rates[at] if rates else math.nan)
 
     def take(self, record: str, text: str, start: int, number: int) -> None:
         """Take one record, which begins at ``start`` of its line."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from operator import sub
 from statistics import median
 from typing import ClassVar, Final
 
@@ -122,11 +123,13 @@ class ModdedNanogpt(LineReader):
             return False
         if self._last is None or min(steps) <= 1:
             return False
-        last = zip([self._last[0], *steps], [self._last[1], *times], strict=True)
-        rows = [(step - before, time - clock) for step, time, (before, clock) in zip(steps, times, last, strict=False)]
-        if any(gone > 0 and spent < 0 for gone, spent in rows):
+        gone = list(map(sub, steps, [self._last[0], *steps]))
+        spent = list(map(sub, times, [self._last[1], *times]))
+        if min(spent) < 0 and any(time < 0 < count for count, time in zip(gone, spent, strict=True)):
             return False
-        figures["step_seconds"] = [spent if gone == 1 else ABSENT for gone, spent in rows]
+        if gone.count(1) < len(gone):
+            spent = [time if count == 1 else ABSENT for count, time in zip(gone, spent, strict=True)]
+        figures["step_seconds"] = spent
         bad, good = judged(figures.get("loss", ()))
         self._bad, self._good = self._bad or bad, self._good or good
         self._lines += len(steps)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import compress
 from typing import ClassVar, Final
 
 from receipts.evidence.numbers import number as parse
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
 from receipts.evidence.shapes import Columns
+from receipts.evidence.steps import ABSENT
 
 _RECORD = re.compile(r"logging_writer\.py:\d{1,6}\] \[(\d{1,15})\] (?:collection=(\S{1,80}) )?")
 _CELL = re.compile(
@@ -67,7 +69,7 @@ class T5X(LineReader):
                 if (value := parse(word)) is not None
             }
             if values:
-                self._record(int(match[1]), match[2] or "", values, number)
+                self._records([int(match[1])], match[2] or "", {name: [value] for name, value in values.items()})
         return False
 
     def spans(self, text: str) -> Spans:
@@ -81,14 +83,12 @@ class T5X(LineReader):
 
     def many(self, columns: Columns) -> bool:
         """Take records of training."""
-        names = [name for name in columns.names if name != "step"]
         try:
             steps = columns.whole("step")
-            figures = [columns.floats(name) for name in names]
+            figures = {name: columns.floats(name) for name in columns.names if name != "step"}
         except ValueError:
             return False
-        for line, step, *values in zip(columns.lines, steps, *figures, strict=True):
-            self._record(step, "train", dict(zip(names, values, strict=True)), line)
+        self._records(steps, "train", figures)
         return True
 
     def finish(self) -> Reading | None:
@@ -102,61 +102,82 @@ class T5X(LineReader):
             reading.remark("note", text)
         return reading
 
-    def _record(self, step: int, collection: str, values: dict[str, float], line: int) -> None:
+    def _records(self, steps: list[int], collection: str, values: dict[str, list[float]]) -> None:
+        """Take records that print the same figures, one or many."""
         reading = self.reading
-        compiled = values.get("timing/compilation_seconds")
-        if compiled is not None and math.isfinite(compiled):
+        for compiled in filter(math.isfinite, values.get("timing/compilation_seconds", ())):
             reading.compile.seconds = (reading.compile.seconds or 0.0) + compiled
             reading.records += 1
         if collection not in _TRAIN:
             return
-        seconds = _step_seconds(values)
-        loss = _first(values, _LOSSES)
-        tokens = values.get("timing/target_tokens_per_second")
-        if seconds is None and loss is None and tokens is None:
+        intervals = list(map(_interval, *_timing(values, steps)))
+        columns = {
+            "step_seconds": _step_seconds(values, intervals),
+            "tokens_per_second": values.get("timing/target_tokens_per_second"),
+            "loss": _first(values, _LOSSES),
+            "grad_norm": _first(values, _NORMS),
+            "global_batch": _batches(values, intervals),
+        }
+        figures = {name: column for name, column in columns.items() if column is not None}
+        if "loss" not in figures and "tokens_per_second" not in figures:
+            kept = [seconds != ABSENT for seconds in figures.get("step_seconds", [ABSENT] * len(steps))]
+            steps, intervals = list(compress(steps, kept)), list(compress(intervals, kept))
+            figures = {name: list(compress(column, kept)) for name, column in figures.items()}
+        if not steps:
             return
-        reading.records += 1
-        if loss is not None:
-            self._finite = self._finite is not False and math.isfinite(loss)
-        interval = _interval(values)
-        if interval is not None and interval > 1:
-            reading.steps.interval = interval
-        sequences = values.get("timing/seqs")
-        reading.steps.put(
-            step,
-            {
-                "step_seconds": seconds,
-                "tokens_per_second": tokens,
-                "loss": loss,
-                "grad_norm": _first(values, _NORMS),
-                "global_batch": sequences / interval if interval and sequences is not None else None,
-            },
-        )
-        per_core = values.get("timing/target_tokens_per_second_per_core")
-        if tokens and per_core and self._cores is None and math.isfinite(tokens / per_core):
-            self._cores = round(tokens / per_core)
+        reading.records += len(steps)
+        if "loss" in figures:
+            self._finite = self._finite is not False and all(map(math.isfinite, figures["loss"]))
+        reading.steps.interval = next((steps for steps in reversed(intervals) if steps > 1), reading.steps.interval)
+        reading.steps.extend(steps, figures)
+        if self._cores is None:
+            self._cores = _cores(values)
 
 
-def _first(values: dict[str, float], names: tuple[str, ...]) -> float | None:
+def _first(values: dict[str, list[float]], names: tuple[str, ...]) -> list[float] | None:
     return next((values[name] for name in names if name in values), None)
 
 
-def _interval(values: dict[str, float]) -> int | None:
-    """Steps since the last record: a whole number, or unknown."""
-    rate, seconds = _first(values, _RATES), values.get("timing/seconds")
-    if rate is None or seconds is None or not math.isfinite(rate * seconds):
-        return None
-    steps = round(rate * seconds)
-    return steps if steps >= 1 and abs(rate * seconds - steps) < _WHOLE * steps else None
+def _timing(values: dict[str, list[float]], steps: list[int]) -> tuple[list[float], list[float]]:
+    """Steps a second, and seconds since the last record; NaN where they are not told."""
+    unknown = [math.nan] * len(steps)
+    return _first(values, _RATES) or unknown, values.get("timing/seconds", unknown)
 
 
-def _step_seconds(values: dict[str, float]) -> float | None:
+def _interval(rate: float, seconds: float) -> int:
+    """Steps since the last record: a whole number, or zero where it is unknown."""
+    product = rate * seconds
+    if not math.isfinite(product):
+        return 0
+    steps = round(product)
+    return steps if steps >= 1 and abs(product - steps) < _WHOLE * steps else 0
+
+
+def _step_seconds(values: dict[str, list[float]], intervals: list[int]) -> list[float] | None:
     """Mean seconds of a step: the interval's time over its steps where both are there, else one over the rate."""
-    interval, seconds = _interval(values), values.get("timing/seconds")
-    if interval is not None and seconds is not None:
-        return seconds / interval
-    rate = _first(values, _RATES)
-    return 1 / rate if rate is not None and rate > 0 and math.isfinite(rate) else None
+    rates = _first(values, _RATES)
+    if rates is None:
+        return None
+    times = values.get("timing/seconds", rates)
+    return [
+        time / steps if steps else 1 / rate if 0 < rate < math.inf else ABSENT
+        for steps, time, rate in zip(intervals, times, rates, strict=True)
+    ]
+
+
+def _batches(values: dict[str, list[float]], intervals: list[int]) -> list[float] | None:
+    sequences = values.get("timing/seqs")
+    if sequences is None:
+        return None
+    return [count / steps if steps else ABSENT for count, steps in zip(sequences, intervals, strict=True)]
+
+
+def _cores(values: dict[str, list[float]]) -> float | None:
+    """Devices, by the first record that prints both rates of tokens."""
+    names = ("timing/target_tokens_per_second", "timing/target_tokens_per_second_per_core")
+    rows = zip(*(values.get(name, ()) for name in names), strict=False)
+    ratios = (tokens / each for tokens, each in rows if tokens and each)
+    return next((round(ratio) for ratio in ratios if math.isfinite(ratio)), None)
 
 
 READERS = (T5X,)

@@ -20,7 +20,7 @@ from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import ABSENT, Steps
+from receipts.evidence.steps import ABSENT, Steps, rising
 
 _STEP = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
 _CELL = re.compile(
@@ -163,12 +163,8 @@ class Torchtitan(LineReader):
             figures = {field: columns.floats(name) for name, field in _FIELDS.items() if name in columns}
         except ValueError:
             return False
-        last = dict(self._last)
-        for rank, step in zip(ranks, steps, strict=True):
-            if step == 1 or step <= last.get(rank, _UNSEEN):
-                return False
-            last[rank] = step
-        self._last = last
+        if 1 in steps or not self._follow(steps, ranks):
+            return False
         self._lines += len(steps)
         self._pending = None
         if "memory" in columns:
@@ -278,6 +274,21 @@ class Torchtitan(LineReader):
             self.reading.not_steady.setdefault(step, why)
         self._judge(values.get("loss"), values.get("grad_norm"))
 
+    def _follow(self, steps: list[int], ranks: Sequence[int | None]) -> bool:
+        """Whether each rank is known and goes on, and then that it went so far."""
+        if len(self._last) == 1 and ranks.count(ranks[0]) == len(ranks):
+            if not rising(steps, self._last.get(ranks[0], _UNSEEN)):
+                return False
+            self._last[ranks[0]] = steps[-1]
+            return True
+        last = dict(self._last)
+        for rank, step in zip(ranks, steps, strict=True):
+            if step <= last.get(rank, _UNSEEN):
+                return False
+            last[rank] = step
+        self._last = last
+        return True
+
     def _put(self, steps: list[int], ranks: Sequence[int | None], figures: dict[str, list[float]]) -> None:
         """Put many records, and judge their losses, as `_record` does one."""
         rates = figures["tokens_per_second_per_chip"]
@@ -344,11 +355,11 @@ class Torchtitan(LineReader):
         return self._step_tokens
 
     def _memories(self, columns: Columns, ranks: Sequence[int | None], steps: list[int]) -> None:
-        texts: dict[int | None, bytes] = {}
-        for at, (rank, word) in enumerate(zip(ranks, columns.words("memory"), strict=True)):
-            if texts.get(rank) != word:
-                texts[rank] = word
-                self._memory(word.decode(), steps[at], rank, columns.lines[at])
+        said = list(zip(ranks, columns.words("memory"), strict=True))
+        # Where each figure stands first: one that is told again changes nothing.
+        places = dict(zip(reversed(said), range(len(said) - 1, -1, -1), strict=True))
+        for (rank, word), at in sorted(places.items(), key=lambda item: item[1]):
+            self._memory(word.decode(), steps[at], rank, columns.lines[at])
 
     def _memory(self, text: str, step: int, rank: int | None, line: int) -> None:
         gib = number(text)
