@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from receipts.receipt import Document, parse
+
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ELLIPSIS = "…"
 
@@ -85,6 +87,22 @@ def test_the_sessions_of_the_readme_run_as_shown(checkout: Path, tmp_path: Path)
         assert re.fullmatch(pattern(step.shown), ran.stdout), (
             f"$ {step.command}\nshown:\n" + "\n".join(step.shown) + f"\nprinted:\n{ran.stdout}{ran.stderr}"
         )
+
+
+def test_the_recorder_of_the_readme_writes_a_receipt(checkout: Path, tmp_path: Path) -> None:
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", (checkout / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert len(blocks) == 1
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "NO_COLOR": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", blocks[0]], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    parsed = parse(Document((tmp_path / "run.json").read_bytes(), "run.json"))
+    assert parsed.receipt.run.outcome == "ok"
+    assert len(parsed.receipt.measurement.step_durations_seconds) == 80
+    assert parsed.receipt.batch.global_batch == 4
 
 
 def _globbed(word: str, folder: Path) -> list[str]:
