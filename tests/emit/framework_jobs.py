@@ -12,9 +12,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArgumen
 config = LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
                      num_key_value_heads=2, max_position_embeddings=128)
 rows = [{"input_ids": torch.arange(128) % 64, "labels": torch.arange(128) % 64} for _ in range(24)]
-arguments = TrainingArguments(output_dir="out", max_steps=6, per_device_train_batch_size=2,
-                              gradient_accumulation_steps=2, logging_steps=2, eval_strategy="steps", eval_steps=3, save_steps=4, use_cpu=True,
-                              report_to=[], disable_tqdm=True, learning_rate=1e-3, seed=7)
+arguments = TrainingArguments(
+    output_dir="out", max_steps=6, per_device_train_batch_size=2, gradient_accumulation_steps=2, logging_steps=2,
+    eval_strategy="steps", eval_steps=3, save_steps=4, use_cpu=True, report_to=[], disable_tqdm=True,
+    learning_rate=1e-3, seed=7)
 trainer = Trainer(model=LlamaForCausalLM(config), args=arguments, train_dataset=rows, eval_dataset=rows[:2])
 """
 
