@@ -314,8 +314,8 @@ class _Turn:
         while others:
             follows = self._scanner.follows(index)
             self._line(index, number := others.popleft())
-            if self._scanner.follows(index) and not follows:
-                # From here on it wants lines that were taken out as records.
+            if self._scanner.follows(index) != follows:
+                # From here on it wants lines that were taken out as records, or no others' lines any more.
                 others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
 
     def _records(self, index: int, table: Columns, start: int, stop: int) -> None:

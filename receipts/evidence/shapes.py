@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import not_
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from receipts.evidence.numbers import LETTERS
 
@@ -22,11 +24,12 @@ from receipts.evidence.numbers import LETTERS
 ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 MAX_SHAPES: Final = 6
 _MAX_LINE: Final = 2_000
-_MAX_DIGITS: Final = 12
+_MOST: Final = 10**12
 # A number that no reader asked for, units and dates included: it may be another one on the next line.
 _NUMBER: Final = re.compile(rb"(?<![\w.+\-])[-+]?\d[\dA-Za-z.+\-]*(?:,\d[\dA-Za-z.+\-]*)*")
 _LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
 _LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
+_JSON: Final = b"0123456789.,-+eE"
 _SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
 _BLANKS: Final = re.compile(rb" +\Z")
 _GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
@@ -70,9 +73,12 @@ class Columns:
     def whole(self, name: str) -> list[int]:
         """One figure as whole numbers of up to twelve digits; ValueError where one is something else."""
         words = self.figures[name]
-        if not b"".join(words).isdigit() or max(map(len, words)) > _MAX_DIGITS:
+        if not b"".join(words).isdigit() or not words:
             raise ValueError(name)
-        return list(map(int, words))
+        numbers: list[int] = _numbers(words, int)
+        if max(numbers) >= _MOST:
+            raise ValueError(name)
+        return numbers
 
     def floats(self, name: str) -> list[float]:
         """One figure as numbers, NaN and infinities included; ValueError where one is something else, or was cut."""
@@ -84,7 +90,7 @@ class Columns:
             if not _GROUPED.fullmatch(text):
                 raise ValueError(name)
             words = text.replace(b",", b"").split()
-        return list(map(float, words))
+        return _numbers(words, float)
 
     def decimals(self, name: str) -> list[float]:
         """One figure as numbers of digits and a point, NaN and infinities included; ValueError where one is more."""
@@ -110,6 +116,19 @@ class Columns:
     def before(self, line: int) -> int:
         """How many of the records end before a line."""
         return bisect_left(self.ends, line)
+
+
+def _numbers(words: Sequence[bytes], kind: Callable[[bytes], Any]) -> list[Any]:
+    """Words as numbers. Nearly always they are numbers of JSON, too, which are read three times as fast."""
+    text = b",".join(words)
+    if not text.translate(None, _JSON):
+        try:
+            found: list[Any] = orjson.loads(b"[" + text + b"]")
+        except orjson.JSONDecodeError:
+            return list(map(kind, words))
+        if len(found) == len(words):
+            return found
+    return list(map(kind, words))
 
 
 def _scaled(word: bytes) -> float:

@@ -108,14 +108,14 @@ class Steps:
         What a line does not print is `ABSENT`.
         """
         last = self._before(rank)
-        if not (rising(numbers, -1 if last is None else last) and self._rows.keys().isdisjoint(numbers)):
+        if not rising(numbers, -1 if last is None else last) or not self._new(numbers):
             self._one_by_one(numbers, repeat(rank), columns)
             return
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = numbers[-1], self.restarts
         room = max(0, MAX_STEPS - len(self._rows))
         self.lost += max(0, len(numbers) - room)
-        start = self._append(numbers[:room])
+        start = self._append(numbers[:room], ascending=True)
         for name, column in columns.items():
             self._columns[name][start:] = array("d", column[:room])
 
@@ -133,7 +133,7 @@ class Steps:
             new = [step for step in dict.fromkeys(numbers) if step not in rows]
             if None not in last and len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS:
                 self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
-                self._append(new)
+                self._append(new, ascending=rising(new, self._highest))
                 self._fill([rows[step] for step in numbers], columns)
                 return
         self._one_by_one(numbers, ranks, columns)
@@ -184,7 +184,7 @@ class Steps:
         if rank not in self._last:
             return None
         last, run = self._last[rank]
-        return last if run == self.restarts else min(last, self._back)
+        return last if run == self.restarts else min(last, self._back - 1)
 
     def _one_by_one(
         self, numbers: Sequence[int], ranks: Iterable[int | None], columns: Mapping[str, Sequence[float]]
@@ -200,6 +200,11 @@ class Steps:
                 if value != ABSENT:
                     target[row] = self._slowest(row, value, again=False) if name == "step_seconds" else value
 
+    def _new(self, numbers: Sequence[int]) -> bool:
+        """Whether there is no row for any of some ascending steps."""
+        beyond = self._ascending and (not numbers or numbers[0] > self._highest)
+        return beyond or self._rows.keys().isdisjoint(numbers)
+
     def _row(self, step: int) -> int:
         """A row for one new step, with nothing in it."""
         row = self._rows[step] = len(self._rows)
@@ -211,11 +216,12 @@ class Steps:
         self._runs.append(self.restarts)
         return row
 
-    def _append(self, numbers: Sequence[int]) -> int:
+    def _append(self, numbers: Sequence[int], *, ascending: bool) -> int:
         """Rows for new steps, with nothing in them; the first one's place."""
         start = len(self._rows)
-        self._ascending = self._ascending and rising(numbers, self._highest)
-        self._highest = numbers[-1] if numbers else self._highest
+        if numbers:
+            self._ascending = self._ascending and ascending and numbers[0] > self._highest
+            self._highest = numbers[-1]
         self._rows.update(zip(numbers, range(start, start + len(numbers)), strict=True))
         nothing = array("d", repeat(ABSENT, len(numbers)))
         for column in (*self._columns.values(), self._fastest):

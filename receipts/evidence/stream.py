@@ -9,7 +9,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -38,6 +38,7 @@ class Source:
     broken: str = ""
     long_lines: int = 0
     bytes_read: int = 0
+    _digest: str = field(default="", init=False, repr=False)
 
     @cached_property
     def head(self) -> bytes:
@@ -47,7 +48,12 @@ class Source:
 
     @cached_property
     def sha256(self) -> str:
-        """Digest of the file's bytes as they lie on the disk, which `sha256sum` prints."""
+        """Digest of the file's bytes as they lie on the disk, which `sha256sum` prints.
+
+        A plain file that `chunks` gave as a whole is not read again.
+        """
+        if self._digest:
+            return self._digest
         digest = hashlib.sha256()
         with self._raw() as stream:
             while block := stream.read(CHUNK):
@@ -89,9 +95,12 @@ class Source:
         """
         rest = b""
         skipping = False
+        digest = None if self.packing else hashlib.sha256()
         with self.open() as stream:
             while block := self._next(stream):
                 self.bytes_read += len(block)
+                if digest is not None:
+                    digest.update(block)
                 if skipping:
                     end = block.find(b"\n")
                     if end < 0:
@@ -107,6 +116,8 @@ class Source:
                     self.long_lines += 1
                     yield rest[:MAX_LINE]
                     rest, skipping = b"", True
+        if digest is not None and not self.broken:
+            self._digest = digest.hexdigest()
         if rest:
             yield rest
 

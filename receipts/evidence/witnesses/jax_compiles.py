@@ -22,7 +22,7 @@ MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
 # Lines that look as if they named a step, and name none.
-MAX_STRANGE: Final = 1_000
+MAX_STRANGE: Final = 200
 # A first call compiles, and so does the second where an array came back with another sharding.
 WARM_STEPS: Final = 2
 _FINISHED: Final = re.compile(

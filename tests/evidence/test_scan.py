@@ -1,0 +1,239 @@
+"""One pass over a log: which lines a reader sees, what a defect costs, and what hostile text may cost."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from receipts.evidence import read
+from receipts.evidence.reader import LineReader, Spans
+from receipts.evidence.reading import Reading
+from receipts.evidence.scan import DEFECT, scan
+from receipts.evidence.shapes import Columns, Sieve, in_order, learn
+
+
+class Counts(LineReader):
+    """Notes the lines that it is given."""
+
+    source: ClassVar[str] = "counts"
+    anchors: ClassVar[tuple[bytes, ...]] = (b"count: ",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reading.records = 1
+        self.seen: list[tuple[int, str]] = []
+
+    def line(self, text: str, number: int) -> bool:
+        self.reading.remark("note", text, number)
+        return "more" in text
+
+    def finish(self) -> Reading | None:
+        return self.reading
+
+
+class Many(Counts):
+    """Takes its lines by their shape, too."""
+
+    def spans(self, text: str) -> Spans:
+        return {"count": (text.index(": ") + 2, len(text.rstrip()))} if "count: " in text else {}
+
+    def many(self, columns: Columns) -> bool:
+        for line, word in zip(columns.lines, columns.words("count"), strict=True):
+            self.reading.remark("note", f"many {word.decode()}", line)
+        return True
+
+
+class Raises(Counts):
+    source: ClassVar[str] = "raises"
+
+    def line(self, text: str, number: int) -> bool:
+        if number == 3:
+            raise KeyError(text)
+        return super().line(text, number)
+
+
+class RaisesAtMany(Many):
+    source: ClassVar[str] = "raises at many"
+
+    def many(self, columns: Columns) -> bool:
+        raise IndexError
+
+
+class RaisesAtTheEnd(Counts):
+    source: ClassVar[str] = "raises at the end"
+
+    def finish(self) -> Reading | None:
+        raise ZeroDivisionError
+
+
+class Follows(LineReader):
+    """Counts others' lines once it has seen one of its own."""
+
+    source: ClassVar[str] = "follows"
+    anchors: ClassVar[tuple[bytes, ...]] = (b"begin",)
+    companions: ClassVar[tuple[bytes, ...]] = (b"count: ",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.follows = False
+
+    def line(self, text: str, number: int) -> bool:
+        self.follows = "begin" in text or ("end" not in text and self.follows)
+        self.reading.records += 1
+        return False
+
+
+def notes(reading: Reading) -> list[tuple[int, str]]:
+    return [(remark.place.line, remark.text) for remark in reading.remarks]
+
+
+def test_a_reader_sees_lines_with_its_anchor_and_those_that_it_asks_for() -> None:
+    (reading,) = scan([b"other\ncount: 1 more\nnext\nother\ncount: 2\n"], [Counts])
+    assert notes(reading) == [(2, "count: 1 more"), (3, "next"), (5, "count: 2")]
+
+
+def test_what_a_reader_asks_for_may_stand_in_the_next_chunk() -> None:
+    (reading,) = scan([b"count: 1 more\n", b"next\n", b"count: 2"], [Counts])
+    assert notes(reading) == [(1, "count: 1 more"), (2, "next"), (3, "count: 2")]
+
+
+def test_a_reader_with_a_defect_is_dropped_and_the_others_go_on() -> None:
+    text = b"".join(b"count: %d\n" % n for n in range(1, 8))
+    raised, other = scan([text], [Raises, Counts])
+    assert len(notes(other)) == 7
+    assert [line for line, _ in notes(raised)] == [1, 2, 3]
+    remark = raised.remarks[-1]
+    assert remark.kind == "broken"
+    assert "raises" in remark.text
+    assert "KeyError" in remark.text
+    assert DEFECT in remark.text
+
+
+@pytest.mark.parametrize("kind", [RaisesAtMany, RaisesAtTheEnd])
+def test_a_defect_anywhere_in_a_reader_is_told(kind: type[LineReader]) -> None:
+    text = b"".join(b"what is counted here is count: %d\n" % n for n in range(10_000))
+    raised, other = scan([text, b"begin\n"], [kind, Follows])
+    assert DEFECT in raised.remarks[-1].text
+    assert other.records == 1
+
+
+def test_companions_are_given_from_the_first_line_of_its_own_to_the_last() -> None:
+    lines = [b"what is counted here is count: %d\n" % n for n in range(20_000)]
+    lines[15_000] = b"begin\n"
+    lines[17_000] = b"count: end\n"
+    (_, follows) = scan([b"".join(lines)], [Many, Follows])
+    assert follows.records == 2_001
+
+
+def test_a_shape_takes_other_numbers_in_the_place_of_numbers_and_no_other_words() -> None:
+    shape = learn(b"\x1b[31mstep:   9\x1b[0m loss: 2.5 at 09:14:07,512 of host-7", {"step": (8, 9), "loss": (16, 19)})
+    assert shape is not None
+    sieve = Sieve()
+    sieve.add(0, shape)
+    same = b"\x1b[31mstep: 12345\x1b[0m loss: nan at 10:00:00,001 of host-7\n"
+    others = same.replace(b"at", b"on"), same.replace(b"[31", b"[32"), same.replace(b" loss", b"  loss"), b"\n"
+    found = sieve.sift(same + b"".join(others) + same, 1)
+    (columns,) = found.tables[0]
+    assert columns.lines == [1, 6]
+    assert list(columns.words("step")) == [b"12345", b"12345"]
+    assert list(columns.words("loss")) == [b"nan", b"nan"]
+    assert found.lines == [2, 3, 4, 5]
+    assert found.rest == b"".join(others)
+
+
+@pytest.mark.parametrize(
+    ("raw", "spans"),
+    [
+        (b"step: 1\rstep: 2", {"step": (6, 7)}),
+        ("step: 1 é".encode(), {"step": (6, 7)}),
+        (b"step: 12", {"step": (6, 7)}),
+        (b"step: 1.", {"step": (6, 7)}),
+        (b"step: 1", {"step": (6, 9)}),
+        (b"step: 1" + b" " * 5_000, {"step": (6, 7)}),
+        (b"no figure", {}),
+    ],
+)
+def test_lines_that_no_shape_is_learnt_from(raw: bytes, spans: dict[str, tuple[int, int]]) -> None:
+    assert learn(raw, spans) is None
+
+
+def table(lines: list[int], *names: str) -> Columns:
+    return Columns(lines, lines, {name: [str(line).encode() for line in lines] for name in names})
+
+
+def test_two_kinds_of_lines_that_alternate_are_one_record() -> None:
+    first, second, rest = in_order([table([1, 3, 5, 7, 12], "a"), table([2, 4, 6, 9, 10], "b")])
+    assert (list(first.lines), list(first.ends)) == ([1, 3, 5, 7], [2, 4, 6, 9])
+    assert list(first.words("b")) == [b"2", b"4", b"6", b"9"]
+    assert (list(second.lines), list(rest.lines)) == ([10], [12])
+
+
+def test_shapes_with_figures_of_the_same_names_are_one_kind() -> None:
+    (found,) = in_order([table([1, 4, 5], "a", "b"), table([2, 3, 6], "b", "a")])
+    assert list(found.lines) == [1, 2, 3, 4, 5, 6]
+    assert list(found.words("a")) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([b"1", b"2.5", b"-3e-4"], [1.0, 2.5, -3e-4]),
+        ([b"1,234", b"12"], [1234.0, 12.0]),
+        ([b"007", b".5"], [7.0, 0.5]),
+        ([b"1e999"], [float("inf")]),
+    ],
+)
+def test_figures_are_numbers_as_logs_print_them(words: list[bytes], expected: list[float]) -> None:
+
+    assert Columns(range(len(words)), range(len(words)), {"x": words}).floats("x") == expected
+
+
+@pytest.mark.parametrize("word", [b"1,2", b"12,34", b"0.", b"abc", b"1.2.3", b"true", b"1 2"])
+def test_what_is_no_number_is_left_to_the_reader(word: bytes) -> None:
+    with pytest.raises(ValueError, match=r"x|convert"):
+        Columns([1, 2], [1, 2], {"x": [b"1", word]}).floats("x")
+
+
+def test_a_figure_with_a_letter_of_a_thousand_is_scaled() -> None:
+    words = {"same": [b"8.14M", b"9M"], "other": [b"999K", b"1.02M"], "none": [b"1.5", b"nan"]}
+    columns = Columns([1, 2], [1, 2], words)
+    assert columns.scaled("same") == pytest.approx([8.14e6, 9e6])
+    assert columns.scaled("other") == pytest.approx([999e3, 1.02e6])
+    assert columns.scaled("none")[0] == 1.5
+
+
+# A megabyte of what a pattern might go over again and again; each is read in far less than this test's time limit.
+HOSTILE = (
+    b"step: " + b"1" * (1 << 20),
+    b"{'loss': " * (1 << 17),
+    b"iteration 1/ 2 | " * (1 << 16),
+    b"completed step: 1, seconds: " * (1 << 15),
+    b"tps: 1,2" * (1 << 17),
+    b" " * (1 << 20) + b"step: 1",
+    (b"step: 1  loss: 2.5  grad_norm: 1.0  memory: 1.00GiB(1.0%)  tps: 1,000  tflops: 1.00  mfu: 1.00" + b"\n") * 9_000,
+    (b" iteration        1/  10 | elapsed time per iteration (ms): 1.0 | lm loss: 1.0 |" + b"\n") * 9_000,
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:16].decode())
+def test_hostile_lines_are_read(text: bytes) -> None:
+    lines = b"".join(
+        b"step: %d  loss: 2.5  grad_norm: 1.0  memory: 1.00GiB(1.0%%)  tps: 1,000  tflops: 1.00  mfu: 1.00%%\n" % n
+        for n in range(1, 2_000)
+    )
+    (first, *_) = [reading for reading in scan([lines, text, b"\n" * 100_000, lines]) if reading.source == "torchtitan"]
+    assert first.records >= 1_999
+
+
+def test_a_file_is_read_once_for_its_lines_and_its_digest(tmp_path: Path) -> None:
+    text = b"".join(b"iter %d: loss 2.5, time 130.5ms, mfu 31.5%%\n" % n for n in range(1, 50_000))
+    for name, content in (("plain.log", text), ("packed.log.gz", gzip.compress(text)), ("open.log", text[:-1])):
+        place = tmp_path / name
+        place.write_bytes(content)
+        found = read(place)
+        assert found.sha256 == hashlib.sha256(content).hexdigest()
+        assert len(found.readings[0].steps) == 49_999
