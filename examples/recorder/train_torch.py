@@ -3,8 +3,8 @@
     python examples/recorder/train_torch.py --model hybrid --variant clean
 
 ``sdpa`` asks for flash attention and runs math; ``compiled`` compiles the whole model; ``breaks`` compiles it with a
-number of Python's read before and after its blocks; ``shapes`` compiles it and changes the sequence's length once the warm-up is
-over.
+number of Python's read before and after its blocks; ``shapes`` compiles it, and changes the sequence's length once the
+warm-up is over.
 """
 
 from __future__ import annotations
