@@ -39,6 +39,28 @@ def clock(number: int) -> str:
     return f"09:{number // 60 % 60:02d}:{number % 60:02d}"
 
 
+def megatron_bridge(number: int) -> str:
+    """Two lines a step: the first rank's time, and the last rank's record."""
+    seconds = 5 + number % 9 / 100
+    return (
+        f"Step Time : {seconds:.2f}s GPU utilization: 4{number % 90 + 10}.3MODEL_TFLOP/s/GPU\n"
+        f" [2026-03-02 {clock(number)}] iteration {number:8d}/  900000 | consumed samples: {number * 64:12d}"
+        f" | elapsed time per iteration (ms): {seconds * 1e3:.1f} | learning rate: 3.000000E-04"
+        f" | global batch size:    64 | lm loss: {2 + 1 / (number + 1):.6E} | loss scale: 1.0"
+        f" | grad norm: 0.{number % 900 + 100} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    )
+
+
+def torchtitan(number: int, before: str = "[titan] ", red: str = "", green: str = "", off: str = "") -> str:
+    """A record of one rank, with or without its name, with or without colours."""
+    return (
+        f"{before}2026-03-02 {clock(number)},512 - root - INFO - {red}step: {number:2d}"
+        f"  {green}loss: {2 + 1 / (number + 1):8.5f}  grad_norm: {number % 9}.{number % 9000 + 1000}"
+        f"  {red}memory: 94.58GiB(67.65%)  {green}tps: {24000 + number % 900:,}  tflops: {260 + number % 9}.41"
+        f"  {red}mfu: 26.{number % 90 + 10}%{off}\n"
+    )
+
+
 STEPS: Mapping[str, Callable[[int], str]] = {
     "megatron": lambda n: (
         f" [2026-03-02 {clock(n)}.512345] iteration {n:8d}/  900000 | consumed samples: {n * 64:12d}"
@@ -47,12 +69,19 @@ STEPS: Mapping[str, Callable[[int], str]] = {
         f" | learning rate: 3.000000E-04 | global batch size:    64 | lm loss: {2 + 1 / (n + 1):.6E} | loss scale: 1.0"
         f" | grad norm: 0.{n % 900 + 100} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
     ),
-    "torchtitan": lambda n: (
-        f"[rank0]:[titan] 2026-03-02 {clock(n)},512 - root - INFO - step: {n:2d}"
-        f"  loss: {2 + 1 / (n + 1):8.5f}  grad_norm: {n % 9}.{n % 9000 + 1000}  memory: 94.58GiB(67.65%)"
-        f"  tps: {24000 + n % 900:,}  tflops: {260 + n % 9}.41  mfu: 26.{n % 90 + 10}%\n"
+    "megatron-bridge": megatron_bridge,
+    "megatron-deepspeed": lambda n: (
+        f" iteration={n:8d}/  143051 | consumed_samples={n * 768:12d} | consumed_tokens={n * 3145728:14d} |"
+        f" elapsed_time_per_iteration_ms={18000 + n % 99}.{n % 10} | learning_rate=1.28e-04 | global_batch_size=  768 |"
+        f" lm loss={2 + 1 / (n + 1):.6f} | loss_scale=1.0 | grad_norm=0.{n % 900 + 100} | actual_seqlen= 4096 |"
+        f" number_of_skipped_iterations=  0 | number_of_nan_iterations=  0 | samples_per_second=42.{n % 9} |"
+        f" tokens_per_gpu_per_second_tgs=3594.{n % 9} | [LM]TFLOPs=31.0{n % 9} |\n"
     ),
-    "maxtext": lambda n: (
+    "torchtitan": torchtitan,
+    "torchtitan, colours": lambda n: torchtitan(n, "[titan] ", "\x1b[31m", "\x1b[32m", "\x1b[39m"),
+    "torchtitan, 8 ranks": lambda n: torchtitan(n // 8 + 1, f"[rank{n * 5 % 8}]:[titan] "),
+    "maxtext": lambda n: STEPS["maxtext, absl"](n).partition("] ")[2],
+    "maxtext, absl": lambda n: (
         f"I0302 {clock(n)}.103766 140050 metric_logger.py:265] completed step: {n}, seconds:"
         f" {3 + n % 5 / 1000:.3f}, TFLOP/s/device: 41{n % 9}.228, Tokens/s/device: 5{n % 900 + 100}.482, total_weights:"
         f" 1048576, loss: {2 + 1 / (n + 1):.3f}, lm_loss: {2 + 1 / (n + 1):.3f}, perplexity: 8.412\n"
@@ -77,6 +106,25 @@ STEPS: Mapping[str, Callable[[int], str]] = {
         f"[NeMo I 2026-03-02 {clock(n)} nemo_logging:393] Training epoch 0, iteration {n}/899999 |"
         f" lr: 0.0003 | global_batch_size: 512 | global_step: {n} | reduced_train_loss: {2 + 1 / (n + 1):.4g} |"
         f" train_step_timing in s: {4 + n % 9 / 1000:.3f} | consumed_samples: {n * 512}\n"
+    ),
+    "llm.c": lambda n: (
+        f"step {n:4d}/900000 | loss {2 + 1 / (n + 1):.6f} ({n % 9 / 9 - 0.5:+.2f}z)| norm 0.{n % 9000 + 1000}"
+        f" ({n % 7 / 7 - 0.5:+.2f}z)| lr 6.00e-04 | {300 + n % 9}.11 ms | 54.{n % 9}% bf16 MFU |"
+        f" {1638400 + n % 900} tok/s\n"
+    ),
+    "modded-nanogpt": lambda n: (
+        f"step:{n}/900000 train_loss:{2 + 1 / (n + 1):.4f} train_time:{n * 59 + n % 9}ms step_avg:59.{n % 90 + 10}ms\n"
+    ),
+    "nanogpt": lambda n: (
+        f"iter {n}: loss {2 + 1 / (n + 1):.4f}, time {130 + n % 9}.{n % 90 + 10}ms, mfu 31.{n % 90 + 10}%\n"
+    ),
+    "t5x": lambda n: (
+        f"I0302 {clock(n)}.250000 140050 logging_writer.py:48] [{n * 100}] collection=train"
+        f" accuracy=0.5{n % 9000 + 1000}, cross_ent_loss={17000 + n % 900}.1, learning_rate=0.0{n % 9000 + 1000},"
+        f" loss={17000 + n % 900}.1, loss_per_nonpadding_target_token={2 + 1 / (n + 1):.6f},"
+        f" timing/seconds=51.{n % 90 + 10}, timing/seqs=25600.0, timing/steps_per_second=1.95{n % 900 + 100},"
+        f" timing/target_tokens_per_second=112{n % 900 + 100}.5,"
+        f" timing/target_tokens_per_second_per_core=14{n % 900 + 100}.1, z_loss=1.{n % 900 + 100}\n"
     ),
 }
 CHILD = """
@@ -165,7 +213,7 @@ def main() -> int:
                 rate = 1e3 / found["ms"]
                 slow += rate < MEGABYTES_A_SECOND or not found["steps"]
                 print(
-                    f"{kind:<12} {'mixed' if mixed else 'steps':<6} {rate:8.0f} MB/s"
+                    f"{kind:<20} {'mixed' if mixed else 'steps':<6} {rate:8.0f} MB/s"
                     f"   grep {1e3 / found['grep']:8.0f} MB/s   {found['mb']:6.0f} MB   {found['steps']:,.0f} records"
                 )
     return int(slow > 0)

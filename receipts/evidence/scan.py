@@ -21,7 +21,7 @@ from receipts.evidence.shapes import ANSI, Columns, Sieve, Sifted, in_order, lea
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15
-_SIFTING = 1 << 19
+_SIFTING = 1 << 16
 # Lines of a piece that a reader is asked to describe: at first, and once something is known.
 _ATTEMPTS = 16
 _AGAIN = 2
@@ -287,40 +287,41 @@ class _Turn:
         self._piece = piece
         self._first = first
         self._split: list[bytes] = []
-        # The last line that the reader has been given.
+        # The last line that the reader has been given, and the lines that it has not and that are no records.
         self._seen = 0
+        self._others: deque[int] = deque()
+        self._follows = self._turned = False
         self.taken = 0
 
     def take(self, index: int, tables: list[Columns], lines: list[int]) -> None:
         """Give one reader its records and the other lines that it wants, in their order."""
         self._seen = 0
-        others = deque(lines)
+        self._others = deque(lines)
+        self._follows = self._scanner.follows(index)
         for table in in_order(tables):
-            at = 0
-            while (at := max(at, table.before(self._seen + 1))) < len(table):
-                while others and others[0] < table.lines[at]:
-                    self._line(index, others.popleft())
-                stop = table.before(others[0]) if others else len(table)
+            while (at := table.before(self._seen + 1)) < len(table):
+                self._before(index, table.lines[at])
+                stop = table.before(self._others[0]) if self._others else len(table)
+                self._turned = False
                 if stop > at:
                     self._records(index, table, at, stop)
-                    at = stop
                 else:
                     # Other lines of this reader's stand between the two of one record.
                     self._line(index, table.lines[at])
-                    while others and others[0] < table.ends[at]:
-                        self._line(index, others.popleft())
+                    self._before(index, table.ends[at])
                     self._line(index, table.ends[at])
-                    at += 1
-        while others:
-            follows = self._scanner.follows(index)
-            self._line(index, number := others.popleft())
-            if self._scanner.follows(index) != follows:
-                # From here on it wants lines that were taken out as records, or no others' lines any more.
-                others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
+        self._before(index, self._first + len(self._piece))
+
+    def _before(self, index: int, number: int) -> None:
+        """Give the lines that are no records and stand before one."""
+        while self._others and self._others[0] < number:
+            self._line(index, self._others.popleft())
 
     def _records(self, index: int, table: Columns, start: int, stop: int) -> None:
         """Give records, all at once where the reader takes them; else in halves, and in the end as lines."""
         start = max(start, table.before(self._seen + 1))
+        if self._turned or start >= stop:
+            return
         if stop - start < _FEW or self._seen >= table.lines[start]:
             few = min(stop, start + _FEW)
             for number in sorted({*table.lines[start:few], *table.ends[start:few]}):
@@ -347,6 +348,10 @@ class _Turn:
                 number -= 1
                 break
         self._seen = number
+        if self._scanner.follows(index) != self._follows:
+            # From here on it wants lines that were taken out as records, or no lines of others any more.
+            self._follows, self._turned = not self._follows, True
+            self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
 
 
 def _bits(mask: int) -> Iterator[int]:

@@ -150,7 +150,7 @@ class HfTrainer(LineReader):
     def many(self, columns: Columns) -> bool:
         """Take records that no line above them gives a step."""
         first, last = columns.lines[0], columns.lines[-1]
-        if (self._hint is not None and first - self._hint[0] <= 1) or first - self._above[0] == 1:
+        if (self._hint is not None and first - self._hint[0] <= 1) or first - self._above[0] == 1 or not self.follows:
             return False
         try:
             steps = columns.whole("step") if "step" in columns else []
