@@ -135,7 +135,7 @@ class CompileCounts:
 class Reading:
     """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
 
-    ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measurement.
+    ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
     """
 
     source: str

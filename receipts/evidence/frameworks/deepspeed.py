@@ -116,7 +116,7 @@ class DeepSpeed(LineReader):
         return False
 
     def spans(self, text: str) -> Spans:
-        """Step, rate and memory of the throughput timer where it names the global step, or a report's step and skips."""
+        """Step, rate and memory of the throughput timer where it names the step, or a report's step and skips."""
         progress = list(_PROGRESS.finditer(text))
         if "SamplesPerSec=" not in text:
             return {"reported": progress[0].span(1), "skipped": progress[0].span(2)} if len(progress) == 1 else {}
