@@ -34,6 +34,8 @@ _FEW = 4
 _SPARSE = 128
 _RESTING = 64
 _SHORTEST = 24
+# A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
+_UNBREAKABLE = b"\xc2\xa0"
 DEFECT = "a defect of the program; please report it"
 
 
@@ -88,6 +90,8 @@ class _Scanner:
         """Read one chunk of whole lines, of which the last may lack its end."""
         if self._line == 1:
             chunk = chunk.removeprefix(BOM_UTF8)
+        if _UNBREAKABLE in chunk:
+            chunk = chunk.replace(_UNBREAKABLE, b" ")
         at = 0
         while at < len(chunk):
             self._attempts.clear()

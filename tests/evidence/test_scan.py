@@ -237,3 +237,8 @@ def test_a_file_is_read_once_for_its_lines_and_its_digest(tmp_path: Path) -> Non
         found = read(place)
         assert found.sha256 == hashlib.sha256(content).hexdigest()
         assert len(found.readings[0].steps) == 49_999
+
+
+def test_blanks_that_do_not_break_are_blanks() -> None:
+    (found,) = scan(["one\ncount:\xa012\xa0more\nand\xa0this\n".encode()], [Counts])
+    assert [(item.place.line, item.text) for item in found.remarks] == [(2, "count: 12 more"), (3, "and this")]
