@@ -105,8 +105,10 @@ class Steps:
     def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], rank: int | None = None) -> None:
         """Record many lines of one printer, a column for each figure: as `put` for one line after the other.
 
-        What a line does not print is `ABSENT`.
+        What a line does not print is `ABSENT`; a name outside `FIELDS` is a KeyError.
         """
+        if strange := columns.keys() - self._columns.keys():
+            raise KeyError(*strange)
         last = self._before(rank)
         if not rising(numbers, -1 if last is None else last) or not self._new(numbers):
             self._one_by_one(numbers, repeat(rank), columns)
@@ -115,9 +117,10 @@ class Steps:
             self._last[rank] = numbers[-1], self.restarts
         room = max(0, MAX_STEPS - len(self._rows))
         self.lost += max(0, len(numbers) - room)
-        start = self._append(numbers[:room], ascending=True)
-        for name, column in columns.items():
-            self._columns[name][start:] = array("d", column[:room])
+        if room >= len(numbers):
+            self._append(numbers, columns, ascending=True)
+        elif room:
+            self._append(numbers[:room], {name: column[:room] for name, column in columns.items()}, ascending=True)
 
     def merge(
         self, numbers: Sequence[int], ranks: Sequence[int | None], columns: Mapping[str, Sequence[float]]
@@ -133,7 +136,7 @@ class Steps:
             new = [step for step in dict.fromkeys(numbers) if step not in rows]
             if None not in last and len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS:
                 self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
-                self._append(new, ascending=rising(new, self._highest))
+                self._append(new, {}, ascending=rising(new, self._highest))
                 self._fill([rows[step] for step in numbers], columns)
                 return
         self._one_by_one(numbers, ranks, columns)
@@ -216,18 +219,18 @@ class Steps:
         self._runs.append(self.restarts)
         return row
 
-    def _append(self, numbers: Sequence[int], *, ascending: bool) -> int:
-        """Rows for new steps, with nothing in them; the first one's place."""
+    def _append(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], *, ascending: bool) -> None:
+        """Rows for new steps, with what is known of them."""
         start = len(self._rows)
         if numbers:
             self._ascending = self._ascending and ascending and numbers[0] > self._highest
             self._highest = numbers[-1]
         self._rows.update(zip(numbers, range(start, start + len(numbers)), strict=True))
         nothing = array("d", repeat(ABSENT, len(numbers)))
-        for column in (*self._columns.values(), self._fastest):
-            column.extend(nothing)
+        for name, target in self._columns.items():
+            target.extend(columns.get(name, nothing))
+        self._fastest.extend(nothing)
         self._runs.extend(repeat(self.restarts, len(numbers)))
-        return start
 
     def _slowest(self, row: int, seconds: float, *, again: bool) -> float:
         """The time of a step once one more rank's is known; that of another run is forgotten."""

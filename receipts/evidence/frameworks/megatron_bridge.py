@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import nan
 from typing import Final
 
@@ -77,11 +77,12 @@ class StepTimes:
     ) -> list[float]:
         """TFLOP/s of many records, of each of which a step time stands before (``first``) or behind; else `ABSENT`."""
         rows = list(zip(records, times, strict=False))
-        if not (self._times or self._records) and all(_of(seconds, time) for (_, seconds), time in rows):
-            told = [time for _, time in rows if time is not None][: max(0, MAX_STEPS - len(self.seconds))]
-            self.seconds.extend(time for time, _ in told)
-            self.rates.extend(rate for _, rate in told)
-            return [time[1] if time is not None and time[1] > 0 else ABSENT for _, time in rows]
+        told = [time for _, time in rows if time is not None]
+        # One step time may stand before the first of the records, and then each is the next one's.
+        beside = told if first else [*self._times, *told]
+        alone = not self._records and len(self._times) <= (not first) and len(told) == len(rows)
+        if alone and all(abs(row[0][1] - time[0]) <= _ROUNDING for row, time in zip(rows, beside, strict=False)):
+            return self._beside(told, beside)
         found: dict[int, float] = {}
         for (step, seconds), time in rows:
             waiting = self.note(*time) if time is not None and first else None
@@ -93,6 +94,15 @@ class StepTimes:
             if waiting is not None and time is not None and time[1] > 0:
                 self._late(reading, found, waiting, time[1])
         return list(found.values())
+
+    def _beside(self, told: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
+        """TFLOP/s where each record's step time is known to be its own; ``told`` are the new ones."""
+        room = max(0, MAX_STEPS - len(self.seconds))
+        self.seconds.extend(time for time, _ in told[:room])
+        self.rates.extend(rate for _, rate in told[:room])
+        self._times.clear()
+        self._times.extend(beside[len(told) :])
+        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(told)]]
 
     def _late(self, reading: Reading, found: dict[int, float], step: int, rate: float) -> None:
         if step in found:
@@ -131,11 +141,6 @@ class StepTimes:
             reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
         if self.seconds:
             reading.remark("note", "steps are numbered by the order of their times; the log names none")
-
-
-def _of(seconds: float, time: tuple[float, float] | None) -> bool:
-    """Whether a step time is that of the record beside it."""
-    return time is not None and abs(time[0] - seconds) <= _ROUNDING
 
 
 def spans(text: str) -> dict[str, tuple[int, int]]:
