@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
-from operator import lt
+from itertools import repeat
 from typing import Final
+
+from receipts.evidence.rows import Rows, rising
 
 # Three times what a receipt may hold; about 60 MB.
 MAX_STEPS: Final = 300_000
@@ -33,22 +34,10 @@ class Steps:
     ``interval`` is the number of steps that a record averages over, where the source says that it averages.
     """
 
-    __slots__ = (
-        "_ascending",
-        "_back",
-        "_columns",
-        "_fastest",
-        "_highest",
-        "_last",
-        "_rows",
-        "_runs",
-        "interval",
-        "lost",
-        "restarts",
-    )
+    __slots__ = ("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "interval", "lost", "restarts")
 
     def __init__(self) -> None:
-        self._rows: dict[int, int] = {}
+        self._rows = Rows()
         self._columns = {name: array("d") for name in FIELDS}
         # The fastest rank's time of a step that several printed, and the run (as `restarts` counts) of a step's times.
         self._fastest = array("d")
@@ -56,9 +45,6 @@ class Steps:
         # The last step of each rank with the run in which it was printed, and the step to which the last restart went.
         self._last: dict[int | None, tuple[int, int]] = {}
         self._back = 0
-        # Whether the rows lie in the order of the steps' numbers, of which this is the highest.
-        self._ascending = True
-        self._highest = -(1 << 62)
         self.restarts = 0
         self.lost = 0
         self.interval: int | None = None
@@ -70,8 +56,8 @@ class Steps:
         """Step numbers in the order of their first record."""
         return iter(self._rows)
 
-    def __contains__(self, step: object) -> bool:
-        return step in self._rows
+    def __contains__(self, step: int) -> bool:
+        return self._rows.place(step) is not None
 
     def put(self, step: int, values: Mapping[str, float | None], rank: int | None = None) -> None:
         """Record what one line prints for a step; a name outside `FIELDS` is a KeyError.
@@ -84,14 +70,14 @@ class Steps:
             self._back = step
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = step, self.restarts
-        row = self._rows.get(step)
+        row = self._rows.place(step)
         if row is None:
             if len(self._rows) >= MAX_STEPS:
                 self.lost += 1
                 return
             row = self._row(step)
         elif rank is None:
-            for column in self._columns.values():
+            for column in (*self._columns.values(), self._fastest):
                 column[row] = ABSENT
         seconds = values.get("step_seconds")
         if rank is not None and seconds is not None:
@@ -110,17 +96,19 @@ class Steps:
         if strange := columns.keys() - self._columns.keys():
             raise KeyError(*strange)
         last = self._before(rank)
-        if not rising(numbers, -1 if last is None else last) or not self._new(numbers):
-            self._one_by_one(numbers, repeat(rank), columns)
+        onwards = rising(numbers, -1 if last is None else last)
+        if not onwards or not self.fresh(numbers):
+            if not (onwards and rank is None and self._replace(numbers, columns)):
+                self._one_by_one(numbers, repeat(rank), columns)
             return
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = numbers[-1], self.restarts
         room = max(0, MAX_STEPS - len(self._rows))
         self.lost += max(0, len(numbers) - room)
         if room >= len(numbers):
-            self._append(numbers, columns, ascending=True)
+            self._append(numbers, columns)
         elif room:
-            self._append(numbers[:room], {name: column[:room] for name, column in columns.items()}, ascending=True)
+            self._append(numbers[:room], {name: column[:room] for name, column in columns.items()})
 
     def merge(
         self, numbers: Sequence[int], ranks: Sequence[int | None], columns: Mapping[str, Sequence[float]]
@@ -133,17 +121,24 @@ class Steps:
                 break
             last[rank] = step
         else:
-            new = [step for step in dict.fromkeys(numbers) if step not in rows]
-            if None not in last and len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS:
+            places = {step: rows.place(step) for step in dict.fromkeys(numbers)}
+            new = [step for step, place in places.items() if place is None]
+            few = len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS
+            if None not in last and few:
                 self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
-                self._append(new, {}, ascending=rising(new, self._highest))
-                self._fill([rows[step] for step in numbers], columns)
+                places.update(zip(new, range(len(rows), len(rows) + len(new)), strict=True))
+                self._append(new, {})
+                self._fill([places[step] or 0 for step in numbers], columns)
                 return
         self._one_by_one(numbers, ranks, columns)
 
+    def fresh(self, numbers: Sequence[int]) -> bool:
+        """Whether none of some ascending steps is known."""
+        return not numbers or self._rows.beyond(numbers[0]) or not any(step in self for step in numbers)
+
     def add(self, step: int, values: Mapping[str, float | None]) -> None:
         """Add to what is known of a step, for sources that print one step over several lines."""
-        row = self._rows.get(step)
+        row = self._rows.place(step)
         if row is None:
             self.put(step, values)
             return
@@ -153,7 +148,7 @@ class Steps:
 
     def get(self, step: int, name: str) -> float | None:
         """One figure of one step, or None where it was not printed."""
-        row = self._rows.get(step)
+        row = self._rows.place(step)
         if row is None:
             return None
         value = self._columns[name][row]
@@ -162,18 +157,18 @@ class Steps:
     def column(self, name: str) -> list[float | None]:
         """One figure of every step, in the order of the steps' numbers."""
         column = self._columns[name]
-        if not self._ascending:
-            column = array("d", (column[row] for _, row in sorted(self._rows.items())))
+        if (places := self._rows.by_number()) is not None:
+            column = array("d", map(column.__getitem__, places))
         found = column.tolist()
         return [None if value == ABSENT else value for value in found]
 
     def numbers(self) -> list[int]:
         """The steps' numbers, ascending."""
-        return list(self._rows) if self._ascending else sorted(self._rows)
+        return self._rows.sorted()
 
     def skew(self, step: int) -> float | None:
         """(slowest − fastest rank) / slowest of one step; None with fewer than two ranks' times."""
-        row = self._rows.get(step)
+        row = self._rows.place(step)
         if row is None or self._fastest[row] == ABSENT:
             return None
         slowest = self._columns["step_seconds"][row]
@@ -196,6 +191,18 @@ class Steps:
             values = {name: column[at] for name, column in columns.items()}
             self.put(step, {name: value for name, value in values.items() if value != ABSENT}, rank)
 
+    def _replace(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> bool:
+        """Put steps that are known and follow each other, as after a restart; False where they are others."""
+        start = self._rows.run(numbers)
+        if start is None:
+            return False
+        self._last[None] = numbers[-1], self.restarts
+        nothing = array("d", repeat(ABSENT, len(numbers)))
+        for name, target in self._columns.items():
+            target[start : start + len(numbers)] = array("d", columns[name]) if name in columns else nothing
+        self._fastest[start : start + len(numbers)] = nothing
+        return True
+
     def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
         for name, column in columns.items():
             target = self._columns[name]
@@ -203,29 +210,18 @@ class Steps:
                 if value != ABSENT:
                     target[row] = self._slowest(row, value, again=False) if name == "step_seconds" else value
 
-    def _new(self, numbers: Sequence[int]) -> bool:
-        """Whether there is no row for any of some ascending steps."""
-        beyond = self._ascending and (not numbers or numbers[0] > self._highest)
-        return beyond or self._rows.keys().isdisjoint(numbers)
-
     def _row(self, step: int) -> int:
         """A row for one new step, with nothing in it."""
-        row = self._rows[step] = len(self._rows)
-        self._ascending = self._ascending and step > self._highest
-        self._highest = step
-        for column in self._columns.values():
+        row = len(self._rows)
+        self._rows.extend((step,))
+        for column in (*self._columns.values(), self._fastest):
             column.append(ABSENT)
-        self._fastest.append(ABSENT)
         self._runs.append(self.restarts)
         return row
 
-    def _append(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], *, ascending: bool) -> None:
+    def _append(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
         """Rows for new steps, with what is known of them."""
-        start = len(self._rows)
-        if numbers:
-            self._ascending = self._ascending and ascending and numbers[0] > self._highest
-            self._highest = numbers[-1]
-        self._rows.update(zip(numbers, range(start, start + len(numbers)), strict=True))
+        self._rows.extend(numbers)
         nothing = array("d", repeat(ABSENT, len(numbers)))
         for name, target in self._columns.items():
             target.extend(columns.get(name, nothing))
@@ -241,8 +237,3 @@ class Steps:
             return seconds
         self._fastest[row] = min(known if fastest == ABSENT else fastest, seconds)
         return max(known, seconds)
-
-
-def rising(numbers: Sequence[int], above: int) -> bool:
-    """Whether each number is greater than the one before it, and the first one than ``above``."""
-    return not numbers or (numbers[0] > above and all(map(lt, numbers, islice(numbers, 1, None))))

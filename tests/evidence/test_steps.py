@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipts.evidence import steps as module
-from receipts.evidence.steps import ABSENT, FIELDS, Steps, rising
+from receipts.evidence.steps import ABSENT, FIELDS, Steps
 
 
 def facts(steps: Steps) -> dict[str, Any]:
@@ -115,10 +115,3 @@ def test_many_lines_of_several_ranks_are_as_one_after_the_other(seed: int) -> No
             values = {name: column[at] for name, column in columns.items()}
             one.put(number, {name: value for name, value in values.items() if value != ABSENT}, rank)
     assert facts(one) == facts(many)
-
-
-def test_numbers_rise_where_each_is_greater_than_the_one_before() -> None:
-    assert rising([3, 4, 9], 2)
-    assert rising([], 2)
-    assert not rising([3, 3], 2)
-    assert not rising([2, 3], 2)

@@ -17,8 +17,9 @@ from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import ABSENT, Steps, rising
+from receipts.evidence.steps import ABSENT, Steps
 
 _PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
 _COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
@@ -135,7 +136,7 @@ class DeepSpeed(LineReader):
         except ValueError:
             return False
         known = self.reading.steps
-        if steps[0] <= 1 or not rising(steps, -1) or any(step in known for step in steps):
+        if steps[0] <= 1 or not rising(steps, -1) or not known.fresh(steps):
             return False
         if reported and (reported != steps or not self._unskipped(columns)):
             return False

@@ -18,8 +18,8 @@ from receipts.evidence.frameworks.maxtext_table import Table
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading
+from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import rising
 
 _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")

@@ -10,8 +10,8 @@ from receipts.evidence.frameworks import megatron_lines
 from receipts.evidence.frameworks.megatron_bridge import RATE_OF, STEP_TIME_OF, StepTimes
 from receipts.evidence.frameworks.megatron_profile import Profiler
 from receipts.evidence.reading import Reading
+from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import rising
 
 _RATE: Final = "tflops_per_second_per_chip"
 _SIGNED: Final = frozenset({"loss", "grad_norm", "global_batch"})

@@ -7,7 +7,8 @@ first step of ordinary speed, and a stall is a step far outside the spread that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
@@ -29,28 +30,29 @@ def mark(reading: Reading, starts: Iterable[int], carrying: Iterable[int] = ()) 
     such a step, because the source did not reset its clock.
     """
     numbers = reading.steps.numbers()
-    column = reading.steps.column("step_seconds")
-    times = {step: seconds for step, seconds in zip(numbers, column, strict=True) if seconds is not None}
-    first = numbers[0] if numbers else None
+    times = reading.steps.column("step_seconds")
     for step in starts:
         if step in reading.steps:
             reading.not_steady.setdefault(step, "warmup")
     for step in carrying:
         reading.not_steady.setdefault(step, "warmup")
-    if first in reading.not_steady and reading.not_steady[first] == "warmup":
-        for step in _start(times):
+    if numbers and reading.not_steady.get(numbers[0]) == "warmup":
+        for step in _start(numbers, times):
             reading.not_steady.setdefault(step, "warmup")
-    for step in _stalls({step: seconds for step, seconds in times.items() if step not in reading.not_steady}):
+    for step in _stalls(reading, numbers, times):
         reading.not_steady[step] = "stall"
 
 
-def _start(times: dict[int, float]) -> list[int]:
+def _start(numbers: Sequence[int], times: Sequence[float | None]) -> list[int]:
     """The steps before the first of ordinary speed; empty where none of the first ten has it."""
-    if len(times) < 3:
+    known = sorted(seconds for seconds in times if seconds is not None)
+    if len(known) < 3:
         return []
-    ordinary = _SETTLED * sorted(times.values())[len(times) // 10]
+    ordinary = _SETTLED * known[len(known) // 10]
     slow: list[int] = []
-    for step, seconds in times.items():
+    for step, seconds in zip(numbers, times, strict=True):
+        if seconds is None:
+            continue
         if seconds <= ordinary:
             return slow
         slow.append(step)
@@ -59,12 +61,20 @@ def _start(times: dict[int, float]) -> list[int]:
     return []
 
 
-def _stalls(times: dict[int, float]) -> list[int]:
-    if len(times) < _LEAST_STEPS:
+def _stalls(reading: Reading, numbers: Sequence[int], times: Sequence[float | None]) -> list[int]:
+    marked = reading.not_steady
+    known = array(
+        "d", (time for step, time in zip(numbers, times, strict=True) if time is not None and step not in marked)
+    )
+    if len(known) < _LEAST_STEPS:
         return []
-    middle = median(times.values())
+    middle = median(known)
     if not math.isfinite(middle) or middle <= 0:
         return []
-    logs = {step: math.log(seconds / middle) for step, seconds in times.items() if seconds > 0}
-    spread = max(_LEAST_SPREAD, 1.4826 * median(map(abs, logs.values())))
-    return [step for step, far in logs.items() if far > math.log(_STALL) and far > _SIGMAS * spread]
+    spread = array("d", (abs(math.log(seconds / middle)) for seconds in known if seconds > 0))
+    limit = max(math.log(_STALL), _SIGMAS * max(_LEAST_SPREAD, 1.4826 * median(spread)))
+    return [
+        step
+        for step, seconds in zip(numbers, times, strict=True)
+        if seconds is not None and seconds > 0 and math.log(seconds / middle) > limit and step not in marked
+    ]

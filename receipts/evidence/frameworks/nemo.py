@@ -19,8 +19,8 @@ from receipts.evidence.frameworks.nemo_formula import Formula
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import rising
 
 _PRINTED: Final = re.compile(r"Training epoch (\d{1,9}), iteration (\d{1,12})/(\d{1,12})")
 _BAR: Final = re.compile(r"Epoch (\d{1,9}): [^\[]{0,200}?(?:(\d{1,12})/(\d{1,12}|\?)|(\d{1,12})it) \[")

@@ -19,8 +19,9 @@ from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
+from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
-from receipts.evidence.steps import ABSENT, Steps, rising
+from receipts.evidence.steps import ABSENT, Steps
 
 _STEP = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
 _CELL = re.compile(
