@@ -206,9 +206,14 @@ class Steps:
     def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
         for name, column in columns.items():
             target = self._columns[name]
-            for row, value in zip(rows, column, strict=True):
-                if value != ABSENT:
-                    target[row] = self._slowest(row, value, again=False) if name == "step_seconds" else value
+            known = ((row, value) for row, value in zip(rows, column, strict=True) if value != ABSENT)
+            if name == "step_seconds":
+                for row, value in known:
+                    target[row] = self._slowest(row, value, again=False)
+                continue
+            # Of several records of a step the last one stands.
+            for row, value in dict(known if ABSENT in column else zip(rows, column, strict=True)).items():
+                target[row] = value
 
     def _row(self, step: int) -> int:
         """A row for one new step, with nothing in it."""
