@@ -329,8 +329,9 @@ def test_most_lines_of_every_dialect_are_taken_many_at_once(line: Line, monkeypa
     monkeypatch.setattr(scanning._Scanner, "_give", counted_line)
     chance = random.Random(1)
     chance.random = lambda: 0.5  # type: ignore[method-assign]
-    text = "".join(f"{line(n, chance)}\n" for n in range(1_000, 9_000)).encode()
+    # The run goes back once: what is printed again is as plain as before.
+    text = "".join(f"{line(n, chance)}\n" for n in (*range(1_000, 6_000), *range(3_000, 8_000))).encode()
     readings = scan([text])
-    assert sum(reading.records for reading in readings) >= 8_000
+    assert sum(max(reading.records, len(reading.steps)) for reading in readings) >= 7_000
     assert taken > 0.8 * text.count(b"\n") > 3 * given
     assert not any(math.isnan(value or 0.0) for reading in readings for value in reading.steps.column("loss"))

@@ -136,7 +136,11 @@ class DeepSpeed(LineReader):
         except ValueError:
             return False
         known = self.reading.steps
-        if steps[0] <= 1 or not rising(steps, -1) or not known.fresh(steps):
+        # After a restart the steps are known, and a line adds to them.
+        again = steps[0] in known
+        if steps[0] <= 1 or not rising(steps, -1) or not (again or known.fresh(steps)):
+            return False
+        if again and not all(step in known for step in steps):
             return False
         if reported and (reported != steps or not self._unskipped(columns)):
             return False
@@ -146,11 +150,17 @@ class DeepSpeed(LineReader):
         if rates:
             self._records += len(steps)
             self._timer_rows(columns)
-        batch = self._samples() if rates else None
-        known.extend(
-            steps, {"step_seconds": [batch / rate if 0 < rate < 1e15 else ABSENT for rate in rates]} if batch else {}
-        )
+        self._put(steps, rates, again=again)
         return True
+
+    def _put(self, steps: list[int], rates: list[float], *, again: bool) -> None:
+        batch = self._samples() if rates else None
+        seconds = [batch / rate if 0 < rate < 1e15 else ABSENT for rate in rates] if batch else []
+        if not again:
+            self.reading.steps.extend(steps, {"step_seconds": seconds} if seconds else {})
+            return
+        for step, time in zip(steps, seconds, strict=False):
+            self.reading.steps.add(step, {"step_seconds": None if time == ABSENT else time})
 
     def _unskipped(self, columns: Columns) -> bool:
         """Whether reports count no more skipped steps than the last one did."""

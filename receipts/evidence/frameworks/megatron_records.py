@@ -40,7 +40,6 @@ class Records:
         self._times = times
         self._profiler = profiler
         self._ranks: set[int] = set()
-        self._highest = -1
         self._micro_dates = False
         self._finite = False
         self._silent: list[tuple[int, int, int]] = []
@@ -61,9 +60,9 @@ class Records:
         times, rates = figures.pop(STEP_TIME_OF, None), figures.pop(RATE_OF, None)
         if times is not None and _RATE in figures:
             return False
-        if ranks != self._ranks or len(ranks) > 1 or self.last in self.starts or self._highest < 1:
+        if ranks != self._ranks or len(ranks) > 1 or not self.starts.isdisjoint((self.last, *steps)):
             return False
-        if not rising(steps, self._highest) or not self._ordinary(figures):
+        if self.last is None or not rising(steps, max(self.last, 1)) or not self._ordinary(figures):
             return False
         if (milliseconds := figures.pop("milliseconds", None)) is not None:
             figures["step_seconds"] = [time / 1e3 for time in milliseconds]
@@ -80,7 +79,7 @@ class Records:
         self.reading.steps.extend(steps, figures)
         self._finite = True
         self.count += len(steps)
-        self.last = self._highest = steps[-1]
+        self.last = steps[-1]
         return True
 
     def _ordinary(self, figures: dict[str, list[float]]) -> bool:
@@ -153,7 +152,6 @@ class Records:
             self.reading.not_steady[step] = "profile"
         self.count += 1
         self.last = step
-        self._highest = max(self._highest, step)
 
     def _begin(self, step: int) -> None:
         """Note the first record after a start, and the one that still carries it."""
