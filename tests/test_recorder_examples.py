@@ -83,7 +83,7 @@ def test_a_receipt_names_no_folder_of_the_machine_that_made_it(path: Path) -> No
     text = path.read_text(encoding="utf-8")
     found = re.findall(r'(?<![\w./~-])/(?:home|root|work|tmp|Users|mnt|opt)/[^"\s]*', text)
     # The compile cache's own place is an absolute one, as torch makes it; it was a scratch folder of the launch.
-    assert set(found) <= {"/tmp/inductor", "/tmp/run/out/cache-0", "/tmp/run/out/cache-1"}
+    assert not found
 
 
 def test_the_page_has_a_row_for_each_receipt() -> None:
