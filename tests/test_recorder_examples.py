@@ -82,7 +82,6 @@ def test_a_receipt_is_the_recorders_own_and_its_evidence_has_its_digest(path: Pa
 def test_a_receipt_names_no_folder_of_the_machine_that_made_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     found = re.findall(r'(?<![\w./~-])/(?:home|root|work|tmp|Users|mnt|opt)/[^"\s]*', text)
-    # The compile cache's own place is an absolute one, as torch makes it; it was a scratch folder of the launch.
     assert not found
 
 
