@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, insert, text
 from sqlalchemy.exc import DBAPIError
 
 from receipts.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, triggers
+from receipts.store.address import address
+from receipts.store.engine import connect, writing
+from receipts.store.tables import origins, seals
 from store_receipts import judged, parsed, publish, ready
 
 
@@ -166,6 +169,18 @@ def _refused(url: str, statement: str) -> str:
     return str(refused.value.orig)
 
 
+def _seal(url: str) -> None:
+    """A row in each of the tables that no submit writes."""
+    engine = connect(address(url))
+    with writing(engine) as connection:
+        of = {"store": "another", "what": "receipts"}
+        connection.execute(
+            insert(seals), {**of, "first": 1, "last": 2, "held": 2, "root": "00", "at": datetime.now(UTC)}
+        )
+        connection.execute(insert(origins), {**of, "here": 1, "number": 7})
+    engine.dispose()
+
+
 @pytest.mark.parametrize("table", triggers.TABLES)
 def test_no_client_changes_or_deletes_a_row(store: Store, store_url: str, table: str) -> None:
     first = put(store, run__launch="one")
@@ -173,12 +188,13 @@ def test_no_client_changes_or_deletes_a_row(store: Store, store_url: str, table:
     store.pin("@golden", first.id)
     store.purge(put(store).id, "for the tombstone")
     publish(store, first.id)
+    _seal(store_url)
     column = {"receipts": "label", "purges": "reason", "stores": "made_by", "subjects": "side"}.get(table)
     column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}.get(
         table
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
-    column = "says" if table == "quotes" else column
+    column = {"quotes": "says", "seals": "root", "origins": "store"}.get(table, column)
     assert "append-only" in _refused(store_url, f"UPDATE {table} SET {column} = 'x'")
     assert "append-only" in _refused(store_url, f"DELETE FROM {table}")
     if store_url.startswith("sqlite"):

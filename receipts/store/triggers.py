@@ -31,7 +31,7 @@ DELETABLE: Final = {
     # A reason may quote the document that had to go.
     "supersessions": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.successor)",
 }
-KEPT: Final = ("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes")
+KEPT: Final = ("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes", "seals", "origins")
 TABLES: Final = (*DELETABLE, *KEPT)
 
 # Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
@@ -54,6 +54,14 @@ TAKEN: Final = {
     "claim_subjects": "EXISTS (SELECT 1 FROM claim_subjects WHERE verdict = NEW.verdict AND position = NEW.position)",
     "decisions": "EXISTS (SELECT 1 FROM decisions WHERE seq = NEW.seq)",
     "quotes": "EXISTS (SELECT 1 FROM quotes WHERE seq = NEW.seq)",
+    "seals": (
+        "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
+        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first))"
+    ),
+    "origins": (
+        "EXISTS (SELECT 1 FROM origins WHERE (what = NEW.what AND here = NEW.here) "
+        "OR (store = NEW.store AND what = NEW.what AND number = NEW.number))"
+    ),
 }
 
 _FUNCTION = """\

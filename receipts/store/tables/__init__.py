@@ -1,0 +1,75 @@
+"""The tables, each with what it is for and each column with what it holds.
+
+They hold what happened and nothing that can change: a receipt is superseded, withdrawn, pinned or purged by a row
+that is added. Receipts are numbered in the order that the store took them in (`seq`), and parts of one receipt refer
+to that number; what has to outlive a purge, or to mean the same in another store, refers to the receipt's id.
+
+Schema, one line a revision (``migrations/versions/``):
+
+    0001   receipts, documents, verdicts, subjects, supersessions, pins, purges, stores
+    0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
+    0003   receipts.witness_for
+    0004   axis_values, configurations, axes, placements, signatures; seals, origins
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from receipts.store.tables.claims import (
+    claim_subjects,
+    claim_supersessions,
+    claim_verdicts,
+    claims,
+    decisions,
+    quotes,
+)
+from receipts.store.tables.columns import Number, Utc, Words, metadata
+from receipts.store.tables.index import axes, axis_values, configurations, placements, signatures
+from receipts.store.tables.receipts import (
+    documents,
+    pins,
+    purges,
+    receipts,
+    stores,
+    subjects,
+    supersessions,
+    verdicts,
+    version,
+)
+from receipts.store.tables.seals import origins, seals
+
+HEAD: Final = "0004"
+# Rebuilt from the documents at any time, and so no part of what is append-only.
+REBUILT: Final = (axes, placements, signatures, configurations, axis_values)
+
+__all__ = [
+    "HEAD",
+    "REBUILT",
+    "Number",
+    "Utc",
+    "Words",
+    "axes",
+    "axis_values",
+    "claim_subjects",
+    "claim_supersessions",
+    "claim_verdicts",
+    "claims",
+    "configurations",
+    "decisions",
+    "documents",
+    "metadata",
+    "origins",
+    "pins",
+    "placements",
+    "purges",
+    "quotes",
+    "receipts",
+    "seals",
+    "signatures",
+    "stores",
+    "subjects",
+    "supersessions",
+    "verdicts",
+    "version",
+]

@@ -1,0 +1,92 @@
+"""Claims with their verdicts, decisions on receipts, and the documents that quote them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKey, Index, LargeBinary, SmallInteger, Table, UniqueConstraint
+
+from receipts.store.tables.columns import Number, key, metadata, moment, words
+
+claims = Table(
+    "claims",
+    metadata,
+    key("Number in the order in which claims were added"),
+    words("id", "Name of the claim, given by its author", required=True),
+    words("kind", "speedup, equivalence, ceiling, mfu, memory, does-not-fit", required=True),
+    words("body", "The claim as JSON (schema/claims-1.schema.json)", required=True),
+    words("origin", "File that it was added from", required=True),
+    moment("at", "When it was added"),
+    UniqueConstraint("id"),
+    comment="Sentences about performance, never edited: one that changes is superseded by another",
+)
+
+claim_supersessions = Table(
+    "claim_supersessions",
+    metadata,
+    key("Number in the order in which they were said"),
+    words("claim", "Id of the claim that no longer stands", required=True),
+    words("successor", "Id of the claim that replaces it; null where it was withdrawn"),
+    words("reason", "Why", required=True),
+    moment("at", "When it was said"),
+    comment="Claims that no longer stand",
+)
+
+claim_verdicts = Table(
+    "claim_verdicts",
+    metadata,
+    key("Number in the order in which verdicts were given"),
+    words("claim", "Id of the claim", required=True),
+    words("status", "supported, refuted, unproven, stale", required=True),
+    words("rules", "Digest of the rule set", required=True),
+    words("judge", "Version of the judge", required=True),
+    moment("at", "When it was judged"),
+    words("codec", "How body is packed: zlib", required=True),
+    Column("body", LargeBinary, nullable=False, comment="The verdict as JSON, packed"),
+    comment="What was said of claims, and under which rule set; the last one of a claim counts",
+)
+
+claim_subjects = Table(
+    "claim_subjects",
+    metadata,
+    Column(
+        "verdict",
+        Number,
+        ForeignKey("claim_verdicts.seq", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The verdict",
+    ),
+    Column("position", SmallInteger, primary_key=True, autoincrement=False, comment="0, 1, 2 in the verdict's order"),
+    words("side", "baseline, candidate", required=True),
+    words("receipt", "Id of the receipt, stored or not", required=True),
+    comment="Which receipts a claim stood on when it was judged",
+    sqlite_with_rowid=False,
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    key("Number in the order in which they were made; the last one of a receipt counts"),
+    words("receipt", "Id of the receipt", required=True),
+    words("decision", "ship, hold, drop", required=True),
+    words("reason", "Why", required=True),
+    moment("at", "When it was made"),
+    comment="What was decided on a receipt, shown wherever it is quoted",
+)
+
+quotes = Table(
+    "quotes",
+    metadata,
+    key("Number in the order in which they were found"),
+    words("document", "Path or URL of the document that quotes it", required=True),
+    words("receipt", "Id of the receipt; null where the document was read and quotes none"),
+    words("says", "What the document says of it"),
+    moment("at", "When the document was read; its last reading counts"),
+    comment="Reports and other documents that quote receipts",
+)
+
+Index("claim_supersessions_claim", claim_supersessions.c.claim)
+Index("claim_verdicts_claim", claim_verdicts.c.claim)
+Index("claim_subjects_receipt", claim_subjects.c.receipt)
+Index("decisions_receipt", decisions.c.receipt)
+Index("quotes_document", quotes.c.document)
+Index("quotes_receipt", quotes.c.receipt)

@@ -1,0 +1,80 @@
+"""What tables are made of: the store's metadata, its types, and columns that say what they hold."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import BigInteger, Column, DateTime, Double, Integer, MetaData, String, TypeDecorator
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import CreateColumn, CreateTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Dialect
+
+
+class Utc(TypeDecorator[datetime]):
+    """A moment with its zone: `timestamptz` on PostgreSQL, ISO text in UTC on SQLite; always read back in UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+# Byte order on both engines, so that prefixes are ranges and lists come in one order whatever the server's locale.
+Words = String().with_variant(String(collation="C"), "postgresql")
+Number = BigInteger().with_variant(Integer(), "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+    }
+)
+
+
+def key(says: str) -> Column[int]:
+    return Column("seq", Number, primary_key=True, autoincrement=True, comment=says)
+
+
+def words(name: str, says: str, *, required: bool = False) -> Column[str]:
+    return Column(name, Words, nullable=not required, comment=says)
+
+
+def number(name: str, says: str, *, required: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=not required, comment=says)
+
+
+def measure(name: str, says: str) -> Column[float]:
+    return Column(name, Double, nullable=True, comment=says)
+
+
+def moment(name: str, says: str, *, required: bool = True) -> Column[datetime]:
+    return Column(name, Utc, nullable=not required, comment=says)
+
+
+@compiles(CreateColumn, "sqlite")
+def _column_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
+    """SQLite keeps no comments but the text of CREATE TABLE, so that `.schema` shows them there."""
+    made: str = compiler.visit_create_column(element, **kw)
+    says = element.element.comment
+    return f"{made} /* {says} */" if made and says else made
+
+
+@compiles(CreateTable, "sqlite")
+def _table_with_comment(element: Any, compiler: Any, **kw: Any) -> str:
+    made: str = compiler.visit_create_table(element, **kw)
+    says = element.element.comment
+    return made.replace("(", f"( /* {says} */", 1) if says else made

@@ -1,0 +1,103 @@
+"""Indexes that can be rebuilt from the documents (`receipts db reindex`): axes, and signatures of launches.
+
+Receipts of one configuration, which state the same of every axis, share its rows: a launch that is repeated five times
+is looked up once. A digest has 8 bytes; what it finds is compared in full (`twin` counts those that only look alike).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, SmallInteger, Table, UniqueConstraint
+
+from receipts.store.tables.columns import Number, key, metadata, number, words
+
+axis_values = Table(
+    "axis_values",
+    metadata,
+    key("Number of the value, by which configurations name it"),
+    words("axis", "Name of the axis, as `receipts axes` prints it", required=True),
+    number("digest", "First 8 bytes of the value's SHA-256, signed", required=True),
+    Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another value of one digest"),
+    words("value", "The axis' effective leaves as JSON", required=True),
+    UniqueConstraint("axis", "digest", "twin"),
+    comment="Every value that an axis was seen to have, once",
+)
+
+configurations = Table(
+    "configurations",
+    metadata,
+    key("Number of the configuration"),
+    number(
+        "digest",
+        "Sum of the digests of its parts, modulo 2^64, signed: what one axis adds can be taken out",
+        required=True,
+    ),
+    Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another configuration of one digest"),
+    number("catalogue", "Digest of the catalogue of axes and of the lane that read the receipt, signed", required=True),
+    words("lane", "run.lane, its first 200 characters", required=True),
+    words(
+        "anchor", "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is"
+    ),
+    Column(
+        "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
+    ),
+    UniqueConstraint("digest", "twin"),
+    comment="Every combination of axis values, once",
+)
+
+axes = Table(
+    "axes",
+    metadata,
+    Column(
+        "value", Number, ForeignKey("axis_values.seq"), primary_key=True, autoincrement=False, comment="The axis value"
+    ),
+    Column(
+        "configuration",
+        Number,
+        ForeignKey("configurations.seq"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The configuration",
+    ),
+    number("leave_one_out", "The configuration's digest without this axis; null where nothing else can share it"),
+    comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
+    sqlite_with_rowid=False,
+)
+
+placements = Table(
+    "placements",
+    metadata,
+    Column(
+        "receipt",
+        Number,
+        ForeignKey("receipts.seq", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The receipt",
+    ),
+    Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
+    comment="Which configuration a receipt ran",
+)
+
+signatures = Table(
+    "signatures",
+    metadata,
+    Column(
+        "receipt",
+        Number,
+        ForeignKey("receipts.seq", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+        comment="The receipt",
+    ),
+    words("signature", "SHA-256 over what decides whether a launch fits, in hex", required=True),
+    Column("base", BigInteger, nullable=False, comment="8 bytes of the same without the pressures beside it, signed"),
+    number("micro_batch", "batch.micro_batch, sequences"),
+    number("sequence_length", "batch.sequence_length, tokens"),
+    words("extras", "Features that are on and that the lane calls non-essential, as JSON"),
+    comment="What a launch is called before it is tried: the same signature failed or worked",
+)
+
+Index("axes_leave_one_out", axes.c.leave_one_out)
+Index("placements_configuration", placements.c.configuration)
+Index("signatures_signature", signatures.c.signature)
+Index("signatures_base", signatures.c.base)

@@ -1,0 +1,39 @@
+"""Seals over rows, and where rows of another store came from."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
+
+from receipts.store.tables.columns import key, metadata, moment, number, words
+
+seals = Table(
+    "seals",
+    metadata,
+    key("Number in the order in which seals were written or came in"),
+    words(
+        "store",
+        "Id of the store that sealed its rows: this one's, or that of an export that was taken in",
+        required=True,
+    ),
+    words("what", "Table of the rows: receipts, verdicts, supersessions, …", required=True),
+    number("first", "Number of the first row, in the store that sealed it", required=True),
+    number("last", "Number of the last row", required=True),
+    Column("held", Integer, nullable=False, comment="How many rows it holds"),
+    words("root", "Merkle root over the rows' digests, SHA-256 in hex", required=True),
+    moment("at", "When it was sealed"),
+    UniqueConstraint("store", "what", "first"),
+    comment="Merkle roots: a row that was changed or taken away since is found",
+)
+
+origins = Table(
+    "origins",
+    metadata,
+    words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
+    Column("here", BigInteger, nullable=False, comment="The row's number here"),
+    words("store", "Id of the store that it came from", required=True),
+    number("number", "Its number there", required=True),
+    PrimaryKeyConstraint("what", "here"),
+    UniqueConstraint("store", "what", "number"),
+    comment="Rows that another store took in first",
+    sqlite_with_rowid=False,
+)
