@@ -15,35 +15,20 @@ from itertools import pairwise, repeat
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
+from receipts.evidence.frameworks.torchtitan_cells import RANK, STEP, cells, evaluation, spans
 from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
+from receipts.evidence.frameworks.torchtitan_ranks import Ranks, keep_slowest, spread_slowest
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading, Reason
-from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import ABSENT, Steps
 
-_STEP = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
-_CELL = re.compile(
-    r"(?<![\w/])m?(loss|global_avg_loss|grad_norm|memory|peak_memory|tps|wps|throughput\(tps\)|tflops|mfu|mfu\(%\))"
-    r"[:=]\s*([^\s`|]{1,40})",
-    re.IGNORECASE,
-)
-_RANK = re.compile(r"\[(?:rank|default)(\d{1,6})\]")
-_GIB = re.compile(r"([\d.]{1,12})GiB")
 # What is left of a colour code whose escape character was lost on the way: `[31mstep:`.
 _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
-_EVALUATION = re.compile(r"valid(?:ate|ation)?\b|\bval\b|\beval", re.IGNORECASE)
 _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
-_NAMES: Final = {
-    "wps": "tps",
-    "throughput(tps)": "tps",
-    "global_avg_loss": "loss",
-    "mfu(%)": "mfu",
-    "peak_memory": "memory",
-}
 _FIELDS: Final = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -51,8 +36,6 @@ _FIELDS: Final = {
     "tflops": "tflops_per_second_per_chip",
     "mfu": "mfu",
 }
-# A record of a rank that no record came from has to be read.
-_UNSEEN: Final = 1 << 62
 _MAX_BLOCK: Final = 4000
 _MAX_RECORD: Final = 500
 _MAX_RANKS: Final = 65_536
@@ -116,7 +99,7 @@ class Torchtitan(LineReader):
         self._depth = 0
         self._pending: tuple[int, int | None, str] | None = None
         self._wrapped_trainer = False
-        self._last: dict[int | None, int] = {}
+        self._ranks = Ranks()
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
         self._first_after_start = True
@@ -138,21 +121,7 @@ class Torchtitan(LineReader):
 
     def spans(self, text: str) -> Spans:
         """Rank, step and figures of one whole record."""
-        starts = list(_STEP.finditer(text))
-        if len(starts) != 1 or "alid" in text or _evaluation(text, starts[0].start()):
-            return {}
-        found = {"step": starts[0].span(1)}
-        ranks = list(_RANK.finditer(text, 0, starts[0].start()))
-        if ranks:
-            found["rank"] = ranks[-1].span(1)
-        for cell in _CELL.finditer(text, starts[0].end()):
-            name = _NAMES.get(cell[1].lower(), cell[1].lower())
-            word = cell[2].partition("%" if name == "mfu" else "GiB")[0]
-            if name in found and name != "loss":
-                return {}
-            if number(word) is not None and (name != "memory" or "GiB" in cell[2]):
-                found.setdefault(name, (cell.start(2), cell.start(2) + len(word)))
-        return found if {"loss", "tps", "mfu"} <= found.keys() and len(ranks) < 2 else {}
+        return spans(text)
 
     def many(self, columns: Columns) -> bool:
         """Take records of ranks that were seen before, each of which goes on."""
@@ -164,7 +133,7 @@ class Torchtitan(LineReader):
             figures = {field: columns.floats(name) for name, field in _FIELDS.items() if name in columns}
         except ValueError:
             return False
-        if 1 in steps or not self._follow(steps, ranks):
+        if 1 in steps or not self._ranks.follow(steps, ranks):
             return False
         self._lines += len(steps)
         self._pending = None
@@ -206,8 +175,8 @@ class Torchtitan(LineReader):
 
     def _steps(self, text: str, line: int) -> bool:
         """Records of a line in any version's form, several where lines were glued; a wrapped one's rest."""
-        starts = list(_STEP.finditer(text))
-        found = [match for match in starts if not _evaluation(text, match.start())]
+        starts = list(STEP.finditer(text))
+        found = [match for match in starts if not evaluation(text, match.start())]
         if not found:
             pending, self._pending = self._pending, None
             return pending is not None and self._rest(pending, text, line)
@@ -216,10 +185,10 @@ class Torchtitan(LineReader):
         took = False
         rank, before = None, 0
         for match, end in zip(found, ends, strict=True):
-            if named := _RANK.findall(text, before, match.start()):
+            if named := RANK.findall(text, before, match.start()):
                 rank = int(named[-1])
             before = match.end()
-            values, memory = _cells(text[match.end() : end])
+            values, memory = cells(text[match.end() : end])
             if "loss" not in values and "tokens_per_second_per_chip" not in values:
                 continue
             step = int(match[1])
@@ -237,7 +206,7 @@ class Torchtitan(LineReader):
         # A terminal breaks numbers, an editor breaks at blanks: a number that goes on is one number.
         within = bool(before and text) and before[-1] in "0123456789.," and text[0] in "0123456789.,%G"
         joined = f"{before}{text.strip()}" if within else f"{before.rstrip()} {text.strip()}"
-        (values, memory), (had, kept) = _cells(joined), _cells(before)
+        (values, memory), (had, kept) = cells(joined), cells(before)
         known = {name: value for name, value in values.items() if value is not None}
         if len(joined) > _MAX_RECORD or (known.items() <= had.items() and memory == kept):
             return False
@@ -257,14 +226,9 @@ class Torchtitan(LineReader):
         steps = self.reading.steps
         if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
             values["step_seconds"] = tokens / rate
-        last = self._last.get(rank)
-        if last is not None and step <= last:
-            # This rank went back: what the others print from here on is of the new run.
-            self._last = {name: min(at, step - 1) for name, at in self._last.items()}
-        elif len(self._last) > 1 and step in steps:
-            self._keep_slowest(step, values)
-        if last is not None or len(self._last) < _MAX_RANKS:
-            self._last[rank] = step
+        several = self._ranks.several
+        if self._ranks.go_on(step, rank) and several and step in steps:
+            keep_slowest(steps, step, values)
         steps.put(step, values, rank)
         self._lines += 1
         if self._first_after_start or step == 1:
@@ -274,21 +238,6 @@ class Torchtitan(LineReader):
         if self._disturbed and (why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None)):
             self.reading.not_steady.setdefault(step, why)
         self._judge(values.get("loss"), values.get("grad_norm"))
-
-    def _follow(self, steps: list[int], ranks: Sequence[int | None]) -> bool:
-        """Whether each rank is known and goes on, and then that it went so far."""
-        if len(self._last) == 1 and ranks.count(ranks[0]) == len(ranks):
-            if not rising(steps, self._last.get(ranks[0], _UNSEEN)):
-                return False
-            self._last[ranks[0]] = steps[-1]
-            return True
-        last = dict(self._last)
-        for rank, step in zip(ranks, steps, strict=True):
-            if step <= last.get(rank, _UNSEEN):
-                return False
-            last[rank] = step
-        self._last = last
-        return True
 
     def _put(self, steps: list[int], ranks: Sequence[int | None], figures: dict[str, list[float]]) -> None:
         """Put many records, and judge their losses, as `_record` does one."""
@@ -302,31 +251,11 @@ class Torchtitan(LineReader):
         else:
             for loss, norm in zip(losses, norms if len(norms) == len(losses) else repeat(None), strict=False):
                 self._judge(loss, norm)
-        if len(self._last) == 1:
+        if not self._ranks.several:
             self.reading.steps.extend(steps, figures, ranks[0])
             return
-        self._slowest(steps, figures)
+        spread_slowest(self.reading.steps, steps, figures)
         self.reading.steps.merge(steps, ranks, figures)
-
-    def _slowest(self, steps: list[int], figures: dict[str, list[float]]) -> None:
-        """Give each record the rates of the slowest one so far of its step, as `_keep_slowest` does one."""
-        known = self.reading.steps
-        rates = figures["tokens_per_second_per_chip"]
-        others = [figures[name] for name in ("tflops_per_second_per_chip", "mfu") if name in figures]
-        slowest: dict[int, int] = {}
-        for at, (step, rate) in enumerate(zip(steps, rates, strict=True)):
-            held = slowest.get(step)
-            if held is None:
-                before = known.get(step, "tokens_per_second_per_chip")
-                if before is not None and rate > before:
-                    rates[at] = before
-                    for column in others:
-                        column[at] = ABSENT
-            elif rate > rates[held]:
-                rates[at] = rates[held]
-                for column in others:
-                    column[at] = column[held]
-            slowest[step] = at
 
     def _judge(self, loss: float | None, norm: float | None) -> None:
         if loss is not None:
@@ -338,15 +267,6 @@ class Torchtitan(LineReader):
     @property
     def _compiled(self) -> bool:
         return self._config.value("compile.posture") not in (None, "eager")
-
-    def _keep_slowest(self, step: int, values: dict[str, float | None]) -> None:
-        """Of two ranks' rates for one step, the lower ones stand: a step is as long as its slowest rank."""
-        before = self.reading.steps.get(step, "tokens_per_second_per_chip")
-        now = values.get("tokens_per_second_per_chip")
-        if before is not None and (now is None or now > before):
-            for name in ("tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu"):
-                values.pop(name, None)
-            values["tokens_per_second_per_chip"] = before
 
     def _tokens(self) -> float | None:
         """Tokens of a step a chip; asked anew only after a line that may have stated something."""
@@ -389,9 +309,9 @@ class Torchtitan(LineReader):
         if match := _COUNTS.search(text):
             self._count(match, line)
         elif match := _DUMP.search(text):
-            self._profiled(int(match[1]), _RANK.findall(text))
+            self._profiled(int(match[1]), RANK.findall(text))
         elif "Saving the checkpoint" in text or "Saving a full checkpoint" in text:
-            ranks = _RANK.findall(text)
+            ranks = RANK.findall(text)
             self._disturbed[int(ranks[-1]) if ranks else None] = "checkpoint"
         elif self._config.line(text, line):
             self._lines += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
@@ -415,13 +335,13 @@ class Torchtitan(LineReader):
             return False
         self._block = [text[text.rindex("{") :]]
         self._block_line = line
-        ranks = _RANK.findall(text)
+        ranks = RANK.findall(text)
         self._block_rank = int(ranks[-1]) if ranks else -1
         self._depth = 1
         return True
 
     def _continue_block(self, text: str) -> bool:
-        match = _RANK.match(text)
+        match = RANK.match(text)
         rank = int(match[1]) if match else -1
         if rank != self._block_rank:
             return True
@@ -434,36 +354,6 @@ class Torchtitan(LineReader):
         lines, self._block = self._block, []
         self._lines += self._config.document("\n".join(lines), self._block_line)
         return False
-
-
-def _evaluation(text: str, at: int) -> bool:
-    """Whether the words before a ``step:`` make it one of an evaluation."""
-    return _EVALUATION.search(text, max(0, at - 24), at) is not None
-
-
-def _cells(text: str) -> tuple[dict[str, float | None], str | None]:
-    values: dict[str, float | None] = {}
-    memory = None
-    for label, word in _CELL.findall(text):
-        name = _NAMES.get(label.lower(), label.lower())
-        if name == "loss":
-            values.setdefault("loss", number(word))
-        elif name == "grad_norm":
-            values["grad_norm"] = number(word)
-        elif name == "tps":
-            values["tokens_per_second_per_chip"] = number(word)
-        elif name == "tflops":
-            values["tflops_per_second_per_chip"] = number(word)
-        elif name == "mfu":
-            values["mfu"] = _fraction(word.partition("%")[0])
-        elif match := _GIB.match(word):
-            memory = match[1]
-    return values, memory
-
-
-def _fraction(percent: str) -> float | None:
-    value = number(percent)
-    return None if value is None else value / 100
 
 
 def _interval(numbers: list[int]) -> int | None:
