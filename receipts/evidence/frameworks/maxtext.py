@@ -147,9 +147,10 @@ class MaxText(LineReader):
         if not reading.records:
             return None
         self._events.peak_tflops = self._peak()
-        self._profile_window()
+        for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
+            self._events.marked.setdefault(step, "profile")
         if self._devices is None:
-            self._devices = self._devices_by_weights()
+            self._devices = maxtext_config.devices_by_weights(self._config, self._weights)
         maxtext_config.state(reading, self._config, self._devices, self._shape)
         if self._devices is not None:
             reading.state("hardware.chips", self._devices, f"{self._devices} devices")
@@ -379,26 +380,6 @@ class MaxText(LineReader):
         if chip is None or not chip.dense_peak_flops_per_second:
             return None
         return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12
-
-    def _profile_window(self) -> None:
-        """Steps that the configuration profiles: from the first to the one that the trace's writing falls into."""
-        config = self._config
-        asked = config.word("profiler") or ("yes" if config.switch("enable_profiler") else None)
-        skip, count = config.count("skip_first_n_steps_for_profiler"), config.count("profiler_steps")
-        if asked is None or skip is None or count is None or count > 10_000:
-            return
-        start = min(self.reading.steps.numbers(), default=0) + skip
-        for step in range(start, start + count + 1):
-            self._events.marked.setdefault(step, "profile")
-
-    def _devices_by_weights(self) -> int | None:
-        """Devices by the weights of a step: with synthetic data every position of every sequence is one."""
-        config = self._config
-        each, length = config.amount("per_device_batch_size"), config.count("max_target_length")
-        if (config.word("dataset_type") or "") != "synthetic" or not each or length is None or not self._weights:
-            return None
-        devices = self._weights / (each * length * (config.count("gradient_accumulation_steps") or 1))
-        return int(devices) if devices >= 1 and devices == int(devices) and devices < 1e7 else None
 
 
 def _float(text: str) -> float:

@@ -312,3 +312,21 @@ _KNOWN: Final = frozenset(
         "hf_path", "grain_train_files", "steps",
     }
 )  # fmt: skip
+
+
+def profiled(config: Parameters, first: int) -> range:
+    """Steps that the configuration profiles, to the one that the trace's writing falls into; ``first`` is the log's."""
+    asked = config.word("profiler") or ("yes" if config.switch("enable_profiler") else None)
+    skip, count = config.count("skip_first_n_steps_for_profiler"), config.count("profiler_steps")
+    if asked is None or skip is None or count is None or count > 10_000:
+        return range(0)
+    return range(first + skip, first + skip + count + 1)
+
+
+def devices_by_weights(config: Parameters, weights: float | None) -> int | None:
+    """Devices by the weights of a step: with synthetic data every position of every sequence is one."""
+    each, length = config.amount("per_device_batch_size"), config.count("max_target_length")
+    if (config.word("dataset_type") or "") != "synthetic" or not each or length is None or not weights:
+        return None
+    devices = weights / (each * length * (config.count("gradient_accumulation_steps") or 1))
+    return int(devices) if devices >= 1 and devices == int(devices) and devices < 1e7 else None

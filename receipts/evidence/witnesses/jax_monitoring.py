@@ -7,12 +7,12 @@ name, flat or in phases. A backend compile is told on a persistent-cache hit, to
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from receipts.evidence.json_document import json_document
 from receipts.evidence.reader import FileReader
 from receipts.evidence.reading import Reading
 from receipts.evidence.stream import Source
@@ -55,19 +55,14 @@ class JaxMonitoring(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; broken or oversized documents say so in a remark."""
         reading = Reading(self.source)
-        content = source.document()
-        events = _Events()
-        try:
-            found = None if content is None else json.loads(content)
-        except (ValueError, RecursionError) as error:
-            reading.remark("broken", f"no JSON document: {error!s:.100}")
+        found = json_document(source, reading, "a list of events")
+        if found is None:
             return [reading]
+        events = _Events()
         if isinstance(found, list):
             _listed(found, events)
-        elif isinstance(found, dict):
-            _counted(found, events)
         else:
-            reading.remark("broken", "larger than a list of events can be; not read")
+            _counted(found, events)
         _describe(events, reading)
         return [reading]
 

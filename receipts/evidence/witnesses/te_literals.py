@@ -7,6 +7,7 @@ A printed dict holds what no parser of JSON or of literals takes: `<Version('2.4
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 MAX_ENTRIES: Final = 2000
@@ -18,22 +19,13 @@ _REPR = re.compile(r"""<(?:[\w.]+\(\s*['"]([^'"]*)['"]\s*\)|class\s+['"]([^'"]*)
 def ends_at(text: str, start: int = 0) -> int | None:
     """Where the bracket that opens at ``start`` is closed (the place after it), or None where it is not."""
     stack: list[str] = []
-    quote = ""
-    at = start
-    while match := _STEP.search(text, at):
-        sign, at = match[0], match.end()
-        if sign == "\\":
-            at += 1 if quote else 0
-        elif quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign in _OPEN:
+    for sign, at in _signs(text, start):
+        if sign in _OPEN:
             stack.append(_OPEN[sign])
         elif stack and sign == stack[-1]:
             stack.pop()
             if not stack:
-                return at
+                return at + 1
     return None
 
 
@@ -74,6 +66,20 @@ def plain(value: str) -> str:
 def _next(text: str, start: int, signs: str) -> int | None:
     """The first of ``signs`` after ``start`` that stands in no bracket and in no quotes."""
     depth = 0
+    for sign, at in _signs(text, start):
+        if depth == 0 and sign in signs:
+            return at
+        if sign in _OPEN:
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+            if depth < 0:
+                return None
+    return None
+
+
+def _signs(text: str, start: int) -> Iterator[tuple[str, int]]:
+    """Brackets, commas and colons that stand in no quotes, each with its place."""
     quote = ""
     at = start
     while match := _STEP.search(text, at):
@@ -82,14 +88,7 @@ def _next(text: str, start: int, signs: str) -> int | None:
             at += 1 if quote else 0
         elif quote:
             quote = "" if sign == quote else quote
-        elif depth == 0 and sign in signs:
-            return match.start()
         elif sign in "'\"":
             quote = sign
-        elif sign in "([{":
-            depth += 1
-        elif sign in ")]}":
-            depth -= 1
-            if depth < 0:
-                return None
-    return None
+        else:
+            yield sign, match.start()

@@ -7,11 +7,11 @@ Two documents are known by their content: ``{"counters": {NAME: n}, "metrics": {
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from receipts.evidence.json_document import json_document
 from receipts.evidence.reader import FileReader
 from receipts.evidence.reading import Reading, Timing
 from receipts.evidence.stream import Source
@@ -40,20 +40,13 @@ class TorchXlaMetricsJson(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """One reading; broken or oversized documents say so in a remark."""
         reading = Reading(self.source)
-        content = source.document()
-        try:
-            found = None if content is None else json.loads(content)
-        except (ValueError, RecursionError) as error:
-            reading.remark("broken", f"no JSON document: {error!s:.100}")
-            return [reading]
+        found = json_document(source, reading, "a table of counters")
         if isinstance(found, list):
             _operators(found, reading)
-        elif isinstance(found, dict):
+        elif found is not None:
             table = _table(found)
             reading.records = len(table.counters) + len(table.samples)
             describe(table, reading, None, 0)
-        else:
-            reading.remark("broken", "larger than a table of counters can be; not read")
         return [reading]
 
 
