@@ -39,6 +39,10 @@ OTHERS = 50
 Arguments = Callable[[int], Sequence[str]]
 
 
+def _help(name: str) -> Arguments:
+    return lambda _n: (name, "--help")
+
+
 def measure(quick: bool = False) -> list[Result]:
     """The slowest command's ``--help``, and the other calls that the bars speak of."""
     from receipts.cli.group import COMMANDS
@@ -47,8 +51,7 @@ def measure(quick: bool = False) -> list[Result]:
     with tempfile.TemporaryDirectory() as place:
         call = _caller(Path(place))
         calls = _calls(Path(place), call, rounds)
-        helps: dict[str, Arguments] = {name: lambda _n, name=name: (name, "--help") for name in ("", *COMMANDS)}  # type: ignore[misc]
-        helps[""] = lambda _n: ("--help",)
+        helps: dict[str, Arguments] = {"": lambda _n: ("--help",), **{name: _help(name) for name in COMMANDS}}
         slowest = max(_timed(call, helps, rounds).items(), key=lambda item: item[1][0] / item[1][1])
         found = _timed(call, calls, rounds)
     found["receipts COMMAND --help"] = slowest[1]

@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # A script's own folder comes first on its path, also where a test loads it from its file.
-from pages import axes_page, cli_page, receipt_page, rule_pages  # noqa: E402
-from recorder_contract import recorder_contract  # noqa: E402
-from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402
+from pages import axes_page, cli_page, receipt_page, rule_pages  # noqa: E402 — the path comes first
+from recorder_contract import recorder_contract  # noqa: E402 — the path comes first
+from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402 — the path comes first
 
 FOLDERS = ("schema", "docs/reference")
 HAND_WRITTEN = ("schema/examples/", "docs/reference/benchmarks.md")

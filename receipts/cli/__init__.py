@@ -48,10 +48,12 @@ def _without_plugins() -> None:
     import os
     from types import ModuleType
 
+    class Nothing(ModuleType):
+        get_plugins = tuple
+
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if os.environ["PYDANTIC_DISABLE_PLUGINS"] == "__all__":
-        nothing = ModuleType("pydantic.plugin._loader")
-        nothing.get_plugins = tuple  # type: ignore[attr-defined]
+        nothing = Nothing("pydantic.plugin._loader")
         sys.modules.setdefault(nothing.__name__, nothing)
 
 
@@ -64,12 +66,11 @@ def _on_demand(name: str) -> None:
     from importlib import import_module
     from types import ModuleType
 
-    def ask(what: str) -> object:
-        if sys.modules.get(name) is waiting:
-            del sys.modules[name]
-        found: object = getattr(import_module(name), what)
-        return found
+    class Waiting(ModuleType):
+        def __getattr__(self, what: str) -> object:
+            if sys.modules.get(name) is self:
+                del sys.modules[name]
+            found: object = getattr(import_module(name), what)
+            return found
 
-    waiting = ModuleType(name)
-    waiting.__getattr__ = ask  # type: ignore[method-assign]
-    sys.modules.setdefault(name, waiting)
+    sys.modules.setdefault(name, Waiting(name))
