@@ -67,7 +67,8 @@ class Facts:
     ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
     that launches of the receipt's lane sustained. ``failures`` are earlier failures with the same shape.
     ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
-    those that one of the judged names there.
+    those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
+    launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -78,7 +79,8 @@ class Facts:
     sigma: float | None = None
     sigma_df: float | None = None
     largest_spread: float | None = None
-    exact_memory: bool = False
+    exact_memory: frozenset[str] = frozenset()
+    chip_spread: float | None = None
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

@@ -149,7 +149,7 @@ def test_an_mfu_says_on_what_basis_it_stands() -> None:
     [
         ("at most 1 GiB", None, 3, "supported"),
         ("at most 1 GiB", None, 1, "unproven"),
-        ("at most 1 GiB", {"exact_memory": True}, 1, "supported"),
+        ("at most 1 GiB", {"exact_memory": frozenset({"peak_bytes"})}, 1, "supported"),
         ("at most 0.5 GiB", None, 1, "refuted"),
     ],
 )

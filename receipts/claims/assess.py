@@ -182,7 +182,7 @@ def _interval(
     if len(logs) < len(values):
         return None
     count, mean = len(logs), math.fsum(logs) / len(logs)
-    if metric.summary == "memory" and facts is not None and facts.exact_memory:
+    if facts is not None and metric.name in facts.exact_memory:
         return min(values), max(values)
     if count >= FEWEST_LAUNCHES:
         spread = math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / (count - 1))

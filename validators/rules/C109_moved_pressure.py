@@ -3,43 +3,39 @@
 *Why.* A change that lowers the largest peak may only have moved it: another chip now leads, at nearly the old
 height, and the next increase in batch fails there.
 
-*Rejected.* Chip 0 led at 119 GiB; now chip 5 leads at 118 GiB while chip 0 fell to 90 GiB.
+*Rejected.* Chip 0 led at 119 GiB; now chip 5 leads at 118 GiB while chip 0 fell to 90 GiB. Pressure moved where the
+leader changed, the old leader's live peak fell and the new leader's rose, each by more than equal launches lie apart
+on one chip: the store's A/A pairs and the launches compared show how far that is, else 1 % is assumed.
 
-*Accepted.* The leading chip is the same, or every chip fell.
+*Accepted.* The leading chip is the same, or every chip fell, or what changed lies within that spread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.chips import account, pressure
 from receipts.rule import NONE, Offence, Pair, W, rule
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)
 def moved_pressure(pair: Pair) -> Iterator[Offence]:
-    """A leading chip that was relieved while another rose."""
-    a, b = _peaks(pair.a.receipt), _peaks(pair.b.receipt)
-    if len(a) < 2 or set(a) != set(b):
+    """A leading chip that was relieved while another rose and now leads."""
+    a, b = ([account(launch.parsed) for launch in side] for side in (pair.group_a, pair.group_b))
+    made = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)
+    old, new = made.relieved, made.burdened
+    if old is None or new is None:
         return
-    leader, heir = max(a, key=lambda chip: a[chip]), max(b, key=lambda chip: b[chip])
-    if leader != heir and b[heir] > a[heir] and b[leader] < a[leader]:
-        yield Offence(
-            at="memory.chips",
-            found=f"chip {leader} fell from {_gib(a[leader])} to {_gib(b[leader])}, "
-            f"and chip {heir} rose from {_gib(a[heir])} to {_gib(b[heir])} and now leads",
-            expected="a peak that fell, not one that moved",
-            do="judge the change by the largest peak, and look at what stands on the new leader",
-        )
+    before, after = made.highest
+    yield Offence(
+        at="memory.chips",
+        found=f"chip {old} fell from {_gib(made.a[old])} to {_gib(made.b[old])}, and chip {new} rose from "
+        f"{_gib(made.a[new])} to {_gib(made.b[new])} and now leads: the highest live peak changed by "
+        f"{after / before - 1:+.1%}; {made.margin}",
+        expected="a peak that fell, not one that moved",
+        do="judge the change by the largest peak, and look at what stands on the new leader",
+    )
 
 
-def _peaks(receipt: object) -> dict[int, int]:
-    memory = getattr(receipt, "memory", None)
-    found: dict[int, int] = {}
-    for row in (memory.chips or ()) if memory is not None else ():
-        if row.peak_bytes is not None:
-            found[row.chip] = max(row.peak_bytes, found.get(row.chip, 0))
-    return found
-
-
-def _gib(value: int) -> str:
+def _gib(value: float) -> str:
     return f"{value / 2**30:.1f} GiB"

@@ -11,9 +11,9 @@ not have been able to answer: the question is then left open.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from receipts.chips import Phase, account
 from receipts.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
 
 _ROWS = "memory.chips"
@@ -29,28 +29,37 @@ def _needs(case: Case) -> Iterator[str]:
 @rule("R402", "chip_missing", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def chip_missing(case: Case) -> Iterator[Offence]:
     """Phases in which a chip is missing, stands twice, or is one too many."""
-    memory, chips = case.receipt.memory, case.get("hardware.chips")
-    if memory is None or not memory.chips or chips is None:
+    made = account(case.parsed)
+    if made.stated is None:
         return
     level = E if case.get("run.outcome") == "ok" else I
-    phases: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for index, row in enumerate(memory.chips):
-        seen = phases[row.phase]
-        seen[row.chip] += 1
-        if seen[row.chip] == 2:
-            yield Offence(
-                at=f"{_ROWS}[{index}]",
-                found=f"chip {row.chip} stands twice in phase {row.phase}",
-                expected="one row a chip and phase",
-                do="keep the row that was read in that phase",
-                level=level,
-            )
-    for phase, seen in phases.items():
-        if len(seen) != chips:
+    for phase in made.phases:
+        for chip in phase.chips:
+            if chip.chip in phase.doubled:
+                yield Offence(
+                    at=f"{_ROWS}[{chip.rows[1]}]",
+                    found=f"chip {chip.chip} stands {_times(len(chip.rows))} in phase {phase.name}",
+                    expected="one row a chip and phase",
+                    do="keep the row that was read in that phase",
+                    level=level,
+                )
+        if phase.missing or phase.unnamed or phase.strange:
             yield Offence(
                 at=_ROWS,
-                found=f"{len(seen)} of {chips} chips in phase {phase}",
-                expected=f"a row for each of {chips} chips",
+                found=f"{len(phase.chips)} of {made.stated} chips in phase {phase.name}{_which(phase)}",
+                expected=f"a row for each of {made.stated} chips",
                 do="gather the rows of every host and rank before writing the receipt",
                 level=level,
             )
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+def _which(phase: Phase) -> str:
+    if not phase.missing:
+        return ""
+    shown = ", ".join(map(str, phase.missing[:8]))
+    more = len(phase.missing) - 8
+    return f": {'chips' if len(phase.missing) > 1 else 'chip'} {shown}{f' and {more} more' if more > 0 else ''} missing"

@@ -11,47 +11,32 @@ fewer than three chips.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from receipts.chips import account
 from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
-from receipts.stats.order_statistics import median
 
 _GIB = 2**30
-_STEPS = 10  # peaks that are this near in time are one moment: the first steps after warm-up
-
-Row = tuple[int, int, float]  # position in the list, chip, value
 
 
 @rule("R405", "lone_chip", W, question=NONE, taints=(MEMORY,))
 def lone_chip(case: Case) -> Iterator[Offence]:
     """Chips whose peak, or whose time of peak, stands apart from their peers' in one phase."""
-    rows = list(enumerate((case.receipt.memory.chips if case.receipt.memory is not None else None) or ()))
-    for phase in dict.fromkeys(row.phase for _, row in rows):
-        here = [(index, row) for index, row in rows if row.phase == phase]
-        peaks = [(index, row.chip, row.peak_bytes) for index, row in here if row.peak_bytes is not None]
-        middle = median([value for _, _, value in peaks]) if peaks else 0.0
-        for index, chip, value in _apart(peaks, case.lane.chip_skew * middle):
+    tolerance = case.lane.chip_skew
+    for phase in account(case.parsed).phases:
+        peaks = phase.lone(tolerance)
+        for chip in peaks.chips:
             yield Offence(
-                at=f"memory.chips[{index}].peak_bytes",
-                found=f"chip {chip} peaks at {value / _GIB:.2f} GiB in phase {phase}",
-                expected=f"within {case.lane.chip_skew:.0%} of its peers' {middle / _GIB:.2f} GiB",
+                at=f"memory.chips[{chip.rows[0]}].peak_bytes",
+                found=f"chip {chip.chip} peaks at {(chip.peak or 0) / _GIB:.2f} GiB in phase {phase.name}",
+                expected=f"within {tolerance:.0%} of its peers' {peaks.middle / _GIB:.2f} GiB",
                 do="look for what this chip alone holds: a stage, an expert, a replicated buffer",
             )
-        times = [(index, row.chip, float(row.step)) for index, row in here if row.step is not None]
-        moment = median([value for _, _, value in times]) if times else 0.0
-        for index, chip, value in _apart(times, max(_STEPS, case.lane.chip_skew * moment)):
+        times = phase.lone_in_time(tolerance)
+        for chip in times.chips:
             yield Offence(
-                at=f"memory.chips[{index}].step",
-                found=f"chip {chip} peaks at step {value:.0f} in phase {phase}",
-                expected=f"near its peers' step {moment:.0f}",
+                at=f"memory.chips[{chip.rows[0]}].step",
+                found=f"chip {chip.chip} peaks at step {chip.step} in phase {phase.name}",
+                expected=f"near its peers' step {times.middle:.0f}",
                 do="look at what that step did on this chip",
             )
-
-
-def _apart(rows: Sequence[Row], tolerance: float) -> list[Row]:
-    """Rows farther from the median than the tolerance, where they are few: half of the chips is no lone chip."""
-    if len(rows) < 3:
-        return []
-    middle = median([value for _, _, value in rows])
-    found = [row for row in rows if abs(row[2] - middle) > tolerance]
-    return found if len(found) <= max(1, len(rows) // 4) else []

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.chips import account
 from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
 
 _GIB = 2**30
@@ -20,20 +21,14 @@ _GIB = 2**30
 @rule("R407", "thin_headroom", W, question=NONE, taints=(MEMORY,))
 def thin_headroom(case: Case) -> Iterator[Offence]:
     """The tightest chip, where less is left on it than the lane keeps."""
-    rows = case.receipt.memory.chips if case.receipt.memory is not None else None
-    left = [
-        (1 - row.peak_bytes / row.bytes_limit, index, row)
-        for index, row in enumerate(rows or ())
-        if row.peak_bytes is not None and row.bytes_limit
-    ]
-    if not left or case.get("run.outcome") == "oom":
+    chip = account(case.parsed).tightest
+    if chip is None or chip.left is None or chip.limit is None or case.get("run.outcome") == "oom":
         return
-    share, index, row = min(left, key=lambda item: item[:2])
     # Above the limit is R403's.
-    if 0 <= share < case.lane.headroom:
+    if 0 <= chip.left < case.lane.headroom:
         yield Offence(
-            at=f"memory.chips[{index}].peak_bytes",
-            found=f"chip {row.chip} keeps {share:.1%} of {row.bytes_limit / _GIB:.2f} GiB in phase {row.phase}",
+            at=f"memory.chips[{chip.rows[0]}].peak_bytes",
+            found=f"chip {chip.chip} keeps {chip.left:.1%} of {chip.limit / _GIB:.2f} GiB in phase {chip.phase}",
             expected=f"at least {case.lane.headroom:.0%} on lane {case.lane.name}",
             do="take the first rung of the ladder that relieves this chip before calling this shape a ceiling",
         )

@@ -1,0 +1,32 @@
+"""Memory by physical chip and phase: who leads, who peaks earlier, how far chips lie apart, what is left, what moved.
+
+Values in, values out; bytes throughout.
+"""
+
+from receipts.chips.account import Account, account, highest
+from receipts.chips.as_json import to_json
+from receipts.chips.chip import LEAVES, METRICS, PHASES, TITLES, Chip, Metric, Moment, Ranking
+from receipts.chips.phase import Phase
+from receipts.chips.pressure import Figure, Margin, Pressure, largest_difference, pressure, pressure_json
+
+__all__ = [
+    "LEAVES",
+    "METRICS",
+    "PHASES",
+    "TITLES",
+    "Account",
+    "Chip",
+    "Figure",
+    "Margin",
+    "Metric",
+    "Moment",
+    "Phase",
+    "Pressure",
+    "Ranking",
+    "account",
+    "highest",
+    "largest_difference",
+    "pressure",
+    "pressure_json",
+    "to_json",
+]
