@@ -23,16 +23,23 @@ def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
     if record.signal is not None and outcome != "oom":
         # What a job raises when it is told to stop is no failure of its own.
         outcome, record.failure = "preempted", {}
+    record.outcome = outcome
+
+
+def read(run: Run) -> None:
+    """Read losses and norms that lie on a device, where the run has ended well; a last one that is not finite is told.
+
+    A device that stopped may never answer, so that after a failure nothing on it is read.
+    """
+    record = run.record
     for series in (record.losses, record.norms):
-        if outcome == "ok":
+        if record.outcome == "ok":
             series.read(run.steps.current, run.fault)
         else:
-            series.drop()  # a device that stopped may never answer
+            series.drop()
     last = record.losses.last
-    if outcome == "ok" and last is not None and last - last != 0.0:
-        outcome = "nan"
-        _fail(run, outcome, {"class": "not_oom", "message": f"the last loss that was read is {last}"})
-    record.outcome = outcome
+    if record.outcome == "ok" and last is not None and last - last != 0.0:
+        _fail(run, "nan", {"class": "not_oom", "message": f"the last loss that was read is {last}"})
 
 
 def _of(run: Run, error: BaseException | None) -> tuple[str, int]:

@@ -11,8 +11,20 @@ from receipts.emit.contract import OPEN_MAPS, Refused, contract, key, near, prin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypedDict
+
+    class MemoryRow(TypedDict, total=False):
+        """One chip's memory: which chip, or which device of this process, figures in bytes, and after which step."""
+
+        chip: int | None
+        device: int | None
+        bytes_used: int | None
+        bytes_limit: int | None
+        peak_bytes: int | None
+        peak_reserved_bytes: int | None
+        step: int | None
+
 
 CALLER = "caller"
 RECORDER = "recorder"
@@ -125,6 +137,8 @@ class Facts:
     def add_memory(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State one chip's memory in one phase; ``chip`` over all hosts, or ``device`` as this process sees it."""
         try:
+            if strange := [name for name in row if name not in (*_MEMORY, "phase", "chip", "device")]:
+                raise Refused(f"a row of memory has no {strange[0]}{near(strange[0], _MEMORY)}")
             found = {name: contract().check(f"memory.chips[].{name}", row[name]) for name in _MEMORY if _has(row, name)}
             phase = contract().check("memory.chips[].phase", row.get("phase"))
             whole = _has(row, "chip")
@@ -232,6 +246,17 @@ class Facts:
         else:
             return False
         return True
+
+
+def flattened(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Leaves of nested maps by their paths; an entry of an open map stays whole."""
+    for name, value in tree.items():
+        path = f"{before}{name}"
+        inside = path.partition(".")[0] in OPEN_MAPS and "." in path
+        if hasattr(value, "items") and not inside and path != "path.witnessed.fallbacks":
+            yield from flattened(value, f"{path}.")
+        else:
+            yield path, value
 
 
 def clean(value: Any) -> Any:

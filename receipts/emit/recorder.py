@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import os
-from functools import wraps
 
-from receipts.emit.facts import CALLER
+from receipts.emit.facts import CALLER, flattened
+from receipts.emit.guard import guarded
 from receipts.emit.run import Run
+from receipts.emit.stated import Stated
 from receipts.emit.steps import Span, Steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Literal, TypeVar
+    from typing import Any, Literal, Unpack
 
+    from receipts.emit.facts import MemoryRow
     from receipts.emit.missing import Missing
 
-    Method = TypeVar("Method", bound=Callable[..., None])
     SpanName = Literal["compile", "checkpoint", "eval", "data", "profile"]
     Flag = Literal["warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data"]
     Phase = Literal["post_init", "post_compile", "post_step0", "steady"]
     Level = Literal["intent", "backend", "kernels"]
-
-
-def _guarded(method: Method) -> Method:
-    """A method whose faults become notes: training goes on."""
-
-    @wraps(method)
-    def call(self: Recorder, *given: Any, **named: Any) -> None:
-        try:
-            method(self, *given, **named)
-        except Exception as error:
-            self._run.fault(f"{method.__name__}: {type(error).__name__}: {error}")
-
-    return call  # type: ignore[return-value]
 
 
 class Recorder:
@@ -93,6 +81,7 @@ class Recorder:
             quiet=quiet,
         )
 
+        self._own = Stated(self._run.facts, CALLER, steps=self._steps)
         self._losses = self._run.record.losses
         self._norms = self._run.record.norms
 
@@ -103,7 +92,7 @@ class Recorder:
         try:
             self._run.start()
         except Exception as error:
-            self._run.fault(f"start: {type(error).__name__}: {error}")
+            self._fault("start", error)
         return self
 
     def finish(self) -> None:
@@ -135,9 +124,11 @@ class Recorder:
             self.flag(flag)
         return self._steps
 
-    def step_begin(self) -> None:
-        """Begin a step where no with block fits, as in a callback."""
+    def step_begin(self, since: int = 0) -> None:
+        """Begin a step where no with block fits, as in a callback; ``since`` is when it began, by `perf_counter_ns`."""
         self._steps.__enter__()
+        if since:
+            self._steps.begun = since
 
     def step_end(self, tokens: int | None = None) -> None:
         """End the step that `step_begin` began."""
@@ -146,7 +137,18 @@ class Recorder:
         if self._steps.inside:
             self._steps.__exit__(None, None, None)
 
-    @_guarded
+    @guarded
+    def abandon_step(self, reason: str = "") -> None:
+        """Forget the step that is running: it failed and the job goes on, or it was none. It does not count.
+
+        ``reason`` becomes a note. Where no step is running this does nothing.
+        """
+        if self._steps.inside:
+            self._steps.abandon()
+            if reason:
+                self.note(f"step {self.steps} was abandoned: {reason}")
+
+    @guarded
     def _new_tokens(self, tokens: int) -> None:
         count = int(tokens)
         if count < 1:
@@ -158,6 +160,11 @@ class Recorder:
     def steps(self) -> int:
         """Steps that have ended."""
         return self._steps.count
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a step is running."""
+        return self._steps.inside
 
     def span(self, name: SpanName) -> Span:
         """Wall time that is spent on something: ``with rec.span("checkpoint"):``, inside a step or between two."""
@@ -171,34 +178,34 @@ class Recorder:
             self._spans[name] = found
         return found
 
-    @_guarded
+    @guarded
     def flag(self, name: Flag) -> None:
         """Flag the step that is running, or else the next one."""
         self._steps.mark(name)
 
-    @_guarded
+    @guarded
     def window(self, start: int, stop: int | None = None) -> None:
         """State the measured window as positions of steps; ``stop`` is the step after its last."""
         self._run.window(int(start), None if stop is None else int(stop))
 
     # --- statements ----------------------------------------------------------------------------------------------
 
-    @_guarded
+    @guarded
     def state(self, path: str | Mapping[str, Any], value: Any = None) -> None:
         """State a leaf (``"model.depth", 52``), a section (``"model", {…}``) or several (``{"model": {…}}``)."""
         if isinstance(path, str) and not hasattr(value, "items"):
             self._run.facts.put(path, value)
             return
-        for name, item in self._run.flattened(path if not isinstance(path, str) else {path: value}):
+        for name, item in flattened(path if not isinstance(path, str) else {path: value}):
             self._run.facts.put(name, item)
 
-    @_guarded
+    @guarded
     def path(self, **intended: str) -> None:
         """State the path that is meant: ``rec.path(framework="torch", attention="sdpa_flash")``."""
         for name, value in intended.items():
             self._run.facts.put(f"path.intended.{name}", value)
 
-    @_guarded
+    @guarded
     def observe(
         self,
         *,
@@ -221,7 +228,7 @@ class Recorder:
             row = {"kind": kind, "level": level, "producer": producer, "version": version, "observed": observed}
             self._run.evidence({**row, "uri": None if uri is None else os.fspath(uri), "sha256": sha256})
 
-    @_guarded
+    @guarded
     def attach(self, uri: str | os.PathLike[str], kind: str | None = None, *, level: Level | None = None) -> None:
         """Name a file that belongs to the run; with a ``kind`` it is evidence, with its SHA-256 where it lies here."""
         if kind is None:
@@ -229,10 +236,14 @@ class Recorder:
         else:
             self._run.evidence({"kind": kind, "level": level, "uri": os.fspath(uri)})
 
-    @_guarded
+    @guarded
     def note(self, text: str, topic: str = CALLER) -> None:
         """Say something for people."""
         self._run.facts.add_note(topic, text)
+
+    def stated_by(self, name: str) -> Stated:
+        """Where a framework's integration states what it knows: a caller's statement stands above, as above probes'."""
+        return Stated(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
 
     # --- what is measured ----------------------------------------------------------------------------------------
 
@@ -242,33 +253,25 @@ class Recorder:
         try:
             self._losses.add(self._steps, value)
         except Exception as error:
-            self._run.fault(f"loss: {type(error).__name__}: {error}")
+            self._fault("loss", error)
 
     def gradient_norm(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's gradient norm, as `loss` does."""
         try:
             self._norms.add(self._steps, value)
         except Exception as error:
-            self._run.fault(f"gradient_norm: {type(error).__name__}: {error}")
+            self._fault("gradient_norm", error)
 
-    @_guarded
-    def memory(
-        self,
-        phase: Phase,
-        *,
-        device: int | None = None,
-        chip: int | None = None,
-        bytes_used: int | None = None,
-        bytes_limit: int | None = None,
-        peak_bytes: int | None = None,
-        peak_reserved_bytes: int | None = None,
-    ) -> None:
-        """State a chip's memory in bytes: ``chip`` over all hosts, or ``device`` as this process numbers it."""
-        row = {"bytes_used": bytes_used, "bytes_limit": bytes_limit, "peak_bytes": peak_bytes}
-        place = {"chip": chip, "device": device, "phase": phase, "step": max(0, self.steps - 1)}
-        self._run.facts.add_memory({**place, **row, "peak_reserved_bytes": peak_reserved_bytes})
+    @guarded
+    def memory(self, phase: Phase, **row: Unpack[MemoryRow]) -> None:
+        """State a chip's memory in bytes: ``chip`` over all hosts, or ``device`` as this process numbers it.
 
-    @_guarded
+        With it any of ``bytes_used``, ``bytes_limit``, ``peak_bytes`` (live) and ``peak_reserved_bytes`` (the pool).
+        """
+        row.setdefault("step", max(0, self.steps - 1))
+        self._own.memory_row(phase, **row)
+
+    @guarded
     def counter(
         self,
         name: str,
@@ -282,7 +285,7 @@ class Recorder:
         row = {"name": name, "count": count, "expected": expected, "steps": steps, "layers": layers}
         self._run.facts.add_counter(row)
 
-    @_guarded
+    @guarded
     def failure(self, error: BaseException | str, outcome: str | None = None) -> None:
         """Say that the run failed although the block will end without an exception: an error that the job caught."""
         self._run.failed(error, outcome)
@@ -292,7 +295,7 @@ class Recorder:
         try:
             return self._run.missing()
         except Exception as error:
-            self._run.fault(f"missing: {type(error).__name__}: {error}")
+            self._fault("missing", error)
             return ()
 
     @property
@@ -315,6 +318,9 @@ class Recorder:
 
     def _after(self, count: int) -> None:
         self._run.after_step(count)
+
+    def _fault(self, where: str, error: Exception) -> None:
+        self._run.fault(f"{where}: {type(error).__name__}: {error}")
 
 
 def _nothing(_what: object) -> None:

@@ -12,16 +12,16 @@ from array import array
 from time import perf_counter_ns
 
 from receipts.emit import ending, files, head, place
-from receipts.emit.contract import OPEN_MAPS
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
-from receipts.emit.missing import Missing, missing, summary, unknown_lane
+from receipts.emit.missing import Missing, missing, unknown_lane
 from receipts.emit.record import Record
 from receipts.emit.steps import IN_MEMORY
+from receipts.emit.voice import Voice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from receipts.emit.facts import Facts
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
 LARGEST_DIGESTED = 1 << 28
-MAX_WARNINGS = 20
 
 
 class Run:
@@ -54,7 +53,7 @@ class Run:
         self._wanted = journal
         self._keep = keep_journal
         self._probes = probes
-        self._quiet = quiet
+        self._voice = Voice(quiet=quiet)
         self._lock = RLock()
         self._journal: Journal | None = None
         self._waiting: list[list[Any]] = []
@@ -62,14 +61,13 @@ class Run:
         self._unopened = True
         self._started = False
         self._over = False
-        self._warned = 0
         self._process = os.getpid()
         self._terminate: Terminate | None = None
         self._probing: Probing | None = None
         self._compiled = False
         self.written = ""
         self.record = Record({"host": "", "lane": about["lane"]}, self.tell)
-        self.record.facts.warn = self.warn
+        self.record.facts.warn = self._voice.warn
         self._about = about
 
     @property
@@ -269,42 +267,17 @@ class Run:
         """Note a failure that the job caught."""
         ending.caught(self, error, outcome)
 
-    def flattened(self, tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-        """Leaves of nested maps by their paths; an entry of an open map stays whole."""
-        for name, value in tree.items():
-            path = f"{before}{name}"
-            inside = path.partition(".")[0] in OPEN_MAPS and "." in path
-            if hasattr(value, "items") and not inside and path != "path.witnessed.fallbacks":
-                yield from self.flattened(value, f"{path}.")
-            else:
-                yield path, value
-
     # --- faults --------------------------------------------------------------------------------------------------
 
     def fault(self, text: str) -> None:
         """A fault of the recorder or of its caller: a note in the receipt."""
         self.facts.fault(RECORDER, text[:1000])
 
-    def warn(self, text: str) -> None:
-        """A word on standard error, so that a misspelt leaf is seen on the first day."""
-        self._warned += 1
-        if self._warned <= MAX_WARNINGS:
-            self.say(text)
-
-    def say(self, text: str) -> None:
-        """A line on standard error."""
-        if self._quiet or os.getpid() != self._process:
-            return
-        try:
-            sys.stderr.write(f"receipts: {text}\n")
-        except (OSError, ValueError, AttributeError):
-            self._quiet = True
-
     def lost(self, error: BaseException) -> None:
         """The receipt could not be made; the journal is still there."""
         where = self._journal.path if self._journal is not None else ""
         hope = f"; receipts recover {where} makes it from the journal" if where else ""
-        self.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
+        self._voice.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
     def _safely(self, what: str, call: Callable[[], None]) -> None:
         try:
@@ -338,6 +311,8 @@ class Run:
             self._place(*processes)
         if self._probing is not None and died is None:
             self._safely("the probes", self._probing_ends)
+        # What is read from devices now must not stand in the counters that the probes read.
+        self._safely("the losses", lambda: ending.read(self))
         self._safely("the files of evidence", self._digest_evidence)
         self.tell(["end", record.outcome, record.exit_code, record.finished])
         self._over = True
@@ -400,7 +375,7 @@ class Run:
             self._keep = True
         self._close_journal()
         if self.written:
-            self._tell_written()
+            self._voice.written(record, self.written, self.missing())
 
     def _close_journal(self) -> None:
         from receipts.emit.document import MAX_STEPS
@@ -412,19 +387,3 @@ class Run:
         self._safely("the journal", journal.close)
         if self.written and not self._keep and self.record.steps <= MAX_STEPS:
             self._safely("the journal", lambda: os.unlink(path))
-
-    def _tell_written(self) -> None:
-        record = self.record
-        steps = f"{record.steps} steps, {record.outcome}"
-        if record.place.world > 1:
-            if record.place.rank == 0:
-                pattern = self.written.replace("rank00000", "rank*")
-                self.say(f"{record.place.world} ranks write their parts ({self.written}, {steps}); next:")
-                self.say(f"  receipts merge {pattern} -o {files.RECEIPT}")
-            return
-        self.say(f"wrote {self.written} ({steps}); next: receipts check {self.written}")
-        open_facts = self.missing()
-        if open_facts and record.outcome == "ok":
-            self.say(f"lane {record.head['lane']} asks for {len(open_facts)} facts that nobody stated:")
-            for line in summary(open_facts):
-                self.say(f"  {line}")

@@ -7,9 +7,9 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
+    from typing import Any, Unpack
 
-    from receipts.emit.facts import Facts
+    from receipts.emit.facts import Facts, MemoryRow
     from receipts.emit.steps import Steps
 
 PHASES = ("post_init", "post_compile", "post_step0", "steady")
@@ -83,37 +83,14 @@ class Stated:
         """Say that the whole of an open map was captured: `flags`, `wheels`, `patches`, `features`."""
         self._facts.put_entry(name, "complete", True, self.probe)
 
-    def memory_row(
-        self,
-        phase: str,
-        *,
-        device: int | None = None,
-        chip: int | None = None,
-        bytes_used: int | None = None,
-        bytes_limit: int | None = None,
-        peak_bytes: int | None = None,
-        peak_reserved_bytes: int | None = None,
-        step: int | None = None,
-    ) -> None:
+    def memory_row(self, phase: str, **row: Unpack[MemoryRow]) -> None:
         """State one chip's memory in one of `PHASES`, bytes.
 
         ``chip`` is the ordinal over all hosts, where the runtime has one (`jax.Device.id`). Otherwise ``device`` is
         the ordinal that this process sees (`cuda:0`), and the merge of ranks finds the chip. Only devices that this
         process used; of two rows of one device and phase the later stands.
         """
-        self._facts.add_memory(
-            {
-                "device": device,
-                "chip": chip,
-                "phase": phase,
-                "bytes_used": bytes_used,
-                "bytes_limit": bytes_limit,
-                "peak_bytes": peak_bytes,
-                "peak_reserved_bytes": peak_reserved_bytes,
-                "step": step,
-            },
-            self.probe,
-        )
+        self._facts.add_memory({"phase": phase, **row}, self.probe)
 
     def counter(
         self,
@@ -155,6 +132,10 @@ class Stated:
         """Say something for people; it stands under `notes` with the probe's name."""
         for line in [text] if isinstance(text, str) else text:
             self._facts.add_note(self.probe, line)
+
+    def fault(self, text: str) -> None:
+        """Say that something went wrong here: a note among the recorder's own, and a line on standard error."""
+        self._facts.fault(self.probe, text)
 
     @property
     def steps(self) -> int:

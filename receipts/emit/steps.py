@@ -87,6 +87,12 @@ class Steps:
         self.flags, self.inside = self.held, False
         self._after(self.count)
 
+    def abandon(self) -> None:
+        """Forget the step that is running, and the flags that were its own."""
+        self.inside, self.flags = False, self.held
+        self.gauges[journal.BEGUN] = 0
+        self.gauges[journal.LAST] = perf_counter_ns()
+
     def mark(self, flag: str) -> None:
         """Flag the step that is running, or the next one where none is. Raises ValueError for no such flag."""
         if flag not in BITS:

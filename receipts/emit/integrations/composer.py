@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from receipts.emit.integrations.loop import Loop, guarded
+from receipts.emit.integrations.loop import Hooked, Loop, guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def composer_callback(rec: Recorder, *, tokens: int | None = None) -> Any:
 EVENTS = ("fit_start", "batch_start", "batch_end", "eval_start", "eval_end", "fit_end")
 
 
-class Hooks:
+class Hooks(Hooked):
     """The events of one Trainer, by the names that it calls; each is given a state and a logger."""
 
     def __init__(self, loop: Loop, tokens: int | None) -> None:
-        self.loop = loop
+        super().__init__(loop)
         self._tokens = tokens
         self._seen = 0
 

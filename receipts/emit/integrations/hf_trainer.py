@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from receipts.emit.integrations.loop import Loop, guarded, whole
+from receipts.emit.integrations.loop import Hooked, Loop, guarded, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def hf_callback(rec: Recorder, *, tokens: int | None = None, sequence_length: in
     return type("RecorderCallback", (import_module("transformers").TrainerCallback,), members)()
 
 
-class Hooks:
+class Hooks(Hooked):
     """The hooks of one Trainer, by the names that it calls."""
 
     def __init__(self, loop: Loop, tokens: int | None, sequence_length: int | None) -> None:
-        self.loop = loop
+        super().__init__(loop)
         self._tokens = tokens
         self._length = sequence_length
         self._seen = 0

@@ -52,8 +52,8 @@ class Step:
         quietly(loop, "step", loop.begin)
         try:
             result = self._inner(*given, **named)
-        except BaseException:
-            quietly(loop, "step", loop.drop)
+        except BaseException as error:
+            quietly(loop, "step", loop.drop, f"{type(error).__name__} left it")
             raise
         quietly(loop, "step", loop.end, self._tokens)
         if self._read is not None:

@@ -1,17 +1,19 @@
 """Lightning: a callback. Run with lightning 2.6 (`loops/training_epoch_loop.py`, `callbacks/callback.py`).
 
-Lightning's batches are micro-batches: a step has ended when ``trainer.global_step`` has moved. It tells when a
-checkpoint begins and never when it has been written: the step whose time holds the writing is flagged, without a span.
+Lightning's batches are micro-batches: a step has ended when ``trainer.global_step`` has moved. Its hooks tell when a
+checkpoint begins and never when it has been written, so that `Trainer.save_checkpoint` of this trainer is wrapped while
+it trains.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from receipts.emit.integrations.loop import Loop, guarded, whole
+from receipts.emit.integrations.loop import Hooked, Loop, guarded, spanned, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from receipts.emit.recorder import Recorder
@@ -31,13 +33,14 @@ def lightning_callback(rec: Recorder, *, tokens: int | None = None) -> Any:
     return type("RecorderCallback", (base,), members)()
 
 
-class Hooks:
+class Hooks(Hooked):
     """The hooks of one Trainer, by the names that it calls."""
 
     def __init__(self, loop: Loop, tokens: int | None) -> None:
-        self.loop = loop
+        super().__init__(loop)
         self._tokens = tokens
         self._optimized = 0
+        self._saving: Callable[..., Any] | None = None
 
     @guarded
     def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -54,6 +57,9 @@ class Hooks:
         if getattr(trainer, "world_size", 0) == 1:
             found["model.parameters_total"] = sum(int(parameter.numel()) for parameter in parameters)
         self.loop.stated(found)
+        if self._saving is None:
+            self._saving = trainer.save_checkpoint
+            trainer.save_checkpoint = spanned(self.loop, trainer.save_checkpoint, "checkpoint")
 
     @guarded
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
@@ -83,11 +89,8 @@ class Hooks:
         self.loop.leave()
 
     @guarded
-    def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: Any) -> None:
-        """Flag the step whose time holds the writing."""
-        self.loop.rec.flag("checkpoint")
-
-    @guarded
     def on_train_end(self, trainer: Any, module: Any) -> None:
         """The last step has ended."""
         self.loop.rest()
+        if self._saving is not None:
+            trainer.save_checkpoint, self._saving = self._saving, None

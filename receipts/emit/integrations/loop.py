@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import wraps
 from time import perf_counter_ns
 
-from receipts.emit.stated import Stated
+from receipts.emit.guard import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Literal, TypeVar
+    from typing import Any, Literal
 
     from receipts.emit.recorder import Recorder
     from receipts.emit.steps import Span
 
-    Hook = TypeVar("Hook", bound=Callable[..., None])
+__all__ = ["Hooked", "Loop", "guarded", "part", "quietly", "spanned", "stepped", "whole"]
 
 
 class Loop:
@@ -28,6 +28,7 @@ class Loop:
     def __init__(self, rec: Recorder, name: str) -> None:
         self.rec = rec
         self.name = name
+        self._door = rec.stated_by(name)
         self._since = 0
         self._span: Span | None = None
 
@@ -38,36 +39,30 @@ class Loop:
 
     def stated(self, found: Mapping[str, Any]) -> None:
         """State leaves by their paths; None is skipped, and what the caller states stands above."""
-        door = Stated(self.rec._run.facts, self.name)
         for path, value in found.items():
-            door.put(path, value)
+            self._door.put(path, value)
 
     def begin(self) -> None:
         """Begin a step, where none is running."""
-        steps = self.rec._steps
-        if steps.inside:
-            return
-        self.leave()
-        self.rec.step_begin()
-        if self._since:
-            steps.begun = self._since
+        if not self.rec.in_step:
+            self.leave()
+            self.rec.step_begin(self._since)
 
     def end(self, tokens: int | None = None) -> None:
         """End the step that is running."""
-        if not self.rec._steps.inside:
-            return
-        self.rec.step_end(tokens if tokens else None)
-        self._since = perf_counter_ns()
+        if self.rec.in_step:
+            self.rec.step_end(tokens if tokens else None)
+            self._since = perf_counter_ns()
 
-    def drop(self) -> None:
+    def drop(self, reason: str = "") -> None:
         """Forget the step that is running: it has failed, or was none."""
-        self.rec._steps.inside = False
+        self.rec.abandon_step(reason)
         self._since = perf_counter_ns()
 
     def rest(self) -> None:
         """The loop is over: what comes now belongs to no step."""
         self.leave()
-        self.rec._steps.inside = False
+        self.rec.abandon_step()
         self._since = 0
 
     def enter(self, name: Literal["eval", "checkpoint"]) -> None:
@@ -85,23 +80,23 @@ class Loop:
 
     def fault(self, where: str, error: Exception) -> None:
         """A note in the receipt instead of an exception in the job."""
-        self.rec._run.fault(f"{self.name}: {where}: {type(error).__name__}: {error}")
+        self._door.fault(f"{where}: {type(error).__name__}: {error}")
 
     def __repr__(self) -> str:
         return f"Loop({self.name!r}, {self.rec!r})"
 
 
-def guarded(hook: Hook) -> Hook:
-    """A hook of an object with a ``loop``, whose faults become notes."""
+class Hooked:
+    """An object whose guarded methods a framework calls by their names."""
 
-    @wraps(hook)
-    def call(self: Any, *given: Any, **named: Any) -> None:
-        try:
-            hook(self, *given, **named)
-        except Exception as error:
-            self.loop.fault(hook.__name__, error)
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
 
-    return call  # type: ignore[return-value]
+    def _fault(self, where: str, error: Exception) -> None:
+        self.loop.fault(where, error)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.loop!r})"
 
 
 def quietly(loop: Loop, where: str, work: Callable[..., Any], *given: Any) -> Any:
@@ -111,6 +106,38 @@ def quietly(loop: Loop, where: str, work: Callable[..., Any], *given: Any) -> An
     except Exception as error:
         loop.fault(where, error)
         return None
+
+
+def spanned(loop: Loop, inner: Callable[..., Any], name: Literal["eval", "checkpoint"]) -> Callable[..., Any]:
+    """A function of the framework's, whose time is a span."""
+
+    @wraps(inner)
+    def call(*given: Any, **named: Any) -> Any:
+        quietly(loop, name, loop.enter, name)
+        try:
+            return inner(*given, **named)
+        finally:
+            quietly(loop, name, loop.leave)
+
+    return call
+
+
+def stepped(loop: Loop, inner: Callable[..., Any], tokens: Callable[[], int | None]) -> Callable[..., Any]:
+    """A function of the framework's that is one step; ``tokens`` is asked before it, since a batch may ramp up."""
+
+    @wraps(inner)
+    def call(*given: Any, **named: Any) -> Any:
+        quietly(loop, "step", loop.begin)
+        every = quietly(loop, "tokens", tokens)
+        try:
+            result = inner(*given, **named)
+        except BaseException as error:
+            quietly(loop, "step", loop.drop, f"{type(error).__name__} left it")
+            raise
+        quietly(loop, "step", loop.end, every)
+        return result
+
+    return call
 
 
 def part(loop: Loop, of: Any, name: str) -> Any:

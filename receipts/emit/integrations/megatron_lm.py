@@ -11,13 +11,13 @@ import inspect
 import sys
 from functools import wraps
 
-from receipts.emit.integrations.loop import Loop, part, quietly, whole
+from receipts.emit.integrations.loop import Loop, part, quietly, spanned, stepped, whole
 from receipts.emit.probes import megatron
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Literal
+    from typing import Any
 
     from receipts.emit.recorder import Recorder
 
@@ -38,10 +38,10 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
         return lambda: None
     before: dict[str, Any] = {}
     made: dict[str, Callable[[Any], Any]] = {
-        "train_step": lambda inner: _step(loop, where, inner, tokens),
+        "train_step": lambda inner: stepped(loop, inner, lambda: tokens or _tokens(where)),
         "training_log": lambda inner: _log(loop, inner),
-        "evaluate_and_print_results": lambda inner: _span(loop, inner, "eval"),
-        "save_checkpoint_and_time": lambda inner: _span(loop, inner, "checkpoint"),
+        "evaluate_and_print_results": lambda inner: spanned(loop, inner, "eval"),
+        "save_checkpoint_and_time": lambda inner: spanned(loop, inner, "checkpoint"),
     }
     for name, make in made.items():
         inner = part(loop, where, name)
@@ -56,23 +56,6 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
             setattr(where, name, inner)
 
     return restore
-
-
-def _step(loop: Loop, where: Any, inner: Any, tokens: int | None) -> Any:
-    @wraps(inner)
-    def train_step(*given: Any, **named: Any) -> Any:
-        quietly(loop, "step", loop.begin)
-        # Of this step: with a batch that ramps up, it moves when the samples are counted after it.
-        every = tokens or quietly(loop, "tokens", _tokens, where)
-        try:
-            result = inner(*given, **named)
-        except BaseException:
-            quietly(loop, "step", loop.drop)
-            raise
-        quietly(loop, "step", loop.end, every)
-        return result
-
-    return train_step
 
 
 def _tokens(where: Any) -> int | None:
@@ -107,15 +90,3 @@ def _logged(loop: Loop, values: dict[str, Any]) -> None:
         loop.rec.loss(loss)
     if values.get("grad_norm") is not None:
         loop.rec.gradient_norm(values["grad_norm"])
-
-
-def _span(loop: Loop, inner: Any, name: Literal["eval", "checkpoint"]) -> Any:
-    @wraps(inner)
-    def call(*given: Any, **named: Any) -> Any:
-        quietly(loop, name, loop.enter, name)
-        try:
-            return inner(*given, **named)
-        finally:
-            quietly(loop, name, loop.leave)
-
-    return call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import wraps
 
-from receipts.emit.integrations.loop import Loop, part, quietly, whole
+from receipts.emit.integrations.loop import Loop, part, quietly, spanned, stepped, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,20 +53,7 @@ def _configured(trainer: Any) -> dict[str, Any]:
 
 
 def _wrap_step(loop: Loop, trainer: Any, tokens: int | None) -> None:
-    inner = trainer.train_step
-
-    @wraps(inner)
-    def train_step(*given: Any, **named: Any) -> Any:
-        quietly(loop, "step", loop.begin)
-        try:
-            result = inner(*given, **named)
-        except BaseException:
-            quietly(loop, "step", loop.drop)
-            raise
-        quietly(loop, "step", loop.end, tokens)
-        return result
-
-    trainer.train_step = train_step
+    trainer.train_step = stepped(loop, trainer.train_step, lambda: tokens)
 
 
 def _wrap_log(loop: Loop, metrics: Any) -> None:
@@ -97,32 +84,16 @@ def _wrap_save(loop: Loop, checkpointer: Any) -> None:
         # `save` is called at every step: without its own answer, its time belongs to the step that follows.
         return
     inner = checkpointer.save
+    saving = spanned(loop, inner, "checkpoint")
 
     @wraps(inner)
     def save(*given: Any, **named: Any) -> Any:
         saves = quietly(loop, "checkpoint", lambda: due(*given, **named))
-        if saves:
-            quietly(loop, "checkpoint", loop.enter, "checkpoint")
-        try:
-            return inner(*given, **named)
-        finally:
-            if saves:
-                quietly(loop, "checkpoint", loop.leave)
+        return saving(*given, **named) if saves else inner(*given, **named)
 
     checkpointer.save = save
 
 
 def _wrap_validate(loop: Loop, validator: Any) -> None:
-    if validator is None:
-        return
-    inner = validator.validate
-
-    @wraps(inner)
-    def validate(*given: Any, **named: Any) -> Any:
-        quietly(loop, "validation", loop.enter, "eval")
-        try:
-            return inner(*given, **named)
-        finally:
-            quietly(loop, "validation", loop.leave)
-
-    validator.validate = validate
+    if validator is not None:
+        validator.validate = spanned(loop, validator.validate, "eval")

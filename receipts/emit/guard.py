@@ -1,0 +1,26 @@
+"""Nothing that the recorder does may raise into the job: what a guarded method raises becomes a note."""
+
+from __future__ import annotations
+
+from functools import wraps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ParamSpec
+
+    Given = ParamSpec("Given")
+
+
+def guarded(method: Callable[Given, None]) -> Callable[Given, None]:
+    """A method whose faults become notes: training goes on. Its object takes them by `_fault(where, error)`."""
+
+    @wraps(method)
+    def call(*given: Given.args, **named: Given.kwargs) -> None:
+        try:
+            method(*given, **named)
+        except Exception as error:
+            owner: Any = given[0]
+            owner._fault(method.__name__, error)
+
+    return call

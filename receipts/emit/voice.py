@@ -1,0 +1,58 @@
+"""What the recorder says on standard error: faults on the first day, and at the end what was written and is missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from receipts.emit import files
+from receipts.emit.missing import summary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from receipts.emit.missing import Missing
+    from receipts.emit.record import Record
+
+MAX_WARNINGS = 20
+
+
+class Voice:
+    """Lines on standard error, of the process that made it alone; a stream that is gone silences it."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._warned = 0
+        self._process = os.getpid()
+
+    def warn(self, text: str) -> None:
+        """A word on a fault, so that a misspelt leaf is seen on the first day; a flood is cut."""
+        self._warned += 1
+        if self._warned <= MAX_WARNINGS:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """A line on standard error."""
+        if self._quiet or os.getpid() != self._process:
+            return
+        try:
+            sys.stderr.write(f"receipts: {text}\n")
+        except (OSError, ValueError, AttributeError):
+            self._quiet = True
+
+    def written(self, record: Record, path: str, open_facts: tuple[Missing, ...]) -> None:
+        """What was written, what to do next, and what the lane asks for that nobody stated."""
+        steps = f"{record.steps} steps, {record.outcome}"
+        if record.place.world > 1:
+            if record.place.rank == 0:
+                pattern = path.replace("rank00000", "rank*")
+                self.say(f"{record.place.world} ranks write their parts ({path}, {steps}); next:")
+                self.say(f"  receipts merge {pattern} -o {files.RECEIPT}")
+            return
+        self.say(f"wrote {path} ({steps}); next: receipts check {path}")
+        if open_facts and record.outcome == "ok":
+            self.say(f"lane {record.head['lane']} asks for {len(open_facts)} facts that nobody stated:")
+            for line in summary(open_facts):
+                self.say(f"  {line}")
+
+    def __repr__(self) -> str:
+        return f"Voice(quiet={self._quiet}, {self._warned} warnings)"
