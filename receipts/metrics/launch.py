@@ -11,6 +11,7 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from receipts.accelerators import find as find_accelerator
+from receipts.chips import highest
 from receipts.lane import Lane
 from receipts.receipt import Parsed
 from receipts.verdict import Reading
@@ -189,13 +190,15 @@ class Launch:
         memory = self.parsed.receipt.memory
         if memory is None:
             return NOTHING
-        rows = [getattr(row, metric.name) for row in memory.chips or ()]
-        values = [row for row in rows if row is not None]
-        if values:
-            return Reading(float(max(values)), 1, "memory")
-        wanted = ("live", "unstated") if metric.name == "peak_bytes" else ("reserved", "process")
-        if memory.aggregate is not None and memory.aggregate.kind in wanted:
-            return Reading(float(memory.aggregate.bytes), 1, "stated", memory.aggregate.stated)
+        fullest = highest(memory, metric.name)
+        if fullest is not None:
+            return Reading(float(fullest), 1, "memory")
+        figure = memory.aggregate
+        if figure is None or figure.kind != ("live" if metric.name == "peak_bytes" else "reserved"):
+            return NOTHING
+        # One figure for several chips is a chip's own only where it is said to be the highest.
+        if self.stated.get("hardware.chips") == 1 or figure.over == "max":
+            return Reading(float(figure.bytes), 1, "stated", figure.stated)
         return NOTHING
 
     def _compile(self, _metric: Metric) -> Reading:
