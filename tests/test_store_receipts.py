@@ -16,7 +16,7 @@ from receipts.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, triggers
 from receipts.store.address import address
 from receipts.store.engine import connect, writing
-from receipts.store.tables import origins, seals
+from receipts.store.tables import erased, origins, seals
 from store_receipts import judged, parsed, publish, ready
 
 
@@ -178,6 +178,7 @@ def _seal(url: str) -> None:
             insert(seals), {**of, "first": 1, "last": 2, "held": 2, "root": "00", "at": datetime.now(UTC)}
         )
         connection.execute(insert(origins), {**of, "here": 1, "number": 7})
+        connection.execute(insert(erased), {**of, "number": 8, "receipt": "gone", "leaf": "00"})
     engine.dispose()
 
 
@@ -194,7 +195,7 @@ def test_no_client_changes_or_deletes_a_row(store: Store, store_url: str, table:
         table
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
-    column = {"quotes": "says", "seals": "root", "origins": "store"}.get(table, column)
+    column = {"quotes": "says", "seals": "root", "origins": "store", "erased": "leaf"}.get(table, column)
     assert "append-only" in _refused(store_url, f"UPDATE {table} SET {column} = 'x'")
     assert "append-only" in _refused(store_url, f"DELETE FROM {table}")
     if store_url.startswith("sqlite"):

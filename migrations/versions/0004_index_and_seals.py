@@ -144,7 +144,7 @@ def sealed() -> None:
         sa.Column("held", sa.Integer(), nullable=False, comment="How many rows it holds"),
         words("root", "Merkle root over the rows' digests, SHA-256 in hex", required=True),
         sa.Column("at", MOMENT, nullable=False, comment="When it was sealed"),
-        sa.UniqueConstraint("store", "what", "first", name=op.f("seals_store_what_first_key")),
+        sa.UniqueConstraint("store", "what", "first", "root", name=op.f("seals_store_what_first_root_key")),
         sa.PrimaryKeyConstraint("seq", name=op.f("seals_pkey")),
         comment="Merkle roots: a row that was changed or taken away since is found",
     )
@@ -154,10 +154,20 @@ def sealed() -> None:
         number("here", "The row's number here", required=True),
         words("store", "Id of the store that it came from", required=True),
         number("number", "Its number there", required=True),
-        sa.PrimaryKeyConstraint("what", "here", name=op.f("origins_pkey")),
-        sa.UniqueConstraint("store", "what", "number", name=op.f("origins_store_what_number_key")),
-        comment="Rows that another store took in first",
+        sa.PrimaryKeyConstraint("store", "what", "number", name=op.f("origins_pkey")),
+        comment="Rows that another store sealed: they came from it, or both hold the same receipt",
         sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "erased",
+        key("Number in the order in which rows were erased"),
+        words("store", "Id of the store that sealed the row", required=True),
+        words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
+        number("number", "Its number in that store", required=True),
+        words("receipt", "Id of the receipt with whose tombstone it went", required=True),
+        words("leaf", "Digest of the row as seals hold it, SHA-256 in hex", required=True),
+        sa.PrimaryKeyConstraint("seq", name=op.f("erased_pkey")),
+        comment="What a purge took out from under a seal: the digest stays, so that the seal still holds",
     )
 
 
@@ -166,18 +176,17 @@ def indexes() -> None:
     op.create_index("placements_configuration", "placements", ["configuration"])
     op.create_index("signatures_signature", "signatures", ["signature"])
     op.create_index("signatures_base", "signatures", ["base"])
+    op.create_index("origins_here", "origins", ["what", "here"])
 
 
 # Keys under which `INSERT OR REPLACE` would push an older row out.
 TAKEN = {
     "seals": (
         "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
-        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first))"
+        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first AND root = NEW.root))"
     ),
-    "origins": (
-        "EXISTS (SELECT 1 FROM origins WHERE (what = NEW.what AND here = NEW.here) "
-        "OR (store = NEW.store AND what = NEW.what AND number = NEW.number))"
-    ),
+    "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
+    "erased": "EXISTS (SELECT 1 FROM erased WHERE seq = NEW.seq)",
 }
 
 

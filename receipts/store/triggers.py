@@ -31,7 +31,10 @@ DELETABLE: Final = {
     # A reason may quote the document that had to go.
     "supersessions": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.successor)",
 }
-KEPT: Final = ("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes", "seals", "origins")
+KEPT: Final = (
+    *("pins", "purges", "stores", "claims", "claim_supersessions", "decisions", "quotes"),
+    *("seals", "origins", "erased"),
+)
 TABLES: Final = (*DELETABLE, *KEPT)
 
 # Keys under which `INSERT OR REPLACE` would push an older row out, and receipts that were erased for good.
@@ -56,12 +59,10 @@ TAKEN: Final = {
     "quotes": "EXISTS (SELECT 1 FROM quotes WHERE seq = NEW.seq)",
     "seals": (
         "EXISTS (SELECT 1 FROM seals WHERE seq = NEW.seq "
-        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first))"
+        "OR (store = NEW.store AND what = NEW.what AND first = NEW.first AND root = NEW.root))"
     ),
-    "origins": (
-        "EXISTS (SELECT 1 FROM origins WHERE (what = NEW.what AND here = NEW.here) "
-        "OR (store = NEW.store AND what = NEW.what AND number = NEW.number))"
-    ),
+    "origins": ("EXISTS (SELECT 1 FROM origins WHERE store = NEW.store AND what = NEW.what AND number = NEW.number)"),
+    "erased": "EXISTS (SELECT 1 FROM erased WHERE seq = NEW.seq)",
 }
 
 _FUNCTION = """\

@@ -9,7 +9,7 @@ Schema, one line a revision (``migrations/versions/``):
     0001   receipts, documents, verdicts, subjects, supersessions, pins, purges, stores
     0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
     0003   receipts.witness_for
-    0004   axis_values, configurations, axes, placements, signatures; seals, origins
+    0004   axis_values, configurations, axes, placements, signatures; seals, origins, erased
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from receipts.store.tables.receipts import (
     verdicts,
     version,
 )
-from receipts.store.tables.seals import origins, seals
+from receipts.store.tables.seals import erased, origins, seals
 
 HEAD: Final = "0004"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
@@ -58,6 +58,7 @@ __all__ = [
     "configurations",
     "decisions",
     "documents",
+    "erased",
     "metadata",
     "origins",
     "pins",

@@ -1,8 +1,8 @@
-"""Seals over rows, and where rows of another store came from."""
+"""Seals over rows, what a purge erased of them, and where rows of another store came from."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from receipts.store.tables.columns import key, metadata, moment, number, words
 
@@ -21,7 +21,7 @@ seals = Table(
     Column("held", Integer, nullable=False, comment="How many rows it holds"),
     words("root", "Merkle root over the rows' digests, SHA-256 in hex", required=True),
     moment("at", "When it was sealed"),
-    UniqueConstraint("store", "what", "first"),
+    UniqueConstraint("store", "what", "first", "root"),
     comment="Merkle roots: a row that was changed or taken away since is found",
 )
 
@@ -32,8 +32,21 @@ origins = Table(
     Column("here", BigInteger, nullable=False, comment="The row's number here"),
     words("store", "Id of the store that it came from", required=True),
     number("number", "Its number there", required=True),
-    PrimaryKeyConstraint("what", "here"),
-    UniqueConstraint("store", "what", "number"),
-    comment="Rows that another store took in first",
+    PrimaryKeyConstraint("store", "what", "number"),
+    comment="Rows that another store sealed: they came from it, or both hold the same receipt",
     sqlite_with_rowid=False,
 )
+
+erased = Table(
+    "erased",
+    metadata,
+    key("Number in the order in which rows were erased"),
+    words("store", "Id of the store that sealed the row", required=True),
+    words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
+    number("number", "Its number in that store", required=True),
+    words("receipt", "Id of the receipt with whose tombstone it went", required=True),
+    words("leaf", "Digest of the row as seals hold it, SHA-256 in hex", required=True),
+    comment="What a purge took out from under a seal: the digest stays, so that the seal still holds",
+)
+
+Index("origins_here", origins.c.what, origins.c.here)
