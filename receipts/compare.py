@@ -6,6 +6,7 @@ Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `F
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -330,16 +331,34 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
     values_b = [item.value for item in b if item.value is not None]
     if why:
         return effects.unproven(why, len(values_a), len(values_b))
+    better: Literal["lower", "higher"] = "lower" if metric.better == "lower" else "higher"
+    if pair.facts is not None and metric.name in pair.facts.exact_memory:
+        fact = effects.exactly(values_a, values_b, better=better)
+        if fact is not None:
+            return fact
     return effects.compare(
         values_a,
         values_b,
-        better="lower" if metric.better == "lower" else "higher",
+        better=better,
         sigma=_sigma(pair, metric),
         delta=pair.lane.delta,
         times_a=_times(pair.group_a),
         times_b=_times(pair.group_b),
-        largest_spread=pair.facts.largest_spread if pair.facts else None,
+        largest_spread=_largest_spread(pair, metric),
     )
+
+
+def _largest_spread(pair: Pair, metric: Metric) -> float | None:
+    """The largest log ratio of the metric between two equal launches that the store has shown; None where it has not.
+
+    Step times have their own. The highest live peaks of two launches lie no further apart than those of some chip do.
+    """
+    if pair.facts is None:
+        return None
+    if metric.name == "peak_bytes":
+        share = pair.facts.chip_spread
+        return -math.log1p(-share) if share is not None and share < 1 else None
+    return pair.facts.largest_spread if metric.summary in ("step", "rate") else None
 
 
 def _unproven(metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:

@@ -1,7 +1,8 @@
 """The noise floor of a lane and shape class, learnt from the store's own repeats.
 
 Every two launches with no changed axis are an A/A pair. Launch medians are pooled on the log scale, so that one
-launch against one can be judged where the lane has shown how far equal launches lie apart.
+launch against one can be judged where the lane has shown how far equal launches lie apart. The same pairs show whether
+peak memory is exact there.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import replicates
+from receipts.chips import account, largest_difference
 from receipts.lane import Lane, Lanes
-from receipts.metrics import Launch
+from receipts.metrics import METRICS, Launch
 from receipts.receipt import Parsed
 from receipts.rule import Facts
 from receipts.stats.effect import smallest_effect
 from receipts.stats.estimate import Sigma
+from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
 
+FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
 MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
 SURVEYED = 20_000
 DeltaSource = Literal["lane", "measured", "declared", "default"]
@@ -29,13 +33,19 @@ DeltaSource = Literal["lane", "measured", "declared", "default"]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """σ of log step time on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all)."""
+    """σ of log step time on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
+
+    ``exact_memory`` names the memory metrics on which those launches always agree, and ``chip_spread`` is how far one
+    chip's live peak lies apart in two of them, as a share; None where no two of them read their memory chip by chip.
+    """
 
     sigma: float | None
     df: float | None
     largest_spread: float | None
     groups: int
     launches: int
+    exact_memory: frozenset[str] = frozenset()
+    chip_spread: float | None = None
 
     @property
     def measured(self) -> Sigma | None:
@@ -83,12 +93,37 @@ def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
         f"chips={chips}",
         f"sequence_length={length}",
     )
-    return _floor(_locations(store, _entries(store, wanted, 5 * MOST_LAUNCHES), lane, MOST_LAUNCHES))
+    return _floor(_equal(store, _entries(store, wanted, 5 * MOST_LAUNCHES), lane, MOST_LAUNCHES))
 
 
 def with_floor(facts: Facts, floor: Floor) -> Facts:
     """Facts that carry the floor."""
-    return replace(facts, sigma=floor.sigma, sigma_df=floor.df, largest_spread=floor.largest_spread)
+    return replace(
+        facts,
+        sigma=floor.sigma,
+        sigma_df=floor.df,
+        largest_spread=floor.largest_spread,
+        exact_memory=floor.exact_memory,
+        chip_spread=floor.chip_spread,
+    )
+
+
+def _exact(equal: Sequence[Sequence[Launch]]) -> Iterator[str]:
+    """Memory metrics that are the same to the byte in all equal launches, of which there must be two pairs.
+
+    One pair may agree by chance, where its figures were printed with few digits. A figure that is merely stated, or
+    that only some of the launches have, shows nothing.
+    """
+    for metric in METRICS.values():
+        if metric.summary != "memory":
+            continue
+        readings = [[launch.read(metric) for launch in group] for group in equal]
+        values = [
+            [reading.value for reading in group if reading.value is not None and reading.source == "memory"]
+            for group in readings
+        ]
+        if sum(max(0, len(group) - 1) for group in values) >= FEWEST_PAIRS and shown_exact(values):
+            yield metric.name
 
 
 def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[Noise]:
@@ -109,8 +144,8 @@ def _order(shape: Shape) -> tuple[object, ...]:
 
 
 def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
-    groups = _locations(store, rows, lane, SURVEYED)
-    floor = _floor(groups)
+    equal = _equal(store, rows, lane, SURVEYED)
+    floor = _floor(equal)
     declared = Sigma(lane.sigma, None, "declared") if lane.sigma is not None else None
     sigma = floor.measured or declared
     source: DeltaSource = "default" if sigma is None else sigma.source
@@ -121,11 +156,12 @@ def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noi
         declared=lane.sigma,
         delta=smallest_effect(sigma, lane.delta),
         delta_source=source if lane.delta is None else "lane",
-        check=self_check(groups),
+        check=self_check(_locations(equal)),
     )
 
 
-def _floor(groups: Sequence[Sequence[float]]) -> Floor:
+def _floor(equal: Sequence[Sequence[Launch]]) -> Floor:
+    groups = _locations(equal)
     sigma = pool(groups)
     return Floor(
         sigma=sigma.value if sigma else None,
@@ -133,19 +169,23 @@ def _floor(groups: Sequence[Sequence[float]]) -> Floor:
         largest_spread=largest_spread(groups),
         groups=len(groups),
         launches=sum(len(group) for group in groups),
+        exact_memory=frozenset(_exact(equal)),
+        chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in equal]),
     )
 
 
-def _locations(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[float]]:
-    """Median steps in seconds of launches that replicate one another, a list for each configuration, oldest first."""
-    found = []
-    for group in replicates.groups(_launches(store, rows, most), lane):
-        ordered = sorted(group, key=lambda item: item.receipt.run.started)
-        summaries = [Launch(item, lane).summary for item in ordered]
-        values = [summary.median for summary in summaries if summary is not None]
-        if len(values) > 1:
-            found.append(values)
-    return found
+def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:
+    """Launches that replicate one another, a list for each configuration, oldest first."""
+    groups = replicates.groups(_launches(store, rows, most), lane)
+    ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in groups)
+    return [[Launch(item, lane) for item in group] for group in ordered]
+
+
+def _locations(equal: Iterable[Sequence[Launch]]) -> list[list[float]]:
+    """Median steps in seconds of equal launches, of those that have a steady segment."""
+    summaries = ([launch.summary for launch in group] for group in equal)
+    values = [[item.median for item in group if item is not None] for group in summaries]
+    return [group for group in values if len(group) > 1]
 
 
 def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from receipts.stats.estimate import Estimate, Sigma, against_floor, beside_drift, paired, welch
+from receipts.stats.exact import compare_exact
 from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
 
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
-Design = Literal["welch", "paired", "turns", "single"]
+Design = Literal["welch", "paired", "turns", "single", "exact"]
 Better = Literal["lower", "higher"]
 Spread = Literal["launches", "measured", "declared"]
 
@@ -122,6 +123,23 @@ def unproven(why: str, n_a: int, n_b: int) -> Effect:
     """No number, and the reason: what was compared carries none."""
     case = _Case(n_a, n_b, "lower", SMALLEST_EFFECT, "unknown", None, None)
     return case.silent("single", why)
+
+
+def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect | None:
+    """The effect on a quantity that equal launches never differ in: any difference is a fact, and none is equality.
+
+    None where launches of one side disagree, so that it is not exact here, or where a value is not positive.
+    """
+    found = compare_exact(a, b)
+    if found is None or found.kind == "varies" or not all(0.0 < value < math.inf for value in (*a, *b)):
+        return None
+    case = _Case(len(a), len(b), better, 0.0, "unknown", None, None)
+    good = found.kind == better
+    kind: Kind = "equivalent" if found.kind == "equal" else "faster" if good else "slower"
+    why = "compared exactly: equal launches of this lane always agree on it"
+    silent = case.silent("exact", why, kind, math.log(b[0] / a[0]))
+    ratio = found.ratio
+    return replace(silent, low=ratio, high=ratio, low90=ratio, high90=ratio)
 
 
 def _timed(
