@@ -1,0 +1,123 @@
+"""The signature of a launch: one hash over what decides, before it runs, whether it fits.
+
+The same function signs a plan, a recorded receipt and one that was read from logs; what none of them states is left
+out of it, and so is what only a run shows. ``docs/preflight.md`` lists every leaf, and why the others are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.axes.effective import OFF, effective
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
+
+# Raised whenever another receipt would get another hash: `receipts db reindex` then writes every row anew.
+VERSION: Final = 1
+MICRO_BATCH, SEQUENCE_LENGTH = "batch.micro_batch", "batch.sequence_length"
+_HARDWARE: Final = ("hardware.accelerator", "hardware.chips", "hardware.physical")
+_BATCH: Final = (MICRO_BATCH, SEQUENCE_LENGTH)
+# What moves no byte: the same launch with another seed fits or does not.
+_NO_MATTER: Final = frozenset({"numerics.learning_rate", "numerics.schedule", "numerics.seed", "compile.warmup_policy"})
+_BY_SECTION: Final[Mapping[str, str]] = {
+    "model": "model",
+    "parallelism": "parallelism",
+    "features": "features",
+    "patches": "code",
+    "numerics": "features",
+    "compile": "features",
+    "path": "features",
+}
+_NOTHING: Final = frozenset({"false", "0", "off", "none", "no", ""})
+
+
+class Signature(NamedTuple):
+    """What a launch is called before it is tried.
+
+    ``signature`` is a SHA-256 in hex. ``base`` is 8 bytes, signed, of the same without the pressures that stand
+    beside it: sequences at once, tokens a sequence, and the lane's non-essential features that are on.
+    """
+
+    signature: str
+    base: int
+    micro_batch: int | None
+    sequence_length: int | None
+    extras: tuple[str, ...]
+
+
+def parts(parsed: Parsed) -> dict[str, Any]:
+    """What the signature is taken over, by section: effective values, as they were decided before the run."""
+    values = effective(_decided(parsed))
+    found: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
+    found["code"].update(_code(values))
+    for path, value in values.items():
+        if path in _HARDWARE:
+            found["hardware"][path] = value
+        elif path in _BATCH:
+            found["batch"][path] = value
+        elif path not in _NO_MATTER and (name := _BY_SECTION.get(path.partition(".")[0])) is not None:
+            found[name][path] = value
+    return {"version": VERSION, **found}
+
+
+def sign(parsed: Parsed, lane: Lane) -> Signature:
+    """The signature of a plan or receipt, and where it stands among launches that differ in pressure alone."""
+    whole = parts(parsed)
+    extras = dict(_extras(whole["features"], lane.nonessential_features))
+    base = {**whole, "batch": {}, "features": {k: v for k, v in whole["features"].items() if k not in extras}}
+    # Which of them are stated stays in the base: what is unstated may be on.
+    base["pressures"] = sorted([*whole["batch"], *extras])
+    return Signature(
+        signature=_digest(whole).hex(),
+        base=int.from_bytes(_digest(base)[:8], "big", signed=True),
+        micro_batch=whole["batch"].get(MICRO_BATCH),
+        sequence_length=whole["batch"].get(SEQUENCE_LENGTH),
+        extras=tuple(sorted(path.removeprefix("features.") for path, on in extras.items() if on)),
+    )
+
+
+def signature(parsed: Parsed) -> str:
+    """The SHA-256 of a plan or receipt over what decides whether it fits, in hex."""
+    return _digest(parts(parsed)).hex()
+
+
+def _digest(content: Mapping[str, Any]) -> bytes:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _code(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A clean commit names its code, and is known before anything is imported; else the files that were imported."""
+    commit, digest = values.get("code.commit"), values.get("code.imported_digest")
+    if commit is not None and (values.get("code.dirty") is not True or digest is None):
+        return {"commit": commit, "dirty": values.get("code.dirty") is True}
+    return {"imported": digest} if digest is not None else {}
+
+
+def _extras(features: Mapping[str, Any], names: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """The non-essential features that are stated, and whether each is on."""
+    for name in names:
+        path = f"features.{name}"
+        if path in features:
+            yield path, str(features[path]).lower() not in _NOTHING and features[path] != OFF
+
+
+def _decided(parsed: Parsed) -> Parsed:
+    """The receipt without what its run showed, which a plan cannot say: effective values then are intended ones."""
+    receipt = parsed.receipt
+    path, numerics = receipt.path, receipt.numerics
+    seen = path is not None and path.witnessed is not None
+    applied = numerics is not None and numerics.recompute_applied is not None
+    if not seen and not applied:
+        return parsed
+    changes: dict[str, Any] = {"wheels": None, "flags": None, "measurement": None, "memory": None, "evidence": None}
+    if path is not None:
+        changes["path"] = path.model_copy(update={"witnessed": None})
+    if numerics is not None:
+        changes["numerics"] = numerics.model_copy(update={"recompute_applied": None})
+    return Parsed(parsed.id, b"", parsed.source, receipt.model_copy(update=changes))
