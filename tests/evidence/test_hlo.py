@@ -164,6 +164,15 @@ def test_scores_of_every_pair_are_unfused_attention() -> None:
     assert seen(reading(module(*SCORES)))["attention"] == "xla_unfused"
 
 
+def test_scores_whose_batch_and_heads_are_multiplied_in_one_extent_are_unfused_attention() -> None:
+    split = [
+        line.replace("[1,2,256,256]{3,2,1,0} exponential", "[2,4,256,256]{3,2,1,0} exponential") for line in SCORES
+    ]
+    joined = [line.replace("[2,256,256]{2,1,0} dot", "[8,256,256]{2,1,0} dot") for line in split]
+    assert seen(reading(module(*joined)))["attention"] == "xla_unfused"
+    assert "attention" not in seen(reading(module(*split)))
+
+
 def test_scores_that_are_summed_in_windows_are_scores() -> None:
     windows = [line.replace(" reduce(", " reduce-window(") for line in SCORES]
     assert windows != list(SCORES)

@@ -62,9 +62,9 @@ class Dots:
     def __init__(self) -> None:
         self.count = 0
         self._work: dict[str, float] = {}
-        self._scores: set[tuple[int, ...]] = set()
-        self._exponents: set[tuple[int, ...]] = set()
-        self._reduced: set[tuple[int, ...]] = set()
+        self._scores: set[tuple[int, int]] = set()
+        self._exponents: set[tuple[int, int]] = set()
+        self._reduced: set[tuple[int, int]] = set()
 
     def multiply(self, out: str, left: str | None, right: str | None) -> None:
         """One multiplication by the types of its result and its operands."""
@@ -108,12 +108,17 @@ class Dots:
         return first_narrow(self.types)
 
     @staticmethod
-    def _note(shapes: set[tuple[int, ...]], extents: tuple[int, ...]) -> None:
-        """Keep what may be scores: two equal extents of a sequence's length, and at least one of heads or batch."""
-        key = tuple(sorted(extent for extent in extents if extent > 1))
-        pairs = itertools.pairwise(key)
-        if len(extents) >= 3 and any(one == other >= MIN_SEQUENCE for one, other in pairs) and len(shapes) < MAX_SHAPES:
-            shapes.add(key)
+    def _note(shapes: set[tuple[int, int]], extents: tuple[int, ...]) -> None:
+        """Keep what may be scores: two equal extents of a sequence's length, and at least one of heads or batch.
+
+        By that length and the number of elements: torch_xla multiplies with batch and heads in one extent, and takes
+        the softmax with them apart.
+        """
+        if len(extents) < 3 or len(shapes) >= MAX_SHAPES:
+            return
+        for one, other in itertools.pairwise(sorted(extents)):
+            if one == other >= MIN_SEQUENCE:
+                shapes.add((one, math.prod(extents)))
 
 
 def first_narrow(names: Iterable[str]) -> str | None:
