@@ -118,6 +118,7 @@ def places() -> None:
         refers("receipt", "The receipt"),
         words("signature", "SHA-256 over what decides whether a launch fits, in hex", required=True),
         number("base", "8 bytes of the same without the pressures beside it, signed", required=True),
+        words("outcome", "run.outcome: the receipt's own, so that a look-up reads no row of it", required=True),
         number("micro_batch", "batch.micro_batch, sequences"),
         number("sequence_length", "batch.sequence_length, tokens"),
         words("extras", "Features that are on and that the lane calls non-essential, as JSON"),
@@ -175,7 +176,7 @@ def indexes() -> None:
     op.create_index("axes_leave_one_out", "axes", ["leave_one_out"])
     op.create_index("placements_configuration", "placements", ["configuration"])
     op.create_index("signatures_signature", "signatures", ["signature"])
-    op.create_index("signatures_base", "signatures", ["base"])
+    op.create_index("signatures_base", "signatures", ["base", "outcome", "micro_batch", "sequence_length"])
     op.create_index("origins_here", "origins", ["what", "here"])
 
 

@@ -91,6 +91,7 @@ signatures = Table(
     ),
     words("signature", "SHA-256 over what decides whether a launch fits, in hex", required=True),
     Column("base", BigInteger, nullable=False, comment="8 bytes of the same without the pressures beside it, signed"),
+    words("outcome", "run.outcome: the receipt's own, so that a look-up reads no row of it", required=True),
     number("micro_batch", "batch.micro_batch, sequences"),
     number("sequence_length", "batch.sequence_length, tokens"),
     words("extras", "Features that are on and that the lane calls non-essential, as JSON"),
@@ -100,4 +101,4 @@ signatures = Table(
 Index("axes_leave_one_out", axes.c.leave_one_out)
 Index("placements_configuration", placements.c.configuration)
 Index("signatures_signature", signatures.c.signature)
-Index("signatures_base", signatures.c.base)
+Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "micro_batch", "sequence_length")))
