@@ -58,4 +58,4 @@ def dtypes(value: Any) -> frozenset[str]:
 
 def anything_witnessed(parsed: Parsed) -> bool:
     """Whether any leaf of the witnessed path is stated."""
-    return WITNESSED in parsed.places
+    return WITNESSED in parsed.flat.sections

@@ -144,9 +144,10 @@ class Case:
         """The receipt's model, with what is lent to it."""
         return self.parsed.receipt
 
-    def get(self, path: str) -> Any:
-        """The stated value at a path, or None."""
-        return self.stated.get(path)
+    @cached_property
+    def get(self) -> Callable[[str], Any]:
+        """The stated value at a path, or None: ``case.get(path)``. Rules ask some four hundred times a receipt."""
+        return self.stated.get
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def effective(parsed: Parsed) -> Mapping[str, Value]:
 
 
 def _effective(parsed: Parsed) -> Mapping[str, Value]:
-    stated = parsed.stated
+    stated = parsed.flat.leaves  # no axis is a row of a list
     found: dict[str, Value] = {}
     for leaf in axis_leaves():
         for place in leaf.stated_at:

@@ -28,8 +28,9 @@ class Account:
         self.stated = stated
         self.aggregate = memory.aggregate if memory is not None else None
         known = _known({row.chip for row in rows}, stated)
+        chips = _chips(rows)
         self.phases: tuple[Phase, ...] = tuple(
-            Phase(name, made, known, stated) for name in PHASES if (made := _chips(rows, name))
+            Phase(name, chips[name], known, stated) for name in PHASES if name in chips
         )
 
     def __repr__(self) -> str:
@@ -46,7 +47,7 @@ class Account:
     def tightest(self) -> Chip | None:
         """The chip and phase with the least of a limit left."""
         found = [phase.tightest for phase in self.phases]
-        return min((item for item in found if item is not None), key=tightness, default=None)
+        return min([item for item in found if item is not None], key=tightness, default=None)
 
     def worst(self, metric: Metric) -> Phase | None:
         """The phase in which the figure is highest (of headroom: least), the later one where two are equal."""
@@ -73,9 +74,13 @@ class Account:
 
 
 def account(parsed: Parsed) -> Account:
-    """The account of a receipt."""
-    stated = parsed.stated.get("hardware.chips")
-    return Account(parsed.receipt.memory, int(stated) if stated is not None else None)
+    """The account of a receipt, made once: several rules ask for it."""
+    found: Account | None = parsed.kept.get("account")
+    if found is None:
+        stated = parsed.stated.get("hardware.chips")
+        found = Account(parsed.receipt.memory, int(stated) if stated is not None else None)
+        parsed.kept["account"] = found
+    return found
 
 
 def highest(memory: Memory | None, leaf: str) -> int | None:
@@ -91,17 +96,24 @@ def _known(seen: set[int], stated: int | None) -> frozenset[int]:
     return frozenset(seen) if stated is None or len(seen) <= stated else frozenset(range(stated))
 
 
-def _chips(rows: Iterable[ChipMemory], phase: MemoryPhase) -> list[Chip]:
-    made: dict[int, Chip] = {}
+def _chips(rows: Iterable[ChipMemory]) -> dict[MemoryPhase, list[Chip]]:
+    """Chips by phase, each in the order of ordinals."""
+    phases: dict[MemoryPhase, dict[int, Chip]] = {}
     for index, row in enumerate(rows):
-        if row.phase != phase:
-            continue
+        chip, phase = row.chip, row.phase
+        made = phases.setdefault(phase, {})
         new = Chip(
-            *(row.chip, phase, row.bytes_used, row.bytes_limit, row.peak_bytes, row.peak_reserved_bytes),
-            *(row.step, (index,)),
+            chip,
+            phase,
+            row.bytes_used,
+            row.bytes_limit,
+            row.peak_bytes,
+            row.peak_reserved_bytes,
+            row.step,
+            (index,),
         )
-        made[row.chip] = _tighter(made[row.chip], new) if row.chip in made else new
-    return [made[chip] for chip in sorted(made)]
+        made[chip] = _tighter(made[chip], new) if chip in made else new
+    return {phase: [made[chip] for chip in sorted(made)] for phase, made in phases.items()}
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

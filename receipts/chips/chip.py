@@ -46,7 +46,8 @@ class Chip(NamedTuple):
     @property
     def left(self) -> float | None:
         """`headroom` as a share of the limit."""
-        return self.headroom / self.limit if self.headroom is not None and self.limit else None
+        limit, peak = self.limit, self.peak
+        return (limit - peak) / limit if limit and peak is not None else None
 
     def read(self, metric: Metric) -> int | None:
         """One of the four figures."""
@@ -96,4 +97,5 @@ class Lone(NamedTuple):
 
 def tightness(item: Chip) -> tuple[float, int]:
     """The order of chips by the share that is left, the tightest first."""
-    return (item.left if item.left is not None else 1.0), item.chip
+    left = item.left
+    return (left if left is not None else 1.0), item.chip

@@ -51,7 +51,8 @@ class Phase:
     @property
     def tightest(self) -> Chip | None:
         """The chip that keeps the least of its limit: it need not be the one with the highest peak."""
-        return min((item for item in self.chips if item.left is not None), key=tightness, default=None)
+        # A chip without a limit or a peak has nothing that could be left.
+        return min([item for item in self.chips if item.limit and item.peak is not None], key=tightness, default=None)
 
     @property
     def moment(self) -> Moment | None:

@@ -33,19 +33,19 @@ class Parsed:
         """What the receipt states, by paths."""
         return Flat(self.receipt)
 
-    @cached_property
+    @property
     def stated(self) -> Mapping[str, Any]:
         """Every stated leaf by its dotted path; lists of values are leaves, rows of a list are ``chips[0].…``."""
-        return self.flat.stated
+        return self.flat
 
-    @cached_property
+    @property
     def places(self) -> Set[str]:
         """Every section, map or list in which something is stated: ``memory``, ``memory.chips``, …."""
         return self.flat.places
 
     def states(self, path: str) -> bool:
         """Whether a leaf, or anything below a section, map or list, is stated."""
-        return path in self.stated or path in self.places
+        return self.flat.states(path)
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ def _plain(document: Document) -> Parsed | None:
     if len(document.raw) > MAX_BYTES:
         return None
     parsed = _modelled(document)
-    return parsed if parsed is not None and surely_strict(document.raw, parsed.flat.keys) else None
+    return parsed if parsed is not None and surely_strict(document.raw, parsed.flat.keys_written) else None
 
 
 def _modelled(document: Document) -> Parsed | None:
