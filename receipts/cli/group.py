@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare", "Say what the difference between two numbers means."),
     "show": ("show", "Show one receipt, headed by the five answers."),
     "list": ("list_", "List receipts by any axis, lane or outcome."),
+    "fit": ("fit", "Estimate what a launch holds on its fullest chip."),
     "sweep": ("sweep", "Lay a grid of launches out as a table."),
     "noise": ("noise", "Show how far equal launches lie apart."),
     "pin": ("pin", "Name a receipt, such as @golden."),

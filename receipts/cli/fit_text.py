@@ -1,0 +1,213 @@
+"""How an estimate is told: a table and a bar, what decides, what shrinks it, what was assumed; and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipts.cli import output
+from receipts.draw.geometry import GIB, SIGNS, Bar, Part, geometry, text_bar
+from receipts.errors import UsageError
+from receipts.fit import Estimate, compared, growth
+from receipts.memory import OUTSIDE, Name
+
+if TYPE_CHECKING:
+    from receipts.memory.calibrate import Calibration
+
+_ORDER = {name: index for index, name in enumerate(Name)}
+_MOST = 8  # changes that are told; --json has them all
+
+
+def tell(made: Sequence[Estimate], compiled: Any, *, calibrated: bool) -> None:
+    """Everything about one estimate, or two side by side."""
+    if len(made) == 2:
+        _tell_two(made[0], made[1])
+    else:
+        _tell_one(made[0], calibrated=calibrated)
+
+
+def _gib(value: float | None) -> str:
+    return "~" if value is None else f"{value / GIB:.2f} GiB"
+
+
+def _tell_one(item: Estimate, *, calibrated: bool) -> None:
+    output.line(f"{output.clean(item.name)} · {item.lane}: {answer(item)}")
+    if item.surfaces:
+        output.heading("On the fullest chip")
+        _table(item)
+        _bar([item])
+        _marks(item)
+        output.heading("What shrinks it")
+        rows = [(each.axis, each.change, f"−{_gib(each.saved)}", _gib(each.total), _fits(item, each.total))
+                for each in item.shrinks[:_MOST]]  # fmt: skip
+        output.table(("axis", "change", "saves", "then", "fits"), rows, right=(2, 3), empty="no single change does")
+    if calibrated:
+        output.heading("Calibration")
+        output.wrapped(calibration_says(item.calibration, item.lane))
+    _unstated(item)
+
+
+def answer(item: Estimate) -> str:
+    """The one-sentence answer."""
+    assumed = f", on {len(item.assumed)} assumptions" if item.assumed else ""
+    if item.missing:
+        return f"too little is stated to say; state {', '.join(item.missing)}"
+    if item.budget is None:
+        return f"{_gib(item.total_bytes)}{assumed}; no budget: state hardware.accelerator, or a chip's bytes_limit"
+    left = item.headroom_bytes or 0.0
+    share = abs(left) / item.budget.bytes
+    if not item.fits:
+        return f"does not fit: {_gib(item.total_bytes)} of {_gib(item.budget.bytes)}, {_gib(-left)} too much{assumed}"
+    tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
+    total = f"{_gib(item.total_bytes)} of {_gib(item.budget.bytes)}"
+    return f"fits: {total}, {_gib(left)} ({share:.1%}) left{tight}{assumed}"
+
+
+def _table(item: Estimate) -> None:
+    total = item.total_bytes or 1.0
+    rows = [
+        (SIGNS[_ORDER[each.name]], each.name.value, _gib(each.peak_bytes), f"{each.peak_bytes / total:.1%}",
+         _gib(each.bytes) if each.bytes > 1.001 * each.peak_bytes else "", each.scales)
+        for each in item.surfaces
+        if each.bytes >= 1
+    ]  # fmt: skip
+    columns = ("", "surface", "at the peak", "share", "at its own", "scales with")
+    shown = len(columns) if output.width() >= 120 else len(columns) - 1
+    output.table(columns[:shown], [row[:shown] for row in rows], right=(2, 3, 4))
+
+
+def _bar(made: Sequence[Estimate]) -> None:
+    bars = [_drawn(item) for item in made]
+    reach = max(bar.reach for bar in bars)
+    for bar in bars:
+        output.line()
+        for text in text_bar(bar, output.width() - 4, reach):
+            output.line(f"  {text}")
+    said = [text for text, on in (("│ budget", any(bar.budget for bar in bars)),
+                                  ("▲ measured", any(bar.measured for bar in bars))) if on]  # fmt: skip
+    if said:
+        output.line(f"  {', '.join(said)}")
+
+
+def _marks(item: Estimate) -> None:
+    if item.dominant is not None:
+        at = f"at {item.moment}" + (f" on stage {item.stage} of {item.stages}" if item.stages > 1 else "")
+        share = item.dominant.peak_bytes / (item.total_bytes or 1.0)
+        output.wrapped(f"dominant: {item.dominant.name.value} ({share:.0%}), {at}")
+    if item.budget is not None:
+        physical = item.budget.physical
+        beside = f"; {_gib(physical)} are physical, which is no budget" if physical else ""
+        output.wrapped(f"budget: {_gib(item.budget.bytes)}, {item.budget.source}{beside}")
+    if item.measured is not None and item.delta is not None:
+        kind = "pool" if item.measured.pool else "live"
+        output.wrapped(
+            f"measured: {_gib(item.measured.bytes)} {kind} on chip {item.measured.chip}; "
+            f"estimated {_gib(compared(item))}, {item.delta:+.1%}"
+        )
+
+
+def _fits(item: Estimate, total: float) -> str:
+    return "~" if item.budget is None else "yes" if total <= item.budget.bytes else "no"
+
+
+def calibration_says(found: Calibration | None, lane: str) -> str:
+    """What the lane's own peaks say of its estimates."""
+    if found is None:
+        return f"no calibration: fewer than three measured configurations of {lane} in the store"
+    return (
+        f"× {found.factor:.3f} for {lane}, from {found.launches} launches of {found.groups} configurations; the next "
+        f"one is expected between × {found.low:.3f} and × {found.high:.3f} (90 %); each estimated from the others, "
+        f"the worst is {found.left_out:.1%} off, the middle one {found.left_out_median:.1%}"
+    )
+
+
+def _unstated(item: Estimate) -> None:
+    if item.assumed:
+        output.heading("Not stated, and assumed")
+        for each in item.assumed:
+            output.wrapped(f"{each.path}: {each.value} ({each.because})", 2, 4)
+    if item.uncounted:
+        output.heading("Without a formula of its own")
+        for text in item.uncounted:
+            output.wrapped(text, 2, 4)
+
+
+def _tell_two(a: Estimate, b: Estimate) -> None:
+    for name, item in (("A", a), ("B", b)):
+        output.line(f"{name} {output.clean(item.name)} · {item.lane}: {answer(item)}")
+    if a.missing or b.missing:
+        return
+    output.heading("Which bucket grows")
+    rows = [(row.name.value, _gib(row.a), _gib(row.b), f"{row.bytes / GIB:+.2f} GiB") for row in growth(a, b)]
+    output.table(("surface", "A", "B", "B − A"), rows, right=(1, 2, 3), empty="none: the two are alike")
+    _bar([a, b])
+    beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}
+    for path, value in sorted(beside):
+        output.wrapped(f"assumed in one of them only: {path} = {value}", 2, 4)
+
+
+def _drawn(item: Estimate) -> Bar:
+    parts = tuple(Part(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
+    budget, peak = item.budget_bytes, item.measured.bytes if item.measured else None
+    return Bar(item.name, parts, budget, peak)
+
+
+def write_svg(path: str, made: Sequence[Estimate]) -> None:
+    """The bars as a picture. Raises UsageError where there is nothing to draw, or the file cannot be written."""
+    if not all(item.surfaces for item in made):
+        raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
+    names = " and ".join(item.name for item in made)
+    text = geometry([_drawn(item) for item in made], title=f"Memory of {names}", says="; ".join(map(answer, made)))
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    output.note(f"wrote {path}")
+
+
+def document(made: Sequence[Estimate], compiled: Any, *, calibrated: bool) -> dict[str, Any]:
+    """The answer as JSON: bytes throughout, None where something is unknown."""
+    found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in made]}
+    if len(made) == 2:
+        rows = growth(made[0], made[1])
+        found["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
+    if compiled is not None:
+        found["compiled"] = compiled
+    return found
+
+
+def _data(item: Estimate, *, calibrated: bool) -> dict[str, Any]:
+    surfaces = [
+        {"surface": each.name.value, "bytes": each.bytes, "peak_bytes": each.peak_bytes, "scales_with": each.scales,
+         "live": each.name not in OUTSIDE}
+        for each in item.surfaces
+    ]  # fmt: skip
+    found: dict[str, Any] = {
+        "name": item.name,
+        "lane": item.lane,
+        "fits": item.fits,
+        "tight": item.tight,
+        "total_bytes": item.total_bytes,
+        "live_bytes": item.live_bytes,
+        "budget_bytes": item.budget_bytes,
+        "budget_source": item.budget.source if item.budget else None,
+        "physical_bytes": item.budget.physical if item.budget else None,
+        "headroom_bytes": item.headroom_bytes,
+        "dominant": item.dominant.name.value if item.dominant else None,
+        "moment": item.moment or None,
+        "stage": item.stage,
+        "surfaces": surfaces,
+        "measured_bytes": item.measured.bytes if item.measured else None,
+        "measured_kind": ("pool" if item.measured.pool else "live") if item.measured else None,
+        "delta": item.delta,
+        "shrinks": [{"axis": each.axis, "change": each.change, "saves_bytes": each.saved, "total_bytes": each.total}
+                    for each in item.shrinks],
+        "missing": list(item.missing),
+        "assumed": [each._asdict() for each in item.assumed],
+        "uncounted": list(item.uncounted),
+    }  # fmt: skip
+    if calibrated:
+        each = item.calibration
+        found["calibration"] = each and {name: getattr(each, name) for name in each.__slots__}
+    return found

@@ -1,0 +1,87 @@
+"""Calibration: how far a lane's measured peaks lie from their estimates, and how well that carries to a next launch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from receipts.stats.student import quantile
+
+FEWEST = 3  # measured launches: with two, leaving one out leaves nothing to see spread in
+SHARE = 0.90
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured launch: estimated live bytes, measured live peak in bytes, and what to call it.
+
+    ``group`` holds launches that are repeats of one configuration: they are one point of evidence, not many.
+    """
+
+    estimated: float
+    measured: float
+    name: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """``factor`` turns an estimate into the expected peak; the next launch lies between ``low`` and ``high`` of it.
+
+    The interval holds a share `SHARE` of next launches (Student's t on ``groups`` − 1 degrees). ``left_out`` is the
+    worst error of a configuration estimated from the others, and ``left_out_median`` the middle one; shares.
+    """
+
+    factor: float
+    low: float
+    high: float
+    groups: int
+    launches: int
+    left_out: float
+    left_out_median: float
+
+
+def calibrate(points: Sequence[Point]) -> Calibration | None:
+    """The calibration of these launches; None where fewer than `FEWEST` configurations were measured.
+
+    The mean of log(measured / estimated) over configurations, each the mean of its repeats. The interval is that of a
+    next configuration: mean ± t · s · sqrt(1 + 1/n).
+    """
+    found = _ratios(points)
+    if len(found) < FEWEST:
+        return None
+    logs = list(found.values())
+    middle, count = fmean(logs), len(logs)
+    spread = math.sqrt(sum((value - middle) ** 2 for value in logs) / (count - 1))
+    reach = quantile(0.5 + SHARE / 2, count - 1) * spread * math.sqrt(1 + 1 / count)
+    errors = sorted(left_out(points).values())
+    return Calibration(
+        factor=math.exp(middle),
+        low=math.exp(middle - reach),
+        high=math.exp(middle + reach),
+        groups=count,
+        launches=len(points),
+        left_out=errors[-1],
+        left_out_median=errors[len(errors) // 2],
+    )
+
+
+def left_out(points: Sequence[Point]) -> dict[str, float]:
+    """The error of each configuration when the factor comes from all others: |estimate · factor / measured − 1|."""
+    found = _ratios(points)
+    errors = {}
+    for group, own in found.items():
+        others = [value for other, value in found.items() if other != group]
+        if others:
+            errors[group] = abs(math.exp(fmean(others) - own) - 1)
+    return errors
+
+
+def _ratios(points: Sequence[Point]) -> dict[str, float]:
+    groups: dict[str, list[float]] = {}
+    for index, point in enumerate(points):
+        if point.estimated > 0 and point.measured > 0:
+            groups.setdefault(point.group or f"#{index}", []).append(math.log(point.measured / point.estimated))
+    return {group: fmean(values) for group, values in groups.items()}
