@@ -175,7 +175,7 @@ def sealed() -> None:
 def indexes() -> None:
     op.create_index("axes_leave_one_out", "axes", ["leave_one_out"])
     op.create_index("placements_configuration", "placements", ["configuration"])
-    op.create_index("signatures_signature", "signatures", ["signature"])
+    op.create_index("signatures_signature", "signatures", ["signature", "outcome"])
     op.create_index("signatures_base", "signatures", ["base", "outcome", "micro_batch", "sequence_length"])
     op.create_index("origins_here", "origins", ["what", "here"])
 

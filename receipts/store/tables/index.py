@@ -6,9 +6,24 @@ is looked up once. A digest has 8 bytes; what it finds is compared in full (`twi
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, SmallInteger, Table, UniqueConstraint
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    Table,
+    UniqueConstraint,
+    event,
+)
 
 from receipts.store.tables.columns import Number, key, metadata, number, words
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
 
 axis_values = Table(
     "axis_values",
@@ -38,26 +53,21 @@ configurations = Table(
         "anchor", "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is"
     ),
     Column(
+        "whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"
+    ),
+    Column(
         "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
     ),
     UniqueConstraint("digest", "twin"),
     comment="Every combination of axis values, once",
 )
 
+# Without foreign keys: seventy checks, each a lock on a row that every writer shares, would cost more than the rows.
 axes = Table(
     "axes",
     metadata,
-    Column(
-        "value", Number, ForeignKey("axis_values.seq"), primary_key=True, autoincrement=False, comment="The axis value"
-    ),
-    Column(
-        "configuration",
-        Number,
-        ForeignKey("configurations.seq"),
-        primary_key=True,
-        autoincrement=False,
-        comment="The configuration",
-    ),
+    Column("value", Number, primary_key=True, autoincrement=False, comment="The axis value"),
+    Column("configuration", Number, primary_key=True, autoincrement=False, comment="The configuration"),
     number("leave_one_out", "The configuration's digest without this axis; null where nothing else can share it"),
     comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
     sqlite_with_rowid=False,
@@ -98,7 +108,23 @@ signatures = Table(
     comment="What a launch is called before it is tried: the same signature failed or worked",
 )
 
-Index("axes_leave_one_out", axes.c.leave_one_out)
-Index("placements_configuration", placements.c.configuration)
-Index("signatures_signature", signatures.c.signature)
+# With what they are read in the order of, so that the newest few are found without the others.
+_LEAVE_ONE_OUT: Final = Index(
+    "axes_leave_one_out",
+    axes.c.leave_one_out,
+    axes.c.configuration,
+    sqlite_where=axes.c.leave_one_out.is_not(None),
+)
+
+
+@event.listens_for(axes, "before_create")
+def _partial_on_postgresql(_table: Table, connection: Connection, **_options: Any) -> None:
+    # Said only when the table is made: to name the dialect is to import it.
+    if connection.dialect.name == "postgresql":
+        _LEAVE_ONE_OUT.dialect_options["postgresql"]["where"] = axes.c.leave_one_out.is_not(None)
+
+
+Index("configurations_lane", configurations.c.lane, configurations.c.catalogue)
+Index("placements_configuration", placements.c.configuration, placements.c.receipt)
+Index("signatures_signature", signatures.c.signature, signatures.c.outcome)
 Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "micro_batch", "sequence_length")))
