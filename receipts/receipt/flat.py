@@ -21,7 +21,8 @@ class Flat(Mapping[str, Any]):
 
     Lists of values are leaves, rows of a list are ``chips[0].…``. ``leaves`` holds every leaf that is no part of a row,
     ``sections`` every section, map or list in which something is stated, and ``keys_written`` is how many keys
-    the document's objects have. Rows are most of a receipt's leaves, and few ask for one: they are walked when one is asked for.
+    the document's objects have. Rows are most of a receipt's leaves, and few ask for one: they are walked when somebody
+    does.
     """
 
     def __init__(self, receipt: Section) -> None:
