@@ -178,7 +178,7 @@ def _seal(url: str) -> None:
             insert(seals), {**of, "first": 1, "last": 2, "held": 2, "root": "00", "at": datetime.now(UTC)}
         )
         connection.execute(insert(origins), {**of, "here": 1, "number": 7})
-        connection.execute(insert(erased), {**of, "number": 8, "receipt": "gone", "leaf": "00"})
+        connection.execute(insert(erased), {**of, "number": 8, "receipt": "gone", "leaf": "00", "seal": "00"})
     engine.dispose()
 
 

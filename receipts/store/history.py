@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from receipts.errors import ConflictError, UsageError
+from receipts.store.seal import keep_leaves
+from receipts.store.submission import lock
 from receipts.store.tables import (
     claim_subjects,
     claim_verdicts,
@@ -60,11 +62,16 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     A verdict quotes the document, and so does the reason for which the receipt superseded another.
     """
     _need(reason, "purge")
-    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
+    lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
     number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
     spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
-    connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
     claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)
+    said = select(supersessions.c.seq).where(supersessions.c.successor == receipt_id)
+    doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": said}
+    going = {what: list(connection.execute(query.distinct()).scalars()) for what, query in doomed.items()}
+    keep_leaves(connection, receipt_id, {**going, "columns": going["receipts"]})
+    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
+    connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
     connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
     connection.execute(delete(documents).where(documents.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))

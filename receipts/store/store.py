@@ -17,6 +17,7 @@ from receipts.rule import Facts
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
 from receipts.store import history, names, published, schema
+from receipts.store import seal as seal_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
@@ -26,6 +27,7 @@ from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry, entries, entry
+from receipts.store.seal import Seal
 from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
@@ -303,9 +305,20 @@ class Store:
             found: str = connection.execute(select(stores.c.id)).scalar_one()
             return found
 
-    def _write(self, work: Callable[[Connection], T]) -> T:
+    def seal(self) -> list[Seal]:
+        """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
+        made: list[Seal] = []
+        while some := self._write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True):
+            made += some
+        return made
+
+    def _write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
+        def locked(connection: Connection) -> T:
+            submission_module.lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
+            return work(connection)
+
         with told(self._address):
-            return write(self._engine, work)
+            return write(self._engine, locked)
 
 
 def _take(connection: Connection, item: Prepared | InputError) -> Submitted | ConflictError | InputError:

@@ -1,0 +1,58 @@
+"""Merkle trees as RFC 6962 (section 2.1) has them: leaves and nodes are hashed under prefixes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+
+def leaf(content: bytes) -> bytes:
+    """The digest of a leaf, 32 bytes."""
+    return sha256(b"\x00" + content).digest()
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    """The digest over two digests."""
+    return sha256(b"\x01" + left + right).digest()
+
+
+def root(leaves: Iterable[bytes]) -> bytes:
+    """The root over leaves' digests, in one pass that holds one digest a level. Of none it is SHA-256 of nothing."""
+    whole: list[tuple[int, bytes]] = []  # full subtrees, the highest first
+    for digest in leaves:
+        height = 0
+        while whole and whole[-1][0] == height:
+            digest = node(whole.pop()[1], digest)
+            height += 1
+        whole.append((height, digest))
+    if not whole:
+        return sha256(b"").digest()
+    _, found = whole.pop()
+    while whole:
+        found = node(whole.pop()[1], found)
+    return found
+
+
+class Step(NamedTuple):
+    """One digest of a proof, and whether it stands left of what is proven."""
+
+    left: bool
+    digest: bytes
+
+
+def proof(leaves: Sequence[bytes], at: int) -> list[Step]:
+    """What it takes to get from the leaf at a place to the root, lowest first (RFC 6962, 2.1.1)."""
+    if len(leaves) < 2:
+        return []
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    if at < half:
+        return [*proof(leaves[:half], at), Step(False, root(leaves[half:]))]
+    return [*proof(leaves[half:], at - half), Step(True, root(leaves[:half]))]
+
+
+def follow(start: bytes, steps: Iterable[Step]) -> bytes:
+    """The root that a proof leads to from a leaf."""
+    for step in steps:
+        start = node(step.digest, start) if step.left else node(start, step.digest)
+    return start

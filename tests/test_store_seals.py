@@ -1,0 +1,255 @@
+"""Seals: the tree is that of RFC 6962, every row is held by one, and purges and reused numbers do not break them."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import text
+
+from receipts.store import Store, merkle, open_store
+from receipts.store.address import address
+from receipts.store.engine import connect, reading, writing
+from receipts.store.leaves import KINDS
+from receipts.store.seal import Seal, all_seals, held, seal
+from store_receipts import publish, ready
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def _broken(store: Store) -> list[str]:
+    """The tables whose seals do not hold."""
+    with reading(store._engine) as connection:
+        found = [held(connection, one, store.id) for one in all_seals(connection)]
+    return [item.seal.what for item in found if not item.whole]
+
+
+def _filled(store: Store) -> list[str]:
+    """Receipts, and a row in each sealed table but those that a purge writes."""
+    ids = [store.submit(*ready()).id for _ in range(7)]
+    store.submit(*ready(run__launch="one", run__label="a"))
+    store.submit(*ready(run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"}))
+    store.pin("@golden", ids[0])
+    publish(store, ids[0])
+    return ids
+
+
+def test_the_tree_is_that_of_rfc_6962() -> None:
+    # The leaves and roots of Certificate Transparency's reference tests (merkletree, "RFC 6962 hasher").
+    inputs = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
+    leaves = [merkle.leaf(bytes.fromhex(item)) for item in inputs]
+    assert merkle.root([]).hex() == hashlib.sha256(b"").hexdigest()
+    assert merkle.root(leaves[:1]).hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
+    assert merkle.root(leaves[:3]).hex() == "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
+    assert merkle.root(leaves[:7]).hex() == "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c"
+    assert merkle.root(leaves).hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 11])
+def test_a_proof_leads_from_its_leaf_to_the_root_and_from_no_other(size: int) -> None:
+    leaves = [merkle.leaf(bytes([number])) for number in range(size)]
+    for at in range(size):
+        steps = merkle.proof(leaves, at)
+        assert merkle.follow(leaves[at], steps) == merkle.root(leaves)
+        assert merkle.follow(merkle.leaf(b"another"), steps) != merkle.root(leaves)
+
+
+def test_every_row_is_sealed_once_and_a_second_seal_writes_nothing(store: Store) -> None:
+    _filled(store)
+    made = store.seal()
+    assert {item.what for item in made} == set(KINDS) - {"erased"}
+    assert {item.what: item.held for item in made}["receipts"] == 9
+    assert made[-1].what == "seals"
+    assert made[-1].held == len(made) - 1
+    assert _broken(store) == []
+    assert store.seal() == []
+    store.submit(*ready())
+    again = store.seal()
+    assert {item.what for item in again} == {"receipts", "columns", "verdicts", "seals"}
+    assert _broken(store) == []
+
+
+def test_many_rows_are_sealed_in_parts_none_left_out(store: Store) -> None:
+    _filled(store)
+    while True:
+        with writing(store._engine) as connection:
+            made = seal(connection, datetime.now(UTC), most=4)
+        if not made:
+            break
+        assert max(item.held for item in made) <= 11
+    with reading(store._engine) as connection:
+        of = [item for item in all_seals(connection) if item.what == "receipts"]
+    assert [item.held for item in of] == [4, 4, 1]
+    assert _broken(store) == []
+
+
+CHANGES = {
+    "receipts": ["UPDATE receipts SET id = 'f' || substr(id, 2) WHERE seq = 3"],
+    "columns": ["UPDATE receipts SET mfu = 0.99 WHERE seq = 3"],
+    "verdicts": ["DELETE FROM verdicts WHERE seq = 4"],
+    "supersessions": ["UPDATE supersessions SET reason = 'y'"],
+    "pins": ["DELETE FROM pins"],
+    "claims": ["UPDATE claims SET body = '{}' WHERE seq = 1"],
+    "claim_supersessions": ["DELETE FROM claim_supersessions"],
+    "claim_verdicts": ["UPDATE claim_verdicts SET status = 'refuted'"],
+    "decisions": ["UPDATE decisions SET decision = 'ship'"],
+    "quotes": ["UPDATE quotes SET says = '99k tok/s'"],
+    "seals": ["UPDATE seals SET held = held + 1 WHERE what = 'pins'"],
+}
+
+
+def tamper(store: Store, *statements: str) -> None:
+    """Run statements as somebody would who owns the database: no trigger, no key holds them back."""
+    engine = connect(store._address)
+    sqlite = engine.dialect.name == "sqlite"
+    with engine.connect() as connection:
+        if sqlite:
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+            connection.commit()
+            dropped = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            kept = connection.exec_driver_sql(dropped).all()
+            for name, _ in kept:
+                connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        else:
+            connection.exec_driver_sql("SET session_replication_role = replica")
+        for statement in statements:
+            connection.execute(text(statement))
+        for _, made in kept if sqlite else []:
+            connection.exec_driver_sql(made)
+        connection.commit()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_row_that_was_changed_or_taken_away_breaks_its_seal(store: Store, what: str) -> None:
+    _filled(store)
+    store.seal()
+    tamper(store, *CHANGES[what])
+    assert what in _broken(store)
+
+
+def test_a_row_put_into_a_sealed_range_breaks_the_seal(store: Store) -> None:
+    ids = _filled(store)
+    tamper(
+        store,
+        "DELETE FROM pins",
+        *[
+            f"INSERT INTO pins (seq, name, receipt, at) VALUES ({number}, 'a', '{ids[0]}', '2026-01-01 00:00:00')"
+            for number in (1, 5)
+        ],
+    )
+    store.seal()
+    assert _broken(store) == []
+    tamper(store, f"INSERT INTO pins (seq, name, receipt, at) VALUES (3, 'a', '{ids[0]}', '2026-01-01 00:00:00')")
+    assert _broken(store) == ["pins"]
+
+
+def test_a_purge_leaves_every_seal_whole(store: Store) -> None:
+    ids = _filled(store)
+    store.seal()
+    for receipt in (ids[0], ids[4], store.resolve("label=b")):
+        store.purge(receipt, "a token")
+        assert _broken(store) == []
+    assert {item.what for item in store.seal()} == {"supersessions", "erased", "seals"}
+    assert _broken(store) == []
+
+
+def test_a_tombstone_that_is_taken_away_breaks_the_seal_over_what_was_erased(store: Store) -> None:
+    ids = _filled(store)
+    store.seal()
+    store.purge(ids[2], "a token")
+    store.seal()
+    tamper(store, "DELETE FROM purges")
+    assert _broken(store) == ["erased"]
+
+
+def test_numbers_that_are_given_again_after_a_purge_are_sealed_too(store: Store) -> None:
+    for round_ in range(3):
+        kept = [store.submit(*ready()).id for _ in range(2)]
+        gone = [store.submit(*ready()).id for _ in range(3)]
+        store.seal()
+        for receipt in gone[:: 1 if round_ % 2 else -1]:
+            store.purge(receipt, "a token")
+            assert _broken(store) == []
+        late = store.submit(*ready()).id
+        made = store.seal()
+        assert {item.what: item.held for item in made}["receipts"] == 1
+        assert _broken(store) == []
+        store.purge(late, "a token")
+        assert _broken(store) == []
+        assert kept
+    with reading(store._engine) as connection:
+        seals = [item for item in all_seals(connection) if item.what == "receipts"]
+    assert sum(item.held for item in seals) == 3 * 6
+
+
+def test_what_was_erased_before_any_seal_is_missed_by_none(store: Store) -> None:
+    store.submit(*ready())
+    store.purge(store.submit(*ready()).id, "a token")
+    middle = store.submit(*ready()).id
+    store.submit(*ready())
+    store.purge(middle, "a token")
+    assert {item.what: item.held for item in store.seal()}["receipts"] == 2
+    assert _broken(store) == []
+
+
+def test_a_seal_waits_for_writers_whose_numbers_are_smaller(postgres_store: str) -> None:
+    """A verdict's number is given when it is written, and seen when its transaction ends: maybe after a larger one."""
+    with open_store(postgres_store) as store:
+        store.submit(*ready())
+        engine = connect(address(postgres_store))
+        made: list[Seal] = []
+        with engine.connect() as connection, connection.begin():
+            from receipts.store.submission import lock
+
+            lock(connection, alone=False)
+            connection.execute(text("SELECT nextval(pg_get_serial_sequence('receipts', 'seq'))"))
+            store.submit(*ready())
+            sealer = threading.Thread(target=lambda: made.extend(store.seal()))
+            sealer.start()
+            sealer.join(0.5)
+            assert sealer.is_alive()
+        sealer.join(30)
+        engine.dispose()
+    assert {item.what: item.held for item in made}["receipts"] == 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store, one: store.submit(*ready()),
+        lambda store, one: store.record(_verdict(one)),
+        lambda store, one: store.pin("@golden", one),
+        lambda store, one: store.decide(one, "hold", "why"),
+        lambda store, one: store.retract(one, "why"),
+        lambda store, one: store.purge(one, "why"),
+    ],
+    ids=["submit", "record", "pin", "decide", "retract", "purge"],
+)
+def test_every_writer_waits_for_a_seal(postgres_store: str, write: object) -> None:
+    assert callable(write)
+    with open_store(postgres_store) as store:
+        one = store.submit(*ready()).id
+        engine = connect(address(postgres_store))
+        with engine.connect() as connection, connection.begin():
+            seal(connection, datetime.now(UTC))
+            writer = threading.Thread(target=write, args=(store, one))
+            writer.start()
+            writer.join(0.3)
+            assert writer.is_alive()
+        writer.join(30)
+        assert not writer.is_alive()
+        engine.dispose()
+
+
+def _verdict(receipt: str) -> object:
+    from dataclasses import replace
+
+    return replace(ready()[1], receipt=receipt)
