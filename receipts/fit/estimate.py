@@ -1,7 +1,4 @@
-"""What a launch would hold on its fullest chip, whether that fits, what shrinks it, and how far it lies from measured.
-
-`receipts.memory` does the arithmetic on plain values; here it meets receipts, lanes, accelerators and the store.
-"""
+"""The estimate of a receipt or a plan: surfaces, budget, verdict, measured peak, calibration."""
 
 from __future__ import annotations
 

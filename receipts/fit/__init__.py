@@ -1,0 +1,38 @@
+"""What a launch would hold on its fullest chip, whether that fits, what shrinks it, and how far it lies from measured.
+
+`receipts.memory` does the arithmetic on plain values; here it meets receipts, lanes, accelerators and the store.
+"""
+
+from __future__ import annotations
+
+from receipts.fit.estimate import (
+    Budget,
+    Estimate,
+    Growth,
+    Measured,
+    budget,
+    calibration_of,
+    calibrations,
+    compared,
+    estimate,
+    growth,
+    measured,
+    point,
+    setup_of,
+)
+
+__all__ = [
+    "Budget",
+    "Estimate",
+    "Growth",
+    "Measured",
+    "budget",
+    "calibration_of",
+    "calibrations",
+    "compared",
+    "estimate",
+    "growth",
+    "measured",
+    "point",
+    "setup_of",
+]
