@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -50,6 +51,16 @@ class Offence(NamedTuple):
     unjudged: bool = False
 
 
+class EarlierFailure(NamedTuple):
+    """A launch that failed before the judged one started, and that has its signature. Times are in UTC."""
+
+    id: str
+    outcome: str
+    phase: str | None
+    class_: str | None
+    started: datetime
+
+
 class Shape(NamedTuple):
     """A shape of a lane that launches reached, for the envelope."""
 
@@ -65,7 +76,7 @@ class Facts:
     """What the caller fetched for the rules: values from a store, never a handle to one.
 
     ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
-    that launches of the receipt's lane sustained. ``failures`` are earlier failures with the same shape.
+    that launches of the receipt's lane sustained. ``failures`` are earlier failures of the same signature.
     ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
     those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
     launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
@@ -73,7 +84,7 @@ class Facts:
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
-    failures: tuple[str, ...] = ()
+    failures: tuple[EarlierFailure, ...] = ()
     witnesses: tuple[Parsed, ...] = ()
     witnessed: tuple[Parsed, ...] = ()
     sigma: float | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Raised whenever another receipt would get another hash: `receipts db reindex` then writes every row anew.
 VERSION: Final = 1
 MICRO_BATCH, SEQUENCE_LENGTH = "batch.micro_batch", "batch.sequence_length"
+SHAPE: Final = ("hardware.accelerator", "hardware.chips", SEQUENCE_LENGTH, MICRO_BATCH, "model.depth")
 _HARDWARE: Final = ("hardware.accelerator", "hardware.chips", "hardware.physical")
 _BATCH: Final = (MICRO_BATCH, SEQUENCE_LENGTH)
 # What moves no byte: the same launch with another seed fits or does not.
@@ -52,6 +53,13 @@ class Signature(NamedTuple):
 
 def parts(parsed: Parsed) -> dict[str, Any]:
     """What the signature is taken over, by section: effective values, as they were decided before the run."""
+    if "signed" not in parsed.kept:
+        parsed.kept["signed"] = _parts(parsed)
+    found: dict[str, Any] = parsed.kept["signed"]
+    return found
+
+
+def _parts(parsed: Parsed) -> dict[str, Any]:
     values = effective(_decided(parsed))
     found: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
     found["code"].update(_code(values))
@@ -79,6 +87,11 @@ def sign(parsed: Parsed, lane: Lane) -> Signature:
         sequence_length=whole["batch"].get(SEQUENCE_LENGTH),
         extras=tuple(sorted(path.removeprefix("features.") for path, on in extras.items() if on)),
     )
+
+
+def unstated(parsed: Parsed) -> tuple[str, ...]:
+    """The parts of the shape that a plan or receipt does not state. Without all of them its hash names no launch."""
+    return tuple(path for path in SHAPE if parsed.stated.get(path) is None)
 
 
 def signature(parsed: Parsed) -> str:

@@ -209,12 +209,15 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
 
 
-def test_earlier_failures_at_the_same_shape_are_told(store: Store) -> None:
+def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:
     failed = put(store, run__outcome="oom")
     put(store, run__outcome="oom", batch__micro_batch=64)
+    put(store, run__outcome="oom", numerics__recompute="full")
     put(store, run__outcome="preempted")
-    assert store.facts(parsed()).failures == (failed.id,)
+    put(store, run__outcome="oom", run__started="2126-03-05T00:00:00Z", run__finished=None)
+    assert [item.id for item in store.facts(parsed()).failures] == [failed.id]
     assert store.facts(parsed(batch__micro_batch=None)).failures == ()
+    assert [item.id for item in store.facts_of_new([parsed()])[0].failures] == [failed.id]
 
 
 def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:

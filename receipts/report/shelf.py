@@ -99,7 +99,7 @@ class Shelf:
             witnesses, witnessed = self._kin(row)
             facts = replace(
                 self.facts(parsed),
-                failures=tuple(other.id for other in self.failed_before(row)),
+                failures=tuple(self._store.failed_before(parsed)),
                 witnesses=witnesses,
                 witnessed=witnessed,
             )

@@ -14,13 +14,13 @@ from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts, Shape
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
+from receipts.store.signatures import failed_before
 from receipts.store.statement import Row, Statement
 from receipts.store.tables import documents, receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
 _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
-_MOST_FAILURES: Final = 100
 _MOST_WITNESSES: Final = 20
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
@@ -37,7 +37,7 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
         replace(
             _with_kin(connection, [item], within),
             shapes=shapes[item.receipt.run.lane],
-            failures=tuple(_failures(connection, item)),
+            failures=tuple(failed_before(connection, item)),
         )
         for item in group
     ]
@@ -46,14 +46,13 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
 def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     """Facts for judging these receipts, stored or not: which are superseded, and what their lane sustained.
 
-    Shapes and failures are those of one lane; for receipts of several lanes there are none.
+    Shapes are those of one lane; for receipts of several lanes there are none.
     """
     lanes = {item.receipt.run.lane for item in group}
     shapes: tuple[Shape, ...] = ()
-    failures: tuple[str, ...] = ()
     if len(lanes) == 1:
         shapes = tuple(_shapes(connection, lanes.pop()))
-        failures = tuple(dict.fromkeys(item for one in group for item in _failures(connection, one)))
+    failures = tuple(dict.fromkeys(item for one in group for item in failed_before(connection, one)))
     known = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(connection, group, known.beside(group))
 
@@ -187,31 +186,6 @@ def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
             yield Shape(chips, sequence_length, micro_batch, depth, launches)
         # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
         at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
-
-
-_FAILURES: Final = Statement(
-    select(receipts.c.id)
-    .where(
-        receipts.c.lane == bindparam("lane"),
-        receipts.c.kind == bindparam("kind"),
-        receipts.c.outcome.in_([literal(name) for name in FAILED]),  # plain names would be written anew each time
-        receipts.c.launch != bindparam("launch"),
-        *(receipts.c[name] == bindparam(name) for name in _SHAPE),
-        standing(),
-    )
-    .order_by(receipts.c.started.desc())
-    .limit(_MOST_FAILURES)
-)
-
-
-def _failures(connection: Connection, parsed: Parsed) -> list[str]:
-    """Ids of launches of the lane that failed at the same shape, newest first; none where a part of it is unstated."""
-    values = _values(parsed, _SHAPE)
-    if any(value is None for value in values.values()):
-        return []
-    run = parsed.receipt.run
-    given = {**values, "lane": cut(run.lane), "kind": run.kind, "launch": run.launch}
-    return [name for (name,) in _FAILURES.all(connection, given)]
 
 
 def candidates(connection: Connection, parsed: Parsed) -> Iterator[str]:

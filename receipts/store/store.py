@@ -13,11 +13,13 @@ from sqlalchemy import Connection, Engine, bindparam, select
 from receipts.errors import ConflictError, InputError, NotFound, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.rule import Facts
+from receipts.rule import EarlierFailure, Facts
+from receipts.signature import Signature
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
 from receipts.store import history, names, published, schema
 from receipts.store import seal as seal_module
+from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
@@ -28,6 +30,7 @@ from receipts.store.packing import unpack
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry, entries, entry
 from receipts.store.seal import Seal
+from receipts.store.signatures import Known
 from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
@@ -292,6 +295,22 @@ class Store:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with self._reading() as connection:
             return facts_module.facts_of_new(connection, group)
+
+    def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
+        """Earlier launches of this receipt's signature that failed, the newest first."""
+        with self._reading() as connection:
+            return signatures_module.failed_before(connection, parsed)
+
+    def same_signature(self, signature: Signature) -> tuple[list[Known], list[Known]]:
+        """Launches of a signature that stand: those that worked and those that failed, the newest first."""
+        with self._reading() as connection:
+            return signatures_module.same(connection, signature)
+
+    def dominating(self, signature: Signature) -> tuple[list[Known], list[Known]]:
+        """Launches that differ in pressure alone: larger ones that worked and smaller ones that ran out of memory."""
+        with self._reading() as connection:
+            larger = signatures_module.larger_worked(connection, signature)
+            return larger, signatures_module.smaller_failed(connection, signature)
 
     def replicate_candidates(self, parsed: Parsed) -> list[str]:
         """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them."""

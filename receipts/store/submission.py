@@ -8,9 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, literal, or_, select, union_all
 
+from receipts.axes.configuration import Configuration, configuration
 from receipts.errors import ConflictError
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
+from receipts.signature import Signature
+from receipts.store import index, signatures
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
 from receipts.store.statement import Statement
@@ -42,12 +45,16 @@ class Prepared(NamedTuple):
     row: dict[str, Any]
     body: bytes
     judged: bytes
+    configuration: Configuration
+    signature: Signature | None = None
 
 
 def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     """Pack a receipt's bytes and lift its columns."""
     row = promoted(launch, verdict, datetime.now(UTC))
-    return Prepared(launch.parsed, verdict, row, pack(launch.parsed.raw), packed(verdict))
+    signature = signatures.signed(launch.parsed, launch.lane)
+    ran = configuration(launch.parsed, launch.lane)
+    return Prepared(launch.parsed, verdict, row, pack(launch.parsed.raw), packed(verdict), ran, signature)
 
 
 class Neighbour(NamedTuple):
@@ -118,6 +125,8 @@ def take(connection: Connection, item: Prepared) -> Submitted:
     seq = _RECEIPT.add(connection, {**row, "generation": generation})
     _DOCUMENT.run(connection, {"receipt": seq, "codec": CODEC, "size": len(item.parsed.raw), "body": item.body})
     add(connection, item.verdict, item.judged, [("receipt", seq)], row["submitted_at"])
+    index.add(connection, [index.Placed(seq, item.configuration)])
+    signatures.write(connection, seq, row["outcome"], item.signature)
     return _supersede(connection, item, found, replaced)
 
 
