@@ -79,6 +79,12 @@ def values() -> None:
             "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is",
         ),
         sa.Column(
+            "whole",
+            sa.LargeBinary(),
+            nullable=False,
+            comment="16 bytes of SHA-256 over all of it, compared on every hit",
+        ),
+        sa.Column(
             "members",
             sa.LargeBinary(),
             nullable=False,
@@ -97,8 +103,6 @@ def places() -> None:
         refers("configuration", "The configuration"),
         number("leave_one_out", "The configuration's digest without this axis; null where nothing else can share it"),
         sa.PrimaryKeyConstraint("value", "configuration", name=op.f("axes_pkey")),
-        sa.ForeignKeyConstraint(["value"], ["axis_values.seq"], name=op.f("axes_value_fkey")),
-        sa.ForeignKeyConstraint(["configuration"], ["configurations.seq"], name=op.f("axes_configuration_fkey")),
         comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
         sqlite_with_rowid=False,
     )
@@ -174,8 +178,16 @@ def sealed() -> None:
 
 
 def indexes() -> None:
-    op.create_index("axes_leave_one_out", "axes", ["leave_one_out"])
-    op.create_index("placements_configuration", "placements", ["configuration"])
+    stated = sa.text("leave_one_out IS NOT NULL")
+    op.create_index(
+        "axes_leave_one_out",
+        "axes",
+        ["leave_one_out", "configuration"],
+        sqlite_where=stated,
+        postgresql_where=stated,
+    )
+    op.create_index("configurations_lane", "configurations", ["lane", "catalogue"])
+    op.create_index("placements_configuration", "placements", ["configuration", "receipt"])
     op.create_index("signatures_signature", "signatures", ["signature", "outcome"])
     op.create_index("signatures_base", "signatures", ["base", "outcome", "micro_batch", "sequence_length"])
     op.create_index("origins_here", "origins", ["what", "here"])

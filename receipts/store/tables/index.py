@@ -52,9 +52,7 @@ configurations = Table(
     words(
         "anchor", "What stands for all that is unstated: the context, else the receipt's own id; null where nothing is"
     ),
-    Column(
-        "whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"
-    ),
+    Column("whole", LargeBinary, nullable=False, comment="16 bytes of SHA-256 over all of it, compared on every hit"),
     Column(
         "members", LargeBinary, nullable=False, comment="Numbers of its axis values, ascending, as varints of the gaps"
     ),

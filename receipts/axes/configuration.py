@@ -1,0 +1,264 @@
+"""What one receipt ran, as parts that can be added and taken away: one for each counted axis, with a digest of 8 bytes.
+
+A configuration's digest is the sum of its parts' digests modulo 2^64, so that leaving one axis out, or taking it from
+another receipt, is one subtraction or addition. Equal sums are candidates, and `receipts.axes.difference` decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple, Protocol
+
+from receipts.axes.difference import CODE
+from receipts.axes.effective import (
+    BROUGHT_BY,
+    FOLLOWS,
+    OPEN_MAPS,
+    UNSET,
+    axis_leaves,
+    axis_of,
+    effective,
+    is_complete,
+)
+from receipts.receipt import Parsed
+
+# One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
+VERSION: Final = 1
+_MODULUS: Final = 2**64
+_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
+class Part(NamedTuple):
+    """What a receipt states of one axis: its leaves' effective values as JSON, and 8 bytes of SHA-256 over both."""
+
+    axis: str
+    value: str
+    digest: int
+
+
+class Coupled(Protocol):
+    """A change that brings others, as lanes declare it."""
+
+    @property
+    def when(self) -> str:
+        """The axis that changes."""
+
+    @property
+    def then(self) -> tuple[str, ...]:
+        """The axes that follow it."""
+
+
+class Contract(Protocol):
+    """What a configuration takes from a lane."""
+
+    @property
+    def not_applicable(self) -> Mapping[str, str]:
+        """Axes or leaves that do not exist for it."""
+
+    @property
+    def couplings(self) -> Sequence[Coupled]:
+        """Axes that follow others."""
+
+
+class Reading(NamedTuple):
+    """How the receipts of a lane are read, made once for its couplings and what is not applicable there.
+
+    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests.
+    """
+
+    digest: int
+    leaves: tuple[tuple[str, str, bool], ...]  # path, axis, whether it may be unstated
+    follow: Mapping[str, frozenset[str]]
+    not_applicable: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The parts of one receipt by their axes, under one lane and one catalogue of axes.
+
+    ``anchor`` stands for what is unstated of the axes ``unstated``: the context, else the receipt's own id (``own``),
+    which no other receipt has. It is None where nothing is unstated. All digests are signed integers of 64 bits.
+    """
+
+    lane: str
+    catalogue: int
+    parts: Mapping[str, Part]
+    unstated: frozenset[str]
+    anchor: str | None
+    own: bool
+    follow: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def digest(self) -> int:
+        """The sum over all that it has."""
+        return _signed(self._sum)
+
+    @cached_property
+    def _sum(self) -> int:
+        return self._base + sum(part.digest for part in self.parts.values()) + self._anchored
+
+    @property
+    def _base(self) -> int:
+        return _eight(f"lane\0{self.lane}\0{self.catalogue}")
+
+    @cached_property
+    def _anchored(self) -> int:
+        return _eight(f"anchor\0{self.anchor}") if self.anchor is not None else 0
+
+    @cached_property
+    def whole(self) -> bytes:
+        """16 bytes of SHA-256 over all that it has: what is compared where two digests are equal."""
+        said = [self.lane, str(self.catalogue), self.anchor or "", *(item.axis + item.value for item in self.ordered)]
+        return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).digest()[:16]
+
+    @cached_property
+    def ordered(self) -> tuple[Part, ...]:
+        """The parts in the order of their axes."""
+        return tuple(self.parts[axis] for axis in sorted(self.parts))
+
+    def followers(self, axis: str) -> frozenset[str]:
+        """Axes that may differ only because this one does, by its nature or by the lane's couplings."""
+        return self.follow.get(axis, frozenset())
+
+    def without(self, axis: str) -> int | None:
+        """The digest without an axis and its followers; None where what else is unstated is this receipt's alone.
+
+        An axis that it does not have can be left out too: then other configurations may have it.
+        """
+        left_out = {axis, *self.followers(axis)}
+        found = self._sum - sum(self.parts[name].digest for name in left_out if name in self.parts)
+        if self.unstated <= left_out:
+            found -= self._anchored
+        elif self.own:
+            return None
+        return _signed(found)
+
+    def with_(self, axis: str, part: Part | None) -> Configuration:
+        """The same with another value of one axis, or without a value of it. What is unstated stays as it was."""
+        others = {name: item for name, item in self.parts.items() if name != axis}
+        return replace(self, parts=others if part is None else {**others, axis: part})
+
+    def mixed(self, other: Configuration, axes: Collection[str]) -> Configuration:
+        """The same with these axes as another configuration has them, unstated ones too; the anchor stays."""
+        parts = {axis: part for axis, part in self.parts.items() if axis not in axes}
+        parts |= {axis: part for axis, part in other.parts.items() if axis in axes}
+        unstated = (self.unstated - set(axes)) | (other.unstated & set(axes))
+        anchor, own = (self.anchor, self.own) if self.anchor is not None else (other.anchor, other.own)
+        return replace(
+            self, parts=parts, unstated=unstated, anchor=anchor if unstated else None, own=own and bool(unstated)
+        )
+
+    def apart(self, other: Configuration) -> frozenset[str]:
+        """Axes of which the two do not state the same, followers among them."""
+        return frozenset(axis for axis in {*self.parts, *other.parts} if self.parts.get(axis) != other.parts.get(axis))
+
+
+def configuration(parsed: Parsed, lane: Contract) -> Configuration:
+    """What a receipt ran, under its lane. Blocks, derived values, regimes and work have no part in it.
+
+    A key that a completely captured map does not have has no part either; that the map is complete has.
+    """
+    values, reading = effective(parsed), reading_of(lane)
+    found: dict[str, dict[str, Any]] = {}
+    unstated: set[str] = set()
+    for path, axis, counts in reading.leaves:
+        value = values.get(path)
+        if value is not None:
+            found.setdefault(axis, {})[path] = value
+        elif counts:
+            unstated.add(axis)
+    for path, axis, value in _open(parsed, values):
+        found.setdefault(axis, {})[path] = value
+    _code(values, reading, found, unstated)
+    for name in OPEN_MAPS:
+        axis = "wheels" if name == "wheels" else f"{name}.*"
+        if is_complete(parsed, name):
+            found.setdefault(axis, {})[f"{name}.complete"] = True
+        elif axis not in reading.not_applicable and name not in reading.not_applicable:
+            unstated.add(axis)
+    run = parsed.receipt.run
+    return Configuration(
+        lane=run.lane,
+        catalogue=reading.digest,
+        parts={axis: _part(axis, _json(members)) for axis, members in found.items()},
+        unstated=frozenset(unstated),
+        anchor=(run.context or parsed.id) if unstated else None,
+        own=bool(unstated) and run.context is None,
+        follow=reading.follow,
+    )
+
+
+def _open(parsed: Parsed, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Keys of the open maps; one that says `unset` in a complete map says what its absence says."""
+    complete = {name: is_complete(parsed, name) for name in OPEN_MAPS}
+    for path, value in values.items():
+        head = path.partition(".")[0]
+        if head in complete and not (complete[head] and value == UNSET and not path.endswith(".digest")):
+            yield path, axis_of(path), value
+
+
+def _code(values: Mapping[str, Any], reading: Reading, found: dict[str, dict[str, Any]], unstated: set[str]) -> None:
+    """`code` as `difference` reads it: by the imported files; a commit alone shows no equality."""
+    digest, commit, dirty = CODE
+    if values.get(digest) is not None:
+        found["code"] = {digest: values[digest]}
+        return
+    members = {path: value for path in (commit, dirty) if (value := values.get(path))}
+    if members:
+        found["code"] = members
+    if "code" not in reading.not_applicable:
+        unstated.add("code")
+
+
+@lru_cache(maxsize=8192)
+def _part(axis: str, value: str) -> Part:
+    return Part(axis, value, _eight(f"{axis}\0{value}"))
+
+
+def _eight(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
+
+
+def _signed(number: int) -> int:
+    return (number + _MODULUS // 2) % _MODULUS - _MODULUS // 2
+
+
+def reading_of(lane: Contract) -> Reading:
+    """How receipts of a lane are read."""
+    return _reading(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
+
+
+@lru_cache(maxsize=64)
+def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> Reading:
+    missing = frozenset(not_applicable)
+    leaves = tuple(
+        (leaf.path, leaf.axis, not (leaf.axis in missing or leaf.path in missing))
+        for leaf in axis_leaves()
+        if leaf.axis != "code"
+    )
+    follow = _followers(couplings)
+    says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
+    return Reading(_eight(f"catalogue\0{_json(says)}"), leaves, follow, missing)
+
+
+def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
+    """Axis → those that may differ because it does, and because those do in turn."""
+    direct: dict[str, set[str]] = {}
+    links = [*FOLLOWS.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
+    for switch, leaf in links:
+        direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
+    for when, then in couplings:
+        direct.setdefault(when, set()).update(then)
+    found = {}
+    for axis in direct:
+        seen, waiting = set[str](), [axis]
+        while waiting:
+            new = direct.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        found[axis] = frozenset(seen - {axis})
+    return found

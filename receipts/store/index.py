@@ -1,0 +1,160 @@
+"""The axis index: which configuration every receipt ran, written with the receipt and rebuilt from its document.
+
+Writing is made for many at once and for any number of writers: what is new is inserted in one fixed order, so that
+two writers never wait for one another in a circle, and whoever comes second reads what the first one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from receipts.axes.configuration import Configuration, Part
+from receipts.store.many import Insertion, Lookup
+from receipts.store.rows import cut
+from receipts.store.statement import Statement
+from receipts.store.tables import Number, axes, axis_values, configurations, placements
+
+_PLACE: Final = Statement(
+    insert(placements).from_select(
+        ["receipt", "configuration"],
+        select(bindparam("seq", type_=Number), configurations.c.seq).where(
+            configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")
+        ),
+    )
+)
+_OF_DIGEST: Final = Lookup(
+    [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
+)
+_OF_VALUE: Final = Lookup(
+    [axis_values.c.axis, axis_values.c.digest],
+    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
+)
+_NEW_CONFIGURATIONS: Final = Insertion(
+    [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
+)
+_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
+_NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
+_NEW_PLACEMENTS: Final = Insertion([placements.c.receipt, placements.c.configuration])
+
+
+class Placed(NamedTuple):
+    """A receipt, by its number, and what it ran."""
+
+    seq: int
+    configuration: Configuration
+
+
+def add(connection: Connection, placed: Sequence[Placed]) -> None:
+    """Write down what new receipts ran, in the transaction that stores them.
+
+    A single receipt of a known configuration costs one statement: the look-up and the insert in one.
+    """
+    if len(placed) == 1 and place(connection, placed[0]):
+        return
+    found = numbers(connection, [item.configuration for item in placed])
+    rows = [(item.seq, found[item.configuration.whole]) for item in placed]
+    _NEW_PLACEMENTS.put(connection, rows)
+
+
+def place(connection: Connection, item: Placed) -> bool:
+    """Write down what one receipt ran, if its configuration is known; whether it was."""
+    had = item.configuration
+    given = {"seq": item.seq, "digest": had.digest, "whole": had.whole}
+    placed: int = _PLACE.run(connection, given).rowcount
+    return placed == 1
+
+
+def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
+    """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
+    waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
+    found: dict[bytes, int] = {}
+    values: dict[Part, int] = {}
+    while True:
+        twins: dict[int, int] = {}
+        for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
+            found[bytes(whole)] = seq
+            twins[digest] = max(twin + 1, twins.get(digest, 0))
+        waiting = [item for item in waiting if item.whole not in found]
+        if not waiting:
+            return found
+        if not values:
+            values = _interned(connection, {part for item in waiting for part in item.parts.values()})
+        _write(connection, waiting, values, twins)
+
+
+def _write(
+    connection: Connection, new: Sequence[Configuration], values: dict[Part, int], twins: dict[int, int]
+) -> None:
+    """Insert configurations, and the axes of those that no other writer inserted first."""
+    by_key: dict[tuple[int, int], Configuration] = {}
+    for item in new:
+        twin = twins.setdefault(item.digest, 0)
+        twins[item.digest] += 1
+        by_key[item.digest, twin] = item
+    rows = [
+        (digest, twin, item.catalogue, cut(_plain(item.lane)), _plain(item.anchor), item.whole, members(item, values))
+        for (digest, twin), item in by_key.items()
+    ]
+    made = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
+    members_of = [
+        (values[part], seq, by_key[digest, twin].without(part.axis))
+        for digest, twin, seq in made
+        for part in by_key[digest, twin].parts.values()
+    ]
+    _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
+
+
+def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, int]:
+    """Numbers of axis values; those that are new are written."""
+    waiting = sorted(wanted, key=lambda part: (_plain(part.axis), part.digest, part.value))
+    found: dict[Part, int] = {}
+    while True:
+        twins: dict[tuple[str, int], int] = {}
+        known: dict[tuple[str, str], int] = {}
+        keys = {(_plain(part.axis), part.digest) for part in waiting}
+        for seq, axis, digest, twin, value in _OF_VALUE.read(connection, keys):
+            known[axis, value] = seq
+            twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
+        found |= {part: seq for part in waiting if (seq := known.get((_plain(part.axis), part.value))) is not None}
+        waiting = [part for part in waiting if part not in found]
+        if not waiting:
+            return found
+        rows = []
+        for part in waiting:
+            key = (_plain(part.axis), part.digest)
+            rows.append((*key, twins.setdefault(key, 0), part.value))
+            twins[key] += 1
+        _NEW_VALUES.put(connection, rows)
+
+
+def members(item: Configuration, values: dict[Part, int]) -> bytes:
+    """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
+    packed, last = bytearray(), 0
+    for number in sorted(values[part] for part in item.parts.values()):
+        gap, last = number - last, number
+        while gap > 0x7F:
+            packed.append(gap & 0x7F | 0x80)
+            gap >>= 7
+        packed.append(gap)
+    return bytes(packed)
+
+
+def unpacked(body: bytes) -> Iterator[int]:
+    """The numbers that `members` packed."""
+    number = shift = gap = 0
+    for byte in body:
+        gap |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            number += gap
+            yield number
+            shift = gap = 0
+
+
+def _plain(text: Any) -> Any:
+    """PostgreSQL holds every character but one; the value's JSON and the digests keep that one apart."""
+    return text.replace("\0", "\\u0000") if isinstance(text, str) else text
