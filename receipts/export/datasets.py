@@ -1,0 +1,164 @@
+"""What an export holds: its datasets and their fields, as values. Columns of the store's tables are its fields.
+
+Every field is of a type that DuckDB, Spark and BigQuery all read: see `KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple
+
+FORMAT: Final = "receipts-export"
+VERSION: Final = 1
+
+Kind = Literal["string", "int64", "double", "bool", "timestamp", "strings", "subjects", "axes"]
+KINDS: Final[Mapping[Kind, str]] = {
+    "string": "text in UTF-8",
+    "int64": "64-bit integer",
+    "double": "64-bit float",
+    "bool": "true or false",
+    "timestamp": "microseconds since 1970, UTC",
+    "strings": "list of text",
+    "subjects": "list of (side, receipt)",
+    "axes": "map from text to text",
+}
+
+
+class Field(NamedTuple):
+    """One column. `path` is where its value stands in the document, `unit` what it is counted in."""
+
+    name: str
+    kind: Kind
+    says: str
+    required: bool = False
+    path: str | None = None
+    unit: str | None = None
+
+
+class Dataset(NamedTuple):
+    """One kind of rows. A partitioned one lies in folders by lane and week."""
+
+    name: str
+    says: str
+    fields: tuple[Field, ...]
+    partitioned: bool = False
+
+
+# The order in which an import takes them in, and JSON lines carry them: what was erased or superseded is known before
+# a receipt comes, and what speaks of several receipts comes after all of them.
+ORDER: Final = (
+    *("purges", "supersessions", "receipts", "verdicts", "comparisons", "pins"),
+    *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "seals", "erased", "origins"),
+)
+PLAIN: Final = (
+    *("purges", "supersessions", "pins", "claims", "claim_supersessions", "decisions", "quotes"),
+    *("seals", "erased", "origins"),
+)
+_KIND: Final[Mapping[type, Kind]] = {str: "string", int: "int64", float: "double"}
+_UNITS: Final = {
+    "sequence_length": "tokens",
+    "micro_batch": "sequences",
+    "global_batch": "sequences",
+    "depth": "blocks",
+    "chips": "chips",
+}
+_JUDGED: Final = (
+    Field("judged_status", "string", "Status by the last verdict on it: valid, unwitnessed, invalid"),
+    Field("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
+    Field("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict: all, rate, mfu, memory"),
+    Field("judged_rules", "string", "Digest of the rule set of that verdict"),
+    Field("judged_at", "timestamp", "When it was given"),
+)
+_STANDING: Final = (
+    Field("stands", "bool", "Whether nothing superseded or retracted it", required=True),
+    Field("superseded_by", "string", "Id of the receipt that replaced it; null where it stands or was retracted"),
+    Field("superseded_reason", "string", "Why it no longer stands"),
+    Field("superseded_at", "timestamp", "When that was said"),
+)
+_DOCUMENT: Final = (
+    Field("axes", "axes", "Every axis leaf's effective value by its path; lists as JSON", required=True),
+    Field("document_bytes", "int64", "Length of the document", required=True, unit="bytes"),
+    Field("document", "string", "The document as it came: its SHA-256 is the id", required=True),
+)
+_VERDICT: Final = (
+    Field("status", "string", "valid, unwitnessed, invalid", required=True),
+    Field("path", "string", "witnessed, unwitnessed, left", required=True),
+    Field("taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory", required=True),
+    Field("codes", "strings", "Codes of its findings, in their order", required=True),
+)
+_COMPARISON: Final = (
+    Field("status", "string", "accepted, rejected, inconclusive", required=True),
+    Field("metric", "string", "The metric asked for"),
+    Field("comparable", "string", "yes, unknown, no", required=True),
+    Field("path", "string", "witnessed, unwitnessed, left", required=True),
+    Field("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", required=True),
+    Field("codes", "strings", "Codes of its findings, in their order", required=True),
+)
+_GIVEN: Final = (
+    Field("rules", "string", "Digest of the rule set", required=True),
+    Field("judge", "string", "Version of the judge", required=True),
+    Field("judged_at", "timestamp", "When it was judged", required=True),
+    Field("document", "string", "The verdict as JSON", required=True),
+)
+_NUMBER: Final = Field("number", "int64", "The row's number in the store that was exported", required=True)
+_SUBJECTS: Final = Field("subjects", "subjects", "The receipts it speaks of, each with its side", required=True)
+
+
+@lru_cache(maxsize=1)
+def datasets() -> Mapping[str, Dataset]:
+    """Every dataset by its name, in the order of `ORDER`."""
+    from receipts.store.tables import metadata
+
+    judged = Field("receipt", "string", "Id of the receipt that was judged", required=True)
+    claim = Field("claim", "string", "Id of the claim", required=True)
+    status = Field("status", "string", "supported, refuted, unproven, stale", required=True)
+    made = {
+        "receipts": Dataset(
+            "receipts", "One row a receipt, with its document", (*_columns(), *_JUDGED, *_STANDING, *_DOCUMENT), True
+        ),
+        "verdicts": Dataset(
+            "verdicts",
+            "What the rules said of one receipt, in the receipt's folder",
+            (_NUMBER, judged, *_VERDICT, *_GIVEN),
+            True,
+        ),
+        "comparisons": Dataset(
+            "comparisons", "What the rules said of two groups of receipts", (_NUMBER, _SUBJECTS, *_COMPARISON, *_GIVEN)
+        ),
+        "claim_verdicts": Dataset(
+            "claim_verdicts", "What was said of claims", (_NUMBER, claim, status, _SUBJECTS, *_GIVEN)
+        ),
+    }
+    for name in PLAIN:
+        table: Any = metadata.tables[name]
+        columns = [column for column in table.columns if column.name != "seq" or "number" not in table.columns]
+        made[name] = Dataset(name, table.comment, tuple(_field(column) for column in columns))
+    return {name: made[name] for name in ORDER}
+
+
+def _columns() -> tuple[Field, ...]:
+    """The columns of the table of receipts. What `lane` would be called is the name of a folder."""
+    from receipts.store.tables import receipts
+
+    return tuple(_receipt_field(column) for column in receipts.columns)
+
+
+def _receipt_field(column: Any) -> Field:
+    from receipts import metrics
+    from receipts.store.rows import METRICS, PATHS
+
+    field = _field(column)
+    path = PATHS.get(field.name, f"run.{field.name}" if field.name in ("started", "finished") else None)
+    unit = metrics.get(field.name).unit if field.name in METRICS else _UNITS.get(field.name)
+    field = field._replace(path=path, unit=unit)
+    return field._replace(name="run_lane") if field.name == "lane" else field
+
+
+def _field(column: Any) -> Field:
+    from receipts.store.tables import Utc
+
+    if column.name == "seq":
+        return _NUMBER
+    kind = "timestamp" if isinstance(column.type, Utc) else _KIND[column.type.python_type]
+    return Field(column.name, kind, column.comment, required=not column.nullable)

@@ -1,0 +1,160 @@
+"""From what a store holds to the rows of datasets, and where receipts go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from receipts.axes.effective import effective, flag_text
+from receipts.receipt import Document, parse_again
+
+if TYPE_CHECKING:
+    from receipts.store.dump import Said, Whole
+
+Row = dict[str, Any]
+# What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.
+_ESCAPED: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
+_LONGEST: Final = 200
+_NOWHERE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Partition(NamedTuple):
+    """Where receipts of one lane and one ISO week go. Weeks come first, so that sorting is by time."""
+
+    week: str
+    lane: str
+
+    @property
+    def folder(self) -> str:
+        """``lane=…/week=…``, safe as the name of folders."""
+        return f"lane={_safe(self.lane)}/week={_safe(self.week)}"
+
+
+# Where a dataset without a row goes, so that engines find its columns.
+NOWHERE: Final = Partition(_NOWHERE, _NOWHERE)
+
+
+def week(at: datetime) -> str:
+    """The ISO week of a moment in UTC: ``2026-W47``."""
+    year, number, _ = at.astimezone(UTC).isocalendar()
+    return f"{year:04d}-W{number:02d}"
+
+
+def _safe(name: str) -> str:
+    """A lane may be called anything; a folder's name has 255 bytes."""
+    said = _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", name) or _NOWHERE
+    if len(said.encode()) <= _LONGEST:
+        return said
+    cut = said.encode()[: _LONGEST - 9].decode(errors="ignore")
+    return f"{re.sub('%.?$', '', cut)}~{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def receipt_row(whole: Whole, last: Said | None) -> Row:
+    """A receipt's row; ``last`` is the last verdict on it."""
+    entry, said = whole.entry, whole.said
+    row = entry._asdict()
+    for name in ("seq", "lane", "superseded_by"):
+        del row[name]
+    judged = orjson.loads(last.document) if last is not None else {}
+    row |= {
+        "number": entry.seq,
+        "run_lane": entry.lane,
+        "judged_status": last.status if last else None,
+        "judged_path": judged.get("path"),
+        "judged_taints": judged.get("tainted"),
+        "judged_rules": last.rules if last else None,
+        "judged_at": last.at if last else None,
+        "superseded_by": said[0] if said else None,
+        "superseded_reason": said[1] if said else None,
+        "superseded_at": said[2] if said else None,
+        "axes": _axes(whole),
+        "document_bytes": len(whole.document),
+        "document": whole.document.decode(),
+    }
+    return row
+
+
+def _axes(whole: Whole) -> Mapping[str, str]:
+    parsed = parse_again(Document(whole.document, whole.entry.id[:12]))
+    return {path: _text(value) for path, value in sorted(effective(parsed).items())}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple | dict):
+        return orjson.dumps(value, default=str).decode()
+    return flag_text(value)
+
+
+def last_of(said: Iterable[Said]) -> dict[str, Said]:
+    """The last verdict on each receipt by its time: one that came from another store may be older than one from here."""
+    found: dict[str, Said] = {}
+    for item in said:
+        receipt = item.subjects[0][1]
+        if receipt not in found or (item.at, item.seq) >= (found[receipt].at, found[receipt].seq):
+            found[receipt] = item
+    return found
+
+
+def verdict_row(said: Said) -> Row:
+    """A row of `verdicts`."""
+    judged = orjson.loads(said.document)
+    return {
+        "number": said.seq,
+        "receipt": said.subjects[0][1],
+        "status": said.status,
+        "path": judged["path"],
+        "taints": judged["tainted"],
+        "codes": _codes(judged),
+        **_given(said),
+    }
+
+
+def comparison_row(said: Said) -> Row:
+    """A row of `comparisons`."""
+    judged = orjson.loads(said.document)
+    return {
+        "number": said.seq,
+        "subjects": _subjects(said),
+        "status": said.status,
+        "metric": said.metric,
+        "comparable": judged["comparable"],
+        "path": judged["path"],
+        "effect": judged["effect"],
+        "codes": _codes(judged),
+        **_given(said),
+    }
+
+
+def claim_verdict_row(said: Said) -> Row:
+    """A row of `claim_verdicts`."""
+    return {
+        "number": said.seq,
+        "claim": said.about,
+        "status": said.status,
+        "subjects": _subjects(said),
+        **_given(said),
+    }
+
+
+def plain_row(row: Mapping[str, Any]) -> Row:
+    """A row of a plain table."""
+    if "number" in row:
+        return {name: value for name, value in row.items() if name != "seq"}
+    return {("number" if name == "seq" else name): value for name, value in row.items()}
+
+
+def _codes(judged: Mapping[str, Any]) -> list[str]:
+    return [item["code"] for item in judged["findings"]]
+
+
+def _subjects(said: Said) -> list[Row]:
+    return [{"side": side, "receipt": receipt} for side, receipt in said.subjects]
+
+
+def _given(said: Said) -> Row:
+    return {"rules": said.rules, "judge": said.judge, "judged_at": said.at, "document": said.document.decode()}
