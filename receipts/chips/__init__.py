@@ -7,7 +7,7 @@ from receipts.chips.account import Account, account, highest
 from receipts.chips.as_json import to_json
 from receipts.chips.chip import LEAVES, METRICS, PHASES, TITLES, Chip, Metric, Moment, Ranking
 from receipts.chips.phase import Phase
-from receipts.chips.pressure import Figure, Margin, Pressure, largest_difference, pressure, pressure_json
+from receipts.chips.pressure import Figure, Margin, Pressure, largest_difference, middle, pressure, pressure_json
 
 __all__ = [
     "LEAVES",
@@ -26,6 +26,7 @@ __all__ = [
     "account",
     "highest",
     "largest_difference",
+    "middle",
     "pressure",
     "pressure_json",
     "to_json",

@@ -27,10 +27,10 @@ class Margin(NamedTuple):
 
     def __str__(self) -> str:
         words = {
-            "exact": "equal launches of this lane agree to the byte",
-            "store": f"equal launches of this lane differ by up to {self.share:.2%} on one chip",
-            "launches": f"the launches of one side differ by up to {self.share:.2%} on one chip",
-            "assumed": f"beyond {self.share:.0%}, as no two equal launches show how far one chip's figures lie apart",
+            "exact": "any change counts, as equal launches of this lane agree to the byte",
+            "store": f"what counts is more than {self.share:.2%}, by which equal launches differ on a chip",
+            "launches": f"what counts is more than {self.share:.2%}, by which launches of one side differ on a chip",
+            "assumed": f"what counts is more than {self.share:.0%}, as no two equal launches show how far chips differ",
         }
         return words[self.source]
 
@@ -88,7 +88,7 @@ def pressure(
     why = _unknown(a, b, wanted, (*rows_a, *rows_b), phase)
     if why:
         return Pressure("unknown", metric, why, margin, tuple(wanted))
-    one, other = _middle(rows_a), _middle(rows_b)
+    one, other = middle(rows_a), middle(rows_b)
     leaders_a, leaders_b = _leaders(one), _leaders(other)
     made = Pressure("same", metric, "", margin, tuple(wanted), one, other, leaders_a, leaders_b)
     high, low = 1 + margin.share, 1 - margin.share
@@ -154,8 +154,9 @@ def largest_difference(groups: Sequence[Sequence[Mapping[int, int]]]) -> float |
     return max(found, default=None)
 
 
-def _middle(rows: Sequence[Mapping[int, int]]) -> dict[int, float]:
-    return {chip: median([float(row[chip]) for row in rows]) for chip in rows[0]}
+def middle(rows: Sequence[Mapping[int, int]]) -> dict[int, float]:
+    """Each chip's median over launches, in bytes; of chips that all of them have."""
+    return {chip: median([float(row[chip]) for row in rows]) for chip in rows[0] if all(chip in row for row in rows)}
 
 
 def _leaders(values: Mapping[int, float]) -> tuple[int, ...]:

@@ -29,10 +29,11 @@ def ordinals(chips: Iterable[int]) -> str:
         else:
             runs.append([chip])
     parts: list[str] = []
-    for run in runs:
-        parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(chip) for chip in run]
-    if len(parts) > _MOST:
-        parts = [*parts[:_MOST], f"{len(ordered)} in all"]
+    for run in runs[:_MOST]:
+        parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
+    left = sum(map(len, runs[_MOST:]))
+    if left:
+        parts.append(f"{left} more")
     listed = " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
     return f"chip{'s' if len(ordered) > 1 else ''} {listed}"
 
@@ -87,12 +88,30 @@ def faults(phase: Phase) -> Iterator[str]:
 
 
 def sentence(phase: Phase) -> str:
-    """The phase in one sentence: leader, pool leader, who peaked earlier, headroom, and what is wrong with its list."""
+    """The phase in one sentence."""
+    return f"{phase.name}: {'; '.join(told(phase))}"
+
+
+def told(phase: Phase) -> list[str]:
+    """What a phase shows: leader, pool leader, who peaked earlier, headroom, and what is wrong with its list."""
     parts = [leader(phase, name) for name in ("peak", "pool")]
     if not any(parts):
         parts = [leader(phase, "used")]
     parts += [earlier(phase), headroom(phase.tightest), *faults(phase)]
-    return f"{phase.name}: {'; '.join(part for part in parts if part) or 'no figure'}"
+    return [part for part in parts if part] or ["no figure"]
+
+
+def brief(phase: Phase) -> str:
+    """The phase in few words: who leads with which live peak, what is left, and what is wrong with its list."""
+    ranking = phase.ranking("peak")
+    if ranking is None:
+        return sentence(phase)
+    tightest = phase.tightest
+    alike = len(ranking.leaders) == ranking.chips
+    parts = [f"{gib(ranking.highest)} live peak on {'every chip' if alike else ordinals(ranking.leaders)}"]
+    if tightest is not None and tightest.headroom is not None:
+        parts.append(f"least headroom {gib(tightest.headroom)} on chip {tightest.chip}, {tightest.left:.1%}")
+    return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
 
 
 def aggregate(made: Account) -> str:

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("check", "Check receipts without storing them."),
     "compare": ("compare", "Say what the difference between two numbers means."),
     "show": ("show", "Show one receipt, headed by the five answers."),
+    "chips": ("chips", "Draw memory by physical chip, and what changed it."),
     "list": ("list_", "List receipts by any axis, lane or outcome."),
     "fit": ("fit", "Estimate what a launch holds on its fullest chip."),
     "sweep": ("sweep", "Lay a grid of launches out as a table."),
@@ -38,6 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "report": ("report", "Write the weekly frontier report."),
     "retract": ("retract", "Withdraw a receipt without a successor."),
     "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
+    "audit": ("audit", "Hold every row against its digests and seals."),
     "db": ("db", "Upgrade or check the store's schema."),
     "completion": ("completion", "Print shell completion for bash, zsh or fish."),
 }

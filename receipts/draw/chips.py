@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EDGE: Final = 18.0  # lengths in points
 NARROWEST: Final = 460.0
 WIDEST: Final = 860.0
+_TALLEST: Final = 700.0  # of a plane, before its cells become flatter
 _LINE: Final = 13.0
 _GAP: Final = 2.0
 _BAR: Final = 150.0
@@ -31,6 +32,8 @@ class _Grid:
     def __init__(self, heat: Heat) -> None:
         layout = heat.layout
         self.width, self.height = next(((w, h) for most, w, h in _SIZES if layout.columns <= most), (14.0, 14.0))
+        if layout.rows * self.height > _TALLEST:
+            self.width, self.height = min(self.width, 54.0), min(self.height, 28.0)
         longest = max(len(name) for name in self._names(heat)) if layout.places else 0
         self.label = 8.0 + 4.7 * longest
         self.plane_width = self.label + layout.columns * self.width
@@ -49,7 +52,7 @@ class _Grid:
         self.bottom = self.top + self.bands * self.plane_height + (self.bands - 1) * _BETWEEN
         self.marks = _marks(heat)
         self.legend = self.bottom + 18.0
-        self.tall = self.legend + 30.0 + _LINE * len(self.marks) + 4.0 + _LINE * len(self.texts) + EDGE - 6.0
+        self.tall = self.legend + 30.0 + _LINE * len(self.marks) + 8.0 + _LINE * len(self.texts) + EDGE - 6.0
 
     @staticmethod
     def _names(heat: Heat) -> list[str]:
@@ -96,7 +99,7 @@ def _paint(heat: Heat, grid: _Grid, drawn: Figure) -> None:
     for index, (sample, words) in enumerate(grid.marks):
         sample(axes, EDGE, below + index * _LINE)
         figure.label(axes, EDGE + 20.0, below + index * _LINE, words, size=figure.SMALL)
-    below += len(grid.marks) * _LINE + 4.0
+    below += len(grid.marks) * _LINE + 8.0
     for index, text in enumerate(grid.texts):
         figure.label(axes, EDGE, below + index * _LINE, text)
 
@@ -143,7 +146,9 @@ def _scale(axes: Axes, heat: Heat, grid: _Grid) -> None:
     steps = 50
     for step in range(steps):
         share = (step + 0.5) / steps
-        colour = heat.at(2 * share - 1 if heat.worse == "either" else share).hex
+        if heat.worse == "either":
+            share = 2 * share - 1 if heat.relief == "down" else 1 - 2 * share
+        colour = heat.at(share).hex
         # A hair wider than its share, or viewers show seams.
         figure.rectangle(axes, EDGE + _BAR * step / steps, grid.legend, _BAR / steps + 0.4, 9.0, colour)
     figure.rectangle(axes, EDGE, grid.legend, _BAR + 0.4, 9.0, "none", edgecolor=LINE, linewidth=0.5)

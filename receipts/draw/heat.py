@@ -19,7 +19,8 @@ Worse = Literal["higher", "lower", "either"]
 class Heat:
     """Chips with their values in bytes. A chip of the layout without a value has a row that does not state it.
 
-    ``worse`` says which end is dark: ``lower`` for headroom, ``either`` for a change, where 0 is in the middle.
+    ``worse`` says which end is dark: ``lower`` for headroom, ``either`` for a change, where 0 is in the middle and red
+    is growth, or what is lost where ``relief`` is ``up``.
     ``limits`` are the chips' limits in bytes. ``leaders`` have the worst value, ``missing`` no row, ``doubled`` two,
     and ``thin`` less headroom than the lane keeps. ``title``, ``about`` and ``says`` are text for people.
     """
@@ -30,6 +31,7 @@ class Heat:
     about: str
     says: tuple[str, ...] = ()
     worse: Worse = "higher"
+    relief: Literal["down", "up"] = "down"
     limits: Mapping[int, float] | None = None
     leaders: frozenset[int] = frozenset()
     missing: frozenset[int] = frozenset()
@@ -55,7 +57,7 @@ class Heat:
             return None
         low, high = self.scale
         if self.worse == "either":
-            return value / high
+            return value / high if self.relief == "down" else -value / high
         place = (value - low) / (high - low)
         return 1.0 - place if self.worse == "lower" else place
 

@@ -60,6 +60,8 @@ def layout(
     """
     ordered = sorted(set(chips) | set(range(count or 0) if all(chip < (count or 0) for chip in chips) else ()))
     shape = _shape(physical)
+    if len(ordered) == 1:
+        return _rows(ordered, 1, "row", "one chip")
     whole = ordered == list(range(len(ordered)))
     if whole and len(shape) > 1 and prod(shape) == len(ordered):
         return _torus(ordered, shape) if _is_torus(accelerator) else _nested(ordered, shape, hosts)

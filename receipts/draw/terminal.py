@@ -14,7 +14,8 @@ _FALLEN, _RISEN = "▼", "▲"
 _LEADS, _THIN, _DOUBLED = "*", "!", "="
 _MISSING: Final = "--"
 _WORST: Final = {"higher": "leads", "lower": "has the least", "either": "changed the most"}
-_CELLS: Final = {"gib": "GiB a chip", "percent": "percent of the chip's limit", "shade": "a shade a chip"}
+_PERCENT: Final = "percent of the chip's limit"
+_CELLS: Final = {"gib": "GiB a chip", "percent": _PERCENT, "tight": _PERCENT, "shade": "a shade a chip"}
 _BETWEEN: Final = 4  # columns between two planes that stand side by side
 
 
@@ -30,26 +31,30 @@ def lines(heat: Heat, *, width: int, colour: bool) -> list[str]:
 
 
 class _Style:
-    """What one cell holds: the value in GiB, else the share of the limit in percent, else a shade; as width allows."""
+    """What one cell holds, as width allows: GiB, else percent of the limit, else those without a shade, else a shade.
+
+    ``size`` is the width of a cell's text, ``step`` that of the whole cell, ``columns`` how many stand in a line.
+    """
 
     def __init__(self, heat: Heat, width: int, colour: bool) -> None:
         self.colour = colour
-        ordinals = [_span(heat.layout.chips(plane, row)) for plane, row in _rows(heat)]
-        self.names = [
-            f"{heat.layout.row_word} {row}".ljust(len(heat.layout.row_word) + 3)
-            + (f"  {span}" if any(ordinals) else "")
-            for (_, row), span in zip(_rows(heat), ordinals, strict=True)
-        ]
-        self.label = max(map(len, self.names))
-        room = width - self.label - 2
-        texts = [max((len(heat.text(chip)) for chip in heat.layout.places), default=1), 2]
-        kinds = ("gib", "percent") if _percents(heat) else ("gib",)
-        self.kind, self.size = "shade", 1
-        for kind, size in zip(kinds, texts, strict=False):
-            if heat.layout.columns * (size + 3) <= room:
-                self.kind, self.size = kind, size
+        rows = _rows(heat)
+        bare = [f"{heat.layout.row_word} {row}" for _, row in rows]
+        longest = max(map(len, bare), default=0)
+        spans = [_span(heat.layout.chips(plane, row)) for plane, row in rows]
+        named = [f"{name.ljust(longest)}  {span}" for name, span in zip(bare, spans, strict=True)]
+        digits = max((len(heat.text(chip)) for chip in heat.layout.places), default=1)
+        percent = [("percent", 2, 5), ("tight", 2, 3)] if _percents(heat) else []
+        kinds = [("gib", digits, digits + 3), *percent, ("shade", 1, 2)]
+        choices = [(names, *kind) for kind in kinds for names in (named, bare)]
+        choices.sort(key=lambda choice: choice[1] in ("tight", "shade"))  # numbers with a shade before anything else
+        self.names, self.kind, self.size, self.step = choices[-1]
+        for names, kind, size, step in choices:
+            if heat.layout.columns * step + max(map(len, names), default=0) + 2 <= width:
+                self.names, self.kind, self.size, self.step = names, kind, size, step
                 break
-        self.columns = max(1, min(heat.layout.columns, room // (self.size + 3 if self.kind != "shade" else 3)))
+        self.label = max(map(len, self.names), default=0)
+        self.columns = max(1, min(heat.layout.columns, (width - self.label - 2) // self.step))
 
 
 def _rows(heat: Heat) -> list[tuple[int, int]]:
@@ -105,17 +110,17 @@ def _visible(line: str) -> int:
 
 
 def _cell(heat: Heat, chip: int, style: _Style) -> str:
-    mark = _mark(heat, chip)
-    if chip in heat.missing:
-        body = _MISSING[: style.size].rjust(style.size)
-        return f" {body}  " if style.kind != "shade" else f"{_MISSING[0]}{mark} "
+    mark = " " if chip in heat.missing else _mark(heat, chip)
     colour = heat.colour(chip)
-    shade = _shade(heat, chip)
+    shade = _MISSING[0] if chip in heat.missing else _shade(heat, chip)
     if style.kind == "shade":
-        return _painted(f"{shade}{mark}", colour, style) + " "
-    text = heat.text(chip) if style.kind == "gib" else _percent(heat, chip)
-    lead = " " if style.colour and colour is not None else shade
-    return _painted(f"{lead}{text.rjust(style.size)}{mark}", colour, style) + " "
+        return _painted(f"{'·' if shade == ' ' else shade}{mark}", colour, style)
+    text = _MISSING if chip in heat.missing else heat.text(chip) if style.kind == "gib" else _percent(heat, chip)
+    text = text.rjust(style.size)
+    if style.kind == "tight":
+        return _painted(f"{text}{mark}", colour, style)
+    plain = chip in heat.missing or (style.colour and colour is not None)
+    return _painted(f"{' ' if plain else shade}{text}{mark}", colour, style) + " "
 
 
 def _percent(heat: Heat, chip: int) -> str:
@@ -138,7 +143,7 @@ def _shade(heat: Heat, chip: int) -> str:
     if share is None:
         return "~"
     if heat.worse == "either":
-        return " " if abs(share) < 0.1 else _RISEN if share > 0 else _FALLEN
+        return " " if abs(share) < 0.1 else _RISEN if heat.values[chip] > 0 else _FALLEN
     return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
 
 
@@ -163,8 +168,8 @@ def _legend(heat: Heat, style: _Style) -> Iterator[str]:
     yield f"cells: {_CELLS[style.kind]}"
     unstated = {chip for chip in heat.layout.places if chip not in heat.values} - heat.missing
     marks = [
-        (heat.leaders, f"{_LEADS} {_WORST[heat.worse]}"),
-        (heat.thin, f"{_THIN} less headroom than the lane keeps"),
+        (heat.leaders - heat.doubled, f"{_LEADS} {_WORST[heat.worse]}"),
+        (heat.thin - heat.leaders - heat.doubled, f"{_THIN} less headroom than the lane keeps"),
         (heat.doubled, f"{_DOUBLED} two rows"),
         (heat.missing, f"{_MISSING} no row"),
         (unstated, "~ not stated"),
@@ -186,5 +191,5 @@ def _joined(parts: Iterable[str], width: int) -> list[str]:
 def _bar(heat: Heat, style: _Style) -> str:
     shares = [step / 8 for step in range(9)]
     if heat.worse == "either":
-        shares = [2 * share - 1 for share in shares]
+        shares = [2 * share - 1 if heat.relief == "down" else 1 - 2 * share for share in shares]
     return "".join(_painted(" ", heat.at(share), style) for share in shares)

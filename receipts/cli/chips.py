@@ -1,0 +1,235 @@
+"""``receipts chips``: memory by physical chip, drawn over the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, fetch, is_file, pass_session
+
+if TYPE_CHECKING:
+    from receipts.chips import Account, Figure, Metric, Phase, Pressure
+    from receipts.draw.heat import Heat
+    from receipts.lane import Lane
+    from receipts.receipt import Parsed
+
+EPILOG = """\b
+Examples:
+  receipts chips 3f9c
+  receipts chips run.json --phase post_compile --metric pool
+  receipts chips 3f9c --metric headroom --svg headroom.svg
+  receipts chips before.json after.json
+  receipts chips 3f9c 81aa --json
+
+Each cell is a physical chip where it stands: v6e and v5p slices by their coordinates, other machines a row a host.
+Amounts are GiB (bytes in --json). Live peak, pool peak and what was in use are never mixed, and one figure for
+several chips is no chip's. With B, cells show B less A, and the last line says whether pressure fell or moved.
+Exit codes: 0 drawn, 2 wrong call or input, 3 no figure of a chip is stated."""
+
+
+@click.command("chips", epilog=EPILOG)
+@click.argument("a", metavar="ID|FILE")
+@click.argument("b", metavar="[B]", required=False)
+@click.option(
+    "--phase",
+    type=click.Choice(["post_init", "post_compile", "post_step0", "steady"]),
+    help="The phase to draw; that in which the figure is worst unless named.",
+)
+@click.option(
+    "--metric",
+    "-m",
+    type=click.Choice(["used", "peak", "pool", "headroom"]),
+    default="peak",
+    show_default=True,
+    help="In use, live peak, pool peak, or what the limit leaves above the live peak.",
+)
+@click.option("--svg", "svg", metavar="FILE", help="Write the picture there as well.")
+@click.option("--json", "as_json", is_flag=True, help="Print every phase and chip as JSON, in bytes.")
+@pass_session
+def command(
+    session: Session, a: str, b: str | None, phase: str | None, metric: Metric, svg: str | None, as_json: bool
+) -> int:
+    """Draw memory by physical chip: who leads, who peaks earlier, what is left; or what B changed against A."""
+    from receipts.errors import UsageError
+
+    if b is not None:
+        return _changed(session, (a, b), phase, metric, svg, as_json)
+    found = fetch(session, [a])[0]
+    if svg is not None and len(found) > 1:
+        raise UsageError(f"{a} names {len(found)} receipts, and --svg draws one; name one of them by its id")
+    codes = [_one(session, parsed, phase, metric, svg, as_json) for parsed in found]
+    return max(codes)
+
+
+def _one(session: Session, parsed: Parsed, phase: str | None, metric: Metric, svg: str | None, as_json: bool) -> int:
+    from receipts.chips import account, to_json, words
+
+    made = account(parsed)
+    lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
+    chosen = made.get(phase) if phase else made.worst(metric)
+    drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
+    heat = _heat(parsed, made, drawn, metric, lane) if drawn is not None else None
+    if svg is not None and heat is not None:
+        _save(heat, svg)
+    if as_json:
+        shown = {"metric": metric, "phase": drawn.name if drawn is not None else None}
+        output.as_json({"id": parsed.id, "name": parsed.name, **shown, **to_json(made)})
+        return 0 if drawn is not None else 3
+    if heat is None or drawn is None:
+        return _nothing(parsed, made, phase, metric)
+    _print(heat)
+    output.line()
+    for one in made.phases:
+        output.wrapped((words.sentence if one is drawn else words.brief)(one), 2, 4)
+    if words.aggregate(made):
+        output.wrapped(words.aggregate(made), 2, 4)
+    return 0
+
+
+def _nothing(parsed: Parsed, made: Account, phase: str | None, metric: Metric) -> int:
+    """Say what is not there, and what is."""
+    from receipts.chips import METRICS, TITLES, words
+
+    where = f" in phase {phase}" if phase else ""
+    output.wrapped(f"{output.clean(parsed.name)}: no chip states its {TITLES[metric]}{where}", 0, 2)
+    if words.aggregate(made):
+        output.wrapped(words.aggregate(made), 2, 4)
+    stated = [
+        f"--phase {one.name} --metric {name}"
+        for one in made.phases
+        for name in METRICS
+        if one.ranking(name) is not None
+    ]
+    if stated:
+        output.wrapped(f"stated: {'; '.join(stated)}", 2, 4)
+    else:
+        output.wrapped("record bytes_used, bytes_limit and peak_bytes on every chip (see: receipts rules R401)", 2, 4)
+    return 3
+
+
+def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lane) -> Heat:
+    from receipts.chips import TITLES, words
+    from receipts.draw.heat import Heat
+
+    ranking = phase.ranking(metric)
+    assert ranking is not None  # the caller looked
+    worst = ranking.lowest if metric == "headroom" else ranking.highest
+    alike = ranking.lowest == ranking.highest
+    values = {item.chip: float(value) for item in phase.chips if (value := item.read(metric)) is not None}
+    return Heat(
+        layout=_layout(parsed, made, [item.chip for item in phase.chips] + list(phase.missing)),
+        values=values,
+        title=f"{TITLES[metric].capitalize()} by chip, {phase.name}, in GiB",
+        about=_about(parsed),
+        says=tuple(filter(None, (*words.told(phase), words.aggregate(made)))),
+        worse="lower" if metric == "headroom" else "higher",
+        limits={item.chip: float(item.limit) for item in phase.chips if item.limit is not None},
+        leaders=frozenset(chip for chip, value in values.items() if value == worst and not alike),
+        missing=frozenset(phase.missing),
+        doubled=frozenset(phase.doubled),
+        thin=frozenset(item.chip for item in phase.chips if item.left is not None and item.left < lane.headroom),
+    )
+
+
+def _layout(parsed: Parsed, made: Account, chips: Sequence[int]) -> Any:
+    from receipts.draw.layout import layout
+
+    hardware = parsed.receipt.hardware
+    return layout(
+        chips,
+        count=made.stated,
+        hosts=hardware.hosts if hardware else None,
+        physical=hardware.physical if hardware else None,
+        accelerator=hardware.accelerator if hardware else None,
+    )
+
+
+def _about(parsed: Parsed) -> str:
+    hardware = parsed.receipt.hardware
+    count = hardware.chips if hardware and hardware.chips is not None else "?"
+    machine = hardware.accelerator if hardware and hardware.accelerator else "accelerator not stated"
+    name = output.clean(parsed.name)
+    return f"{name if len(name) <= 80 else f'{name[:79]}…'} · {parsed.id[:12]} · {count} × {output.clean(machine)}"
+
+
+def _changed(
+    session: Session, names: tuple[str, str], phase: str | None, metric: Metric, svg: str | None, as_json: bool
+) -> int:
+    from receipts.chips import account, pressure, pressure_json, to_json, words
+
+    sides = fetch(session, names)
+    accounts = [[account(item) for item in side] for side in sides]
+    figure: Figure = "peak" if metric == "headroom" else metric
+    spread = None if figure != "peak" or all(map(is_file, names)) else _spread(session, sides[0][0])
+    made = pressure(*accounts, metric=figure, phase=phase, spread=spread)
+    heat = _change(sides, accounts, made, metric) if made.a else None
+    if svg is not None and heat is not None:
+        _save(heat, svg)
+    if as_json:
+        told: dict[str, Any] = {"metric": metric, "change": pressure_json(made)}
+        for name, side, of in zip(("a", "b"), sides, accounts, strict=True):
+            told[name] = [{"id": item.id, **to_json(one)} for item, one in zip(side, of, strict=True)]
+        output.as_json(told)
+        return 3 if made.kind == "unknown" else 0
+    if heat is not None:
+        _print(heat)
+        output.line()
+    output.wrapped(words.change(made), 2, 4)
+    if made.kind != "unknown":
+        output.wrapped(str(made.margin), 2, 4)
+    return 3 if made.kind == "unknown" else 0
+
+
+def _spread(session: Session, parsed: Parsed) -> float | None:
+    """How far one chip's live peak lies apart in equal launches of the store."""
+    from receipts.noise import noise_floor
+
+    with session.open_store() as store:
+        return noise_floor(store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread
+
+
+def _change(sides: list[list[Parsed]], accounts: list[list[Account]], made: Pressure, metric: Metric) -> Heat:
+    """B less A on every chip, of several launches each chip's median."""
+    from receipts.chips import TITLES, middle, words
+    from receipts.draw.heat import Heat
+
+    before, after = (middle([one.by_chip(metric, made.phases) for one in side]) for side in accounts)
+    values = {chip: after[chip] - before[chip] for chip in before if chip in after}
+    most = max(map(abs, values.values()), default=0.0)
+    limits = [item for side in accounts for phase in side[0].phases for item in phase.chips]
+    where = made.phases[0] if len(made.phases) == 1 else "highest of its phases"
+    if metric == "headroom" and len(made.phases) > 1:
+        where = "least of its phases"
+    return Heat(
+        layout=_layout(sides[0][0], accounts[0][0], list(before)),
+        values=values,
+        title=f"Change of {TITLES[metric]} by chip, {where}, in GiB",
+        about=f"A {_about(sides[0][0])} → B {_about(sides[1][0])}",
+        says=(words.change(made), *([str(made.margin)] if made.kind != "unknown" else [])),
+        worse="either",
+        relief="up" if metric == "headroom" else "down",
+        limits={item.chip: float(item.limit) for item in limits if item.limit is not None},
+        leaders=frozenset(chip for chip, value in values.items() if most and abs(value) == most),
+    )
+
+
+def _print(heat: Heat) -> None:
+    from receipts.draw.terminal import lines
+
+    output.line(output.paint(heat.title, "head"))
+    output.wrapped(heat.about, 0, 2)
+    output.wrapped(heat.layout.says, 0, 2)
+    output.line()
+    for text in lines(heat, width=output.width(), colour=output.coloured()):
+        output.line(text)
+
+
+def _save(heat: Heat, path: str) -> None:
+    from receipts.draw.chips import picture
+    from receipts.draw.figure import save
+
+    save(path, picture(heat))
+    output.note(f"wrote {path}")
