@@ -54,7 +54,7 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     if not facts.states("run.context"):
         found.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
     for need, rule in asked["needs"].items():
-        if not any(facts.states(option) for option in need.split("|")):
+        if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
             found.append(Missing(need, rule, how(need.partition("|")[0])))
     for name in asked["witness"]:
         path = f"path.witnessed.{name}"
@@ -64,6 +64,15 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     if best < _LEVELS.index(asked["evidence"]):
         found.append(Missing("evidence", "R301", f"{how('evidence')}; level {asked['evidence']} is needed"))
     return tuple(found)
+
+
+def _installed(facts: Facts, path: str) -> bool:
+    """Whether a wheel stands under another spelling of its name: `torch_xla` is `torch-xla`."""
+    head, _, name = path.partition(".")
+    plain = name.replace("-", "_").replace(".", "_").lower()
+    return head == "wheels" and any(
+        entry.replace("-", "_").replace(".", "_").lower() == plain for entry in facts.maps.get(head, ())
+    )
 
 
 def summary(items: tuple[Missing, ...]) -> list[str]:

@@ -40,6 +40,22 @@ def test_every_sub_flag_has_a_key_of_its_own_and_the_last_of_one_name_counts() -
     assert "HOME" not in found
 
 
+def test_of_a_place_that_is_written_to_only_that_it_is_set_is_kept() -> None:
+    places = {"TORCHINDUCTOR_CACHE_DIR": "/scratch/me", "JAX_COMPILATION_CACHE_DIR": "gs://mine/cache"}
+    found = flags({**places, "XLA_FLAGS": "--xla_dump_to=/home/me/dump --xla_dump_hlo_as_text", "NCCL_ALGO": "Ring"})
+    assert found == {
+        "TORCHINDUCTOR_CACHE_DIR": "set",
+        "JAX_COMPILATION_CACHE_DIR": "set",
+        "XLA_FLAGS.xla_dump_to": "set",
+        "XLA_FLAGS.xla_dump_hlo_as_text": "true",
+        "NCCL_ALGO": "Ring",
+    }
+
+
+def test_a_path_that_decides_what_is_loaded_is_kept() -> None:
+    assert flags({"LD_LIBRARY_PATH": "/opt/a:/opt/b"}) == {"LD_LIBRARY_PATH": "/opt/a:/opt/b"}
+
+
 def test_unclosed_quotes_in_flags_are_read_as_words() -> None:
     assert nested("--xla_a='x --xla_b=1") == [("xla_a", "'x"), ("xla_b", "1")]
 

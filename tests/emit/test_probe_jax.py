@@ -46,7 +46,7 @@ def test_compiles_of_a_clean_loop_lie_before_the_window(tmp_path: Path) -> None:
     assert found["compile"]["compiles_after_warmup"] == 0
     assert found["compile"]["cache_state"] == "off"
     assert found["measurement"]["step_flags"]["compile"] == [0]
-    assert found["hardware"] == {"accelerator": "cpu", "chips": 1}
+    assert found["hardware"] == {"accelerator": "cpu", "chips": 1, "hosts": 1}
     assert found["path"]["witnessed"]["runtime"] == "cpu"
     assert found["path"]["witnessed"]["framework"] == "jax"
     assert [row["phase"] for row in found["memory"]["chips"]] == ["post_init", "post_step0", "steady"]

@@ -25,17 +25,21 @@ if kind == "math":
     torch.backends.cuda.enable_flash_sdp(False)
     torch.backends.cuda.enable_mem_efficient_sdp(False)
     torch.backends.cuda.enable_cudnn_sdp(False)
-if kind in ("compiled", "shapes", "broken"):
+if kind in ("compiled", "part", "shapes", "broken", "loop"):
     def forward(x):
-        y = model(x)
+        y = model[0](x) if kind == "part" else model(x)
         if kind == "broken":
             torch._dynamo.graph_break()
+        for _ in range(2 if kind == "loop" else 0):
+            if float(y.detach().sum()) > 1e9:
+                raise FloatingPointError
         return y.square().mean()
     step = torch.compile(forward, dynamic=False)
 else:
     step = lambda x: model(x).square().mean()
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 with Recorder("cpu-torch", context="c", warmup=3, out="run.json", quiet=True) as rec:
+    rec.state("model.parameters_total", sum(item.numel() for item in model.parameters()))
     for number in range(12):
         x = torch.randn(9 if kind == "shapes" and number > 7 else 8, 16)
         with rec.step(tokens=8):
@@ -48,7 +52,7 @@ with Recorder("cpu-torch", context="c", warmup=3, out="run.json", quiet=True) as
 def test_a_plain_loop_is_seen_to_be_eager_on_the_cpu(tmp_path: Path) -> None:
     python = lab(LAB, "torch")
     found = lab_job(python, tmp_path, LOOP, OMP_NUM_THREADS="1")
-    assert found["hardware"] == {"accelerator": "cpu", "chips": 1}
+    assert found["hardware"] == {"accelerator": "cpu", "chips": 1, "hosts": 1}
     assert found["path"]["witnessed"] | {"frameworks": []} == {
         "framework": "torch",
         "frameworks": [],
@@ -90,7 +94,7 @@ def test_compiles_are_counted_where_they_happen(tmp_path: Path) -> None:
     assert clean["compile"]["cache_state"] == "cold"
     assert clean["compile"]["compile_seconds"] > 0
     assert clean["measurement"]["step_flags"]["compile"] == [0]
-    assert "posture" not in clean["path"]["witnessed"]
+    assert clean["path"]["witnessed"]["posture"] == "whole_graph"
     (tmp_path / "run.json").unlink()
     warm = lab_job(python, tmp_path, LOOP, KIND="compiled", **cache)
     assert warm["compile"]["cache_state"] == "warm"
@@ -108,6 +112,34 @@ def test_a_graph_break_is_counted_and_shows_pieces(tmp_path: Path) -> None:
     found = lab_job(lab(LAB, "torch"), tmp_path, LOOP, KIND="broken")
     assert found["compile"]["graph_breaks"] == 1
     assert found["path"]["witnessed"]["posture"] == "regional"
+
+
+@pytest.mark.slow
+def test_a_graph_break_inside_a_loop_leaves_the_whole_function_to_python(tmp_path: Path) -> None:
+    found = lab_job(lab(LAB, "torch"), tmp_path, LOOP, KIND="loop")
+    assert found["compile"]["graph_breaks"] == 1
+    assert found["compile"]["compiles"] == 0
+    assert found["path"]["witnessed"]["posture"] == "eager"
+
+
+@pytest.mark.slow
+def test_one_graph_without_all_parameters_is_not_called_the_whole(tmp_path: Path) -> None:
+    found = lab_job(lab(LAB, "torch"), tmp_path, LOOP, KIND="part")
+    assert found["compile"]["compiles"] == 1
+    assert "posture" not in found["path"]["witnessed"]
+
+
+@pytest.mark.slow
+def test_compiling_changes_neither_wheels_nor_flags(tmp_path: Path) -> None:
+    python, cache = lab(LAB, "torch"), {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    eager, compiled = tmp_path / "eager", tmp_path / "compiled"
+    for folder in (eager, compiled):
+        folder.mkdir()
+    plain = lab_job(python, eager, LOOP, **cache)
+    found = lab_job(python, compiled, LOOP, KIND="compiled", **cache)
+    assert found["wheels"].keys() == plain["wheels"].keys()
+    assert found["flags"] == plain["flags"]
+    assert found["flags"]["TORCHINDUCTOR_CACHE_DIR"]["value"] == "set"
 
 
 @pytest.mark.parametrize(("number", "text"), [(92000, "9.20.0"), (91002, "9.10.2"), (8902, "8.9.2"), (90100, "9.1.0")])
@@ -298,6 +330,17 @@ def test_a_reached_limit_is_a_counter_that_must_be_zero(stand_in: StandIn) -> No
         "count": 1,
         "expected": 0,
     }
+
+
+def test_a_limit_that_was_reached_is_no_graph_break(stand_in: StandIn) -> None:
+    torch, stage = Counters(stand_in), Stage("torch.compile")
+    dynamo.at_start(stage.stated)
+    torch.compile("0/0")
+    torch.counters["frames"] |= {"total": 4, "ok": 3}
+    torch.counters["unimplemented"] = {"Dynamo recompile limit exceeded": 1}
+    dynamo.at_end(stage.stated)
+    assert stage.get("compile.graph_breaks") == 0
+    assert stage.get("path.witnessed.posture") == "regional"
 
 
 def test_an_imported_trainer_leaves_the_framework_open(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,18 +140,48 @@ def _counts(stated: Stated) -> None:
         stated.put("path.witnessed.posture", "eager")
         stated.put("compile.cache_state", "off")
         return
-    breaks = sum(found.get("graph_break", {}).values())
+    breaks = _breaks(found)
     stated.put("compile.graph_breaks", breaks)
-    if breaks:
-        stated.put("path.witnessed.posture", "regional")
+    stated.put("path.witnessed.posture", _posture(stated, found, breaks))
     _cache(stated, found.get("inductor", {}), found.get("aot_autograd", {}))
     stated.put("compile.compile_seconds", _seconds(stated))
     limited = {**found.get("graph_break", {}), **found.get("unimplemented", {})}
-    hit = sum(count for name, count in limited.items() if any(word in name.lower() for word in _LIMITS))
+    hit = sum(count for name, count in limited.items() if _limited(name))
     if hit:
         stated.note("a recompile limit was reached: the function runs uncompiled from there on")
         stated.counter("torch.compile.recompile_limit", hit, expected=0)
     _regions(stated)
+
+
+def _breaks(found: Mapping[str, Mapping[str, int]]) -> int:
+    """Places where a graph ended, and functions that were given up: what breaks inside a loop of Python's ends both.
+
+    Of one such function there may be several reasons, and a function without anything to compile is given up without.
+    """
+    reasons = sum(count for name, count in found.get("unimplemented", {}).items() if not _limited(name))
+    frames = found.get("frames", {})
+    given_up = max(1, min(reasons, frames.get("total", 0) - frames.get("ok", 0))) if reasons else 0
+    return sum(found.get("graph_break", {}).values()) + given_up
+
+
+def _posture(stated: Stated, found: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
+    """What was compiled, as far as counters tell; None where it may be a region or all of it.
+
+    A function that torch.compile could not take runs as Python. One graph into which every parameter of the model goes
+    is the whole; how many there are only the caller knows.
+    """
+    if not found.get("stats", {}).get("unique_graphs", 0):
+        return "eager"
+    if breaks or any(_limited(name) for name in found.get("unimplemented", {})):
+        return "regional"
+    every = stated.get("model.parameters_total")
+    records = loaded.part(_UTILS, "get_compilation_metrics")
+    taken = [getattr(record, "param_numel", None) for record in (records() if records is not None else ())]
+    return "whole_graph" if every is not None and every in taken else None
+
+
+def _limited(name: str) -> bool:
+    return any(word in name.lower() for word in _LIMITS)
 
 
 def _late(stated: Stated, made: int) -> int | None:

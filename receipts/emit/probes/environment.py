@@ -86,6 +86,14 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     "megatron": ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN"),
 }
 _SWITCHES = {"true": True, "false": False}
+# Places that a runtime writes to or caches in, by the end of the name: that one is set may change a run, where it lies
+# does not, and folders of a machine are no business of whoever reads the receipt.
+_PLACES = (
+    *("_CACHE_DIR", "_CACHE_PATH", "_CACHE_FOLDER", "_DUMP_DIR", "_DUMP_TO", "_DUMP_PATH", "_DUMP_FILE", "_LOG_DIR"),
+    *("_LOG_FILE", "_LOG_PATH", "_DEBUG_FILE", "_METRICS_FILE", "_TENSORS_FILE", "_TRACE_DIR", "_TRACE_FILE"),
+    *("_DEBUG_DIR", "_DEBUG_DUMP_PATH", "_OUTPUT_DIR", "TORCH_TRACE", "_FNTRACKER_FILE", "_TOPO_DUMP_FILE"),
+)
+PLACED = "set"
 
 
 class Look:
@@ -173,9 +181,9 @@ def flags(variables: Mapping[str, str]) -> dict[str, str]:
         if name in NESTED:
             for key, inner in nested(value):
                 if not secrets.secret_name(key):
-                    found[f"{name}.{key}"] = inner
+                    found[f"{name}.{key}"] = _placeless(key, inner)
         else:
-            found[name] = value
+            found[name] = _placeless(name, value)
     return found
 
 
@@ -194,6 +202,11 @@ def nested(text: str) -> list[tuple[str, str]]:
             found.pop(name, None)
             found[name] = value if sign else "true"
     return list(found.items())
+
+
+def _placeless(name: str, value: str) -> str:
+    """The value; of a place that is written to only that it is set."""
+    return PLACED if value and name.upper().endswith(_PLACES) else value
 
 
 def typed(value: str) -> bool | str:

@@ -6,6 +6,7 @@ or integration does. Where none is, what is left is the library itself.
 
 from __future__ import annotations
 
+from receipts.emit import place
 from receipts.emit.probes import loaded
 
 TYPE_CHECKING = False
@@ -38,6 +39,8 @@ TRAINERS = {
 
 def at_end(stated: Stated) -> None:
     """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
+    if stated.world == 1 and stated.get("hardware.accelerator") == "cpu" and (place.jax_processes() or (0, 1))[1] == 1:
+        stated.put("hardware.hosts", 1)
     if stated.world == 1 and stated.get("hardware.chips") == 1:
         # The degrees multiply to the chips, so that on one chip each of them is 1.
         for degree in ("tensor", "pipeline", "context", "expert"):

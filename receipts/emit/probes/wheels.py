@@ -23,6 +23,9 @@ MAY_BLOCK = True
 RANKS = "host"
 LIMIT_SECONDS = 10.0
 MAX_RECORD = 64 << 20
+# What a package brings along for itself is not installed: setuptools puts its own on the path when it is imported, as
+# torch.compile does, so that compiling would change the wheels.
+_VENDORED = ("_vendor", "_vendored", "_distutils_hack")
 # Written by the installer and not by who built the wheel.
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json")
 
@@ -98,6 +101,8 @@ def installed() -> list[Wheel]:
     """Distributions on the interpreter's path, in order of their names; of two of one name the first is in force."""
     found: dict[str, Wheel] = {}
     for root in dict.fromkeys(sys.path):
+        if os.path.basename(os.path.normpath(root or ".")) in _VENDORED:
+            continue
         for wheel in _in(root or "."):
             found.setdefault(wheel.name.lower().replace("-", "_").replace(".", "_"), wheel)
     return [found[key] for key in sorted(found)]
