@@ -90,6 +90,11 @@ def verdict_schema() -> Schema:
         "items": {"type": "object"},
         "description": "What was decided on its receipts: receipt, decision, reason, at.",
     }
+    # Only where both sides have a row a chip.
+    definitions["Comparison"]["properties"]["memory"] = {
+        "type": "object",
+        "description": "Memory by chip, in bytes: whether pressure fell or moved, leaders, each chip's figures.",
+    }
     reasons = {"type": "array", "items": {"type": "string"}, "description": "Why it is not supported."}
     definitions["ClaimVerdict"]["properties"]["reasons"] = reasons
     definitions["ClaimVerdict"]["required"].append("reasons")

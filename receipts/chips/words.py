@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.chips.account import Account
-from receipts.chips.chip import TITLES, Chip, Metric
+from receipts.chips.chip import TITLES, Chip, Metric, Ranking
 from receipts.chips.phase import Phase
 from receipts.chips.pressure import Pressure
 
@@ -112,6 +112,31 @@ def brief(phase: Phase) -> str:
     if tightest is not None and tightest.headroom is not None:
         parts.append(f"least headroom {gib(tightest.headroom)} on chip {tightest.chip}, {tightest.left:.1%}")
     return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
+
+
+def compared(a: Sequence[Account], b: Sequence[Account], made: Pressure) -> list[str]:
+    """Both sides by their fullest launch, and what became of the pressure; nothing where no side has several chips."""
+    if not any(len(phase.chips) > 1 for one in (*a, *b) for phase in one.phases):
+        return []
+    lines = []
+    for name, side in (("A", a), ("B", b)):
+        ranked = [(ranking.highest, phase) for one in side for phase, ranking in _peaks(one)]
+        if not ranked:
+            lines.append(f"{name}: no chip states its live peak")
+            continue
+        phase = max(ranked, key=lambda item: item[0])[1]
+        parts = (leader(phase), earlier(phase), headroom(phase.tightest), *faults(phase))
+        of = f", the fullest of {len(side)} launches" if len(side) > 1 else ""
+        lines.append(f"{name} {phase.name}{of}: {'; '.join(part for part in parts if part)}")
+    told_why = [str(made.margin)] if made.kind != "unknown" else []
+    return [*lines, "; ".join((change(made), *told_why))]
+
+
+def _peaks(one: Account) -> Iterator[tuple[Phase, Ranking]]:
+    for phase in reversed(one.phases):
+        ranking = phase.ranking("peak")
+        if ranking is not None:
+            yield phase, ranking
 
 
 def aggregate(made: Account) -> str:

@@ -45,7 +45,8 @@ def gather(
                 _repeated(store, candidate, baseline, lane),
             )
         facts = store.facts([*baseline, *candidate])
-        if _wants_floor(baseline, candidate, lane):
+        # Of memory they alone show whether it is exact.
+        if claim.kind == "memory" or _wants_floor(baseline, candidate, lane):
             facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
     elif baseline or candidate:
         facts = Facts.among([*baseline, *candidate])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -94,7 +94,7 @@ def command(
     needs_store = record or not all(is_file(word) for side in (*sides, witness) for word in side)
     witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if needs_store:
-        left, right, facts, decided = _from_store(session, sides, replicates=not no_replicates)
+        left, right, facts, decided = _from_store(session, sides, metric, replicates=not no_replicates)
         facts = facts.beside([*left, *right, *witnesses])
     else:
         decided = []
@@ -108,7 +108,8 @@ def command(
     if record:
         with session.open_store() as store:
             store.record(verdict)
-    print_comparison(verdict, "json" if as_json else form, decided)
+    memory = _memory(left, right, facts)
+    print_comparison(verdict, "json" if as_json else form, decided, memory)
     if require is None:
         return verdict.exit_code
     gate = required(verdict, require)
@@ -116,8 +117,24 @@ def command(
     return gate.exit_code
 
 
+def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> Memory:
+    """Both sides chip by chip, and what became of the pressure: C109 says the same of it."""
+    from receipts.chips import account, pressure, pressure_json, words
+
+    a, b = ([account(item) for item in side] for side in (left, right))
+    made = pressure(a, b, spread=facts.chip_spread)
+    return Memory(words.compared(a, b, made), pressure_json(made))
+
+
+class Memory(NamedTuple):
+    """Memory by chip: in sentences, of which there are none for a lone chip, and as JSON values."""
+
+    says: Sequence[str]
+    values: Mapping[str, Any]
+
+
 def _from_store(
-    session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], *, replicates: bool
+    session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], metric: str, *, replicates: bool
 ) -> tuple[list[Parsed], list[Parsed], Facts, list[Decision]]:
     from receipts.replicates import with_replicates
 
@@ -130,7 +147,7 @@ def _from_store(
         if replicates:
             groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
         facts = store.facts([*groups[0], *groups[1]])
-        if _wants_floor(groups, lane):
+        if _wants_floor(groups, lane, metric):
             from receipts.noise import noise_floor, with_floor
 
             facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
@@ -138,30 +155,39 @@ def _from_store(
         return groups[0], groups[1], facts, decided
 
 
-def _wants_floor(groups: list[list[Parsed]], lane: Lane) -> bool:
+def _wants_floor(groups: list[list[Parsed]], lane: Lane, metric: str) -> bool:
     """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+
+    And for memory always, since they alone show whether it is exact.
 
     A receipt without its steps has no effect that either could decide.
     """
+    from receipts import metrics
+
+    if metrics.get(metric).summary == "memory":
+        return True
     few = min(len(group) for group in groups) < FEWEST_LAUNCHES
     steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
     return steps and (few or lane.delta is None)
 
 
-def print_comparison(verdict: Comparison, form: str, decisions: Sequence[Decision] = ()) -> None:
-    """Print a comparison in one of the four forms, with what was decided on its receipts."""
+def print_comparison(
+    verdict: Comparison, form: str, decisions: Sequence[Decision] = (), memory: Memory | None = None
+) -> None:
+    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts."""
     from receipts.verdict import to_json
 
     if form == "json":
         told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
-        output.as_json({**to_json(verdict), **told})
+        chips = {"memory": memory.values} if memory is not None and memory.values["chips"] else {}
+        output.as_json({**to_json(verdict), **chips, **told})
     elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
     elif form == "markdown":
         from receipts.cli.comparison_markdown import markdown
 
-        output.line(markdown(verdict, decisions))
+        output.line(markdown(verdict, decisions, memory.says if memory is not None else ()))
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict, decisions)
+        print_text(verdict, decisions, memory.says if memory is not None else ())

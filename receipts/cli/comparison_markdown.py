@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 
-def markdown(verdict: Comparison, decisions: Sequence[Decision] = ()) -> str:
-    """The comparison as a self-contained Markdown section; the last line is the verdict."""
+def markdown(verdict: Comparison, decisions: Sequence[Decision] = (), memory: Sequence[str] = ()) -> str:
+    """The comparison as a self-contained Markdown section; the last line is the verdict.
+
+    ``memory`` are sentences on memory by chip.
+    """
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
     lines = [f"**A** {a}  ", f"**B** {b}", ""]
@@ -49,6 +52,8 @@ def markdown(verdict: Comparison, decisions: Sequence[Decision] = ()) -> str:
         lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")
     if payback(verdict):
         lines += ["", payback(verdict)]
+    if memory:
+        lines += ["", "Memory by chip:", "", *(f"- {cell(said)}" for said in memory)]
     if decisions:
         lines += ["", *(f"- decided on `{item.receipt[:12]}`: {cell(sentence(item))}" for item in decisions)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 SHOWN_HELD = 12
 
 
-def print_text(verdict: Comparison, decisions: Sequence[Decision] = ()) -> None:
-    """Print the whole comparison."""
+def print_text(verdict: Comparison, decisions: Sequence[Decision] = (), memory: Sequence[str] = ()) -> None:
+    """Print the whole comparison; ``memory`` are sentences on memory by chip."""
     sides = (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b))
     for letter, label, ids in sides:
         more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
@@ -35,6 +35,10 @@ def print_text(verdict: Comparison, decisions: Sequence[Decision] = ()) -> None:
         output.heading("Findings")
         print_findings(findings, sides=True)
     _effects(verdict)
+    if memory:
+        output.heading("Memory by chip")
+        for said in memory:
+            output.wrapped(said, 2, 4)
     print_decisions(decisions)
     output.line()
     output.line(coloured_last_line(verdict))
