@@ -28,6 +28,7 @@ from receipts.receipt import Parsed
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 1
+EDITIONS: Final = 0xFFFF
 _MODULUS: Final = 2**64
 _json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -67,7 +68,8 @@ class Contract(Protocol):
 class Reading(NamedTuple):
     """How the receipts of a lane are read, made once for its couplings and what is not applicable there.
 
-    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests.
+    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its last 16
+    bits are the edition, which says how parts are read on whatever lane.
     """
 
     digest: int
@@ -242,7 +244,14 @@ def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[
     )
     follow = _followers(couplings)
     says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
-    return Reading(_eight(f"catalogue\0{_json(says)}"), leaves, follow, missing)
+    return Reading(_eight(f"catalogue\0{_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing)
+
+
+@lru_cache(maxsize=1)
+def edition() -> int:
+    """Which values an axis has and which leaves are of it, as 16 bits: equal parts of one edition mean the same."""
+    says = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
+    return _eight(f"edition\0{_json(says)}") & EDITIONS
 
 
 def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from receipts.errors import ConflictError, UsageError
+from receipts.store import index
 from receipts.store.seal import keep_leaves
 from receipts.store.submission import lock
 from receipts.store.tables import (
@@ -73,6 +74,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
     connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
     connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
+    index.forget(connection, going["receipts"])
     connection.execute(delete(documents).where(documents.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
     query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, select
 
 from receipts.axes.configuration import Configuration, Part
-from receipts.store.many import Insertion, Lookup
+from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
 from receipts.store.statement import Statement
 from receipts.store.tables import Number, axes, axis_values, configurations, placements
@@ -29,10 +29,13 @@ _PLACE: Final = Statement(
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
 )
-_OF_VALUE: Final = Lookup(
+OF_VALUE: Final = Lookup(
     [axis_values.c.axis, axis_values.c.digest],
     [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
 )
+_PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration])
+_INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
+_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
 _NEW_CONFIGURATIONS: Final = Insertion(
     [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
 )
@@ -96,7 +99,15 @@ def _write(
         twins[item.digest] += 1
         by_key[item.digest, twin] = item
     rows = [
-        (digest, twin, item.catalogue, cut(_plain(item.lane)), _plain(item.anchor), item.whole, members(item, values))
+        (
+            digest,
+            twin,
+            item.catalogue,
+            cut(column_text(item.lane)),
+            column_text(item.anchor),
+            item.whole,
+            members(item, values),
+        )
         for (digest, twin), item in by_key.items()
     ]
     made = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
@@ -110,25 +121,49 @@ def _write(
 
 def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, int]:
     """Numbers of axis values; those that are new are written."""
-    waiting = sorted(wanted, key=lambda part: (_plain(part.axis), part.digest, part.value))
+    waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
     found: dict[Part, int] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
         known: dict[tuple[str, str], int] = {}
-        keys = {(_plain(part.axis), part.digest) for part in waiting}
-        for seq, axis, digest, twin, value in _OF_VALUE.read(connection, keys):
+        keys = {(column_text(part.axis), part.digest) for part in waiting}
+        for seq, axis, digest, twin, value in OF_VALUE.read(connection, keys):
             known[axis, value] = seq
             twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
-        found |= {part: seq for part in waiting if (seq := known.get((_plain(part.axis), part.value))) is not None}
+        found |= {part: seq for part in waiting if (seq := known.get((column_text(part.axis), part.value))) is not None}
         waiting = [part for part in waiting if part not in found]
         if not waiting:
             return found
         rows = []
         for part in waiting:
-            key = (_plain(part.axis), part.digest)
+            key = (column_text(part.axis), part.digest)
             rows.append((*key, twins.setdefault(key, 0), part.value))
             twins[key] += 1
         _NEW_VALUES.put(connection, rows)
+
+
+def forget(connection: Connection, seqs: Sequence[int]) -> None:
+    """Take receipts out of the index that are about to be purged, with every value that they alone had.
+
+    The caller holds the lock alone, so that no writer places a receipt where one is taken out.
+    """
+    had = {row[0] for row in _PLACES.read(connection, ((seq,) for seq in seqs))}
+    change(connection, "DELETE FROM placements WHERE receipt = ?", ((seq,) for seq in seqs))
+    empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
+    drop(connection, empty)
+
+
+def drop(connection: Connection, empty: Iterable[int]) -> None:
+    """Take out configurations that no receipt has, and the values that they alone had."""
+    gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
+    rows = ((value, seq) for seq, values in gone for value in values)
+    change(connection, "DELETE FROM axes WHERE value = ? AND configuration = ?", rows)
+    change(connection, "DELETE FROM configurations WHERE seq = ?", ((seq,) for seq, _ in gone))
+    values = sorted({value for _, members in gone for value in members})
+    alone = (
+        "DELETE FROM axis_values WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM axes WHERE axes.value = axis_values.seq)"
+    )
+    change(connection, alone, ((value,) for value in values))
 
 
 def members(item: Configuration, values: dict[Part, int]) -> bytes:
@@ -155,6 +190,6 @@ def unpacked(body: bytes) -> Iterator[int]:
             shift = gap = 0
 
 
-def _plain(text: Any) -> Any:
+def column_text(text: Any) -> Any:
     """PostgreSQL holds every character but one; the value's JSON and the digests keep that one apart."""
     return text.replace("\0", "\\u0000") if isinstance(text, str) else text

@@ -18,7 +18,7 @@ from receipts.errors import SchemaTooOld, StoreError
 from receipts.store import triggers
 from receipts.store.address import Address
 from receipts.store.engine import BUSY_SECONDS, connect, reading, told, writing
-from receipts.store.tables import HEAD, metadata, stores, version
+from receipts.store.tables import HEAD, REBUILT, metadata, stores, version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -283,5 +283,6 @@ def erase(engine: Engine) -> None:
             _raw(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        for table in ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions"):
+        erased = ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions")
+        for table in (*erased, *(table.name for table in REBUILT)):
             connection.exec_driver_sql(f"VACUUM {table}")

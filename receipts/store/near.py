@@ -1,0 +1,202 @@
+"""What the axis index answers: receipts one axis away, launches of one configuration, and whether it holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select, tuple_
+
+from receipts.axes.configuration import EDITIONS, Configuration, edition
+from receipts.axes.effective import OPEN_MAPS
+from receipts.store.index import OF_VALUE, column_text, unpacked
+from receipts.store.many import Lookup
+from receipts.store.rows import Entry, cut, entries, entry, standing
+from receipts.store.statement import Row, Statement
+from receipts.store.tables import axes, axis_values, configurations, placements, receipts
+
+# Configurations of one axis, and launches of one configuration, that are looked at, the newest.
+MOST_VALUES: Final = 20
+MOST_LAUNCHES: Final = 20
+
+
+class Neighbour(NamedTuple):
+    """A configuration that may be one axis away: the axis, and the newest launch of it of each outcome that stands.
+
+    `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`.
+    """
+
+    axis: str
+    entry: Entry
+    launches: int
+
+
+_SHARED: Final = Lookup([axes.c.leave_one_out], [axes.c.configuration], newest=axes.c.configuration)
+_LACKING: Final = Lookup([configurations.c.digest], [configurations.c.seq], newest=configurations.c.seq)
+_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
+_AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
+_STANDING: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
+_LAUNCHES: Final = Lookup(
+    [placements.c.configuration],
+    [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
+    joined="JOIN receipts ON receipts.seq = placements.receipt",
+    and_=_STANDING,
+    newest=placements.c.receipt,
+)
+
+
+def neighbours(
+    connection: Connection, of: Configuration, axis: str | None = None, *, kind: str, launch: str, limit: int
+) -> list[Neighbour]:
+    """Launches of a kind that may differ from a configuration in one axis, or in this one, newest first by axis.
+
+    At most ``limit`` configurations an axis. What the index finds is compared value by value; two receipts of which
+    it says that they are one axis apart can still differ in what only `difference` reads.
+    """
+    found = _candidates(connection, of, axis, limit)
+    by_configuration = _apart(connection, of, found, axis)
+    newest: dict[tuple[int, str], list[int]] = {}
+    keys = ((number,) for number in by_configuration)
+    for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
+        if has_kind == kind and has_launch != launch:
+            newest.setdefault((number, outcome), []).append(seq)
+    rows = _entries(connection, (seqs[0] for seqs in newest.values()))
+    made = [
+        Neighbour(by_configuration[number], rows[seqs[0]], len(seqs))
+        for (number, _), seqs in newest.items()
+        if seqs[0] in rows
+    ]
+    return sorted(made, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+
+
+def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
+    """Numbers of configurations that share a digest without an axis, this one's own among them."""
+    asked = [axis] if axis is not None else list(of.parts)
+    shared = {of.without(name) for name in asked}
+    if axis is None:
+        # Another may have an axis that this one does not: then leaving it out leaves this one, but for what follows it.
+        shared |= {of.digest, *(of.without(name) for name in of.follow)}
+    # And this one may have a key that another does not.
+    lacking = {of.without(name) for name in asked if name.partition(".")[0] in OPEN_MAPS}
+    found = {row[0] for row in _SHARED.read(connection, _keys(shared), limit + 1)}
+    return found | {row[0] for row in _LACKING.read(connection, _keys(lacking), limit + 1)}
+
+
+def _keys(digests: Iterable[int | None]) -> list[tuple[int]]:
+    return [(digest,) for digest in digests if digest is not None]
+
+
+def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis: str | None) -> dict[int, str]:
+    """The axis in which each configuration differs, by its number; those that differ in others are left out.
+
+    Compared by the values themselves: equal digests are only a hint.
+    """
+    own = {number: part.axis for number, part in _own(connection, of)}
+    unheld = set(of.parts) - set(own.values())
+    differing: dict[int, tuple[frozenset[int], set[str]]] = {}
+    for number, members in _MEMBERS.read(connection, ((number,) for number in found)):
+        held = frozenset(unpacked(bytes(members)))
+        differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
+    foreign = {value for values, _ in differing.values() for value in values}
+    names: dict[int, str] = dict(_AXIS.read(connection, ((value,) for value in foreign)))
+    made = {}
+    for number, (values, missing) in differing.items():
+        apart = missing | {names[value] for value in values if value in names}
+        first = next((name for name in sorted(apart) if apart <= {name, *of.followers(name)}), None)
+        if first is not None and axis in (None, first):
+            made[number] = first
+    return made
+
+
+def _own(connection: Connection, of: Configuration) -> Iterator[tuple[int, Any]]:
+    """Numbers of a configuration's values, with their parts, as far as the store holds them."""
+    by_key = {(column_text(part.axis), part.digest): part for part in of.parts.values()}
+    for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key):
+        part = by_key[axis, digest]
+        if part.value == value:
+            yield seq, part
+
+
+def _entries(connection: Connection, seqs: Iterable[int]) -> dict[int, Entry]:
+    wanted = list(seqs)
+    if not wanted:
+        return {}
+    query = entries().where(receipts.c.seq.in_(wanted))
+    return {row.seq: row for row in map(entry, connection.execute(query))}
+
+
+_ALIKE: Final = Statement(
+    select(receipts.c.id)
+    .join(placements, placements.c.receipt == receipts.c.seq)
+    .join(configurations, configurations.c.seq == placements.c.configuration)
+    .where(
+        configurations.c.digest == bindparam("digest"),
+        configurations.c.whole == bindparam("whole"),
+        receipts.c.kind == bindparam("kind"),
+        receipts.c.outcome == bindparam("outcome"),
+        receipts.c.launch != bindparam("launch"),
+        standing(),
+    )
+    .order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+)
+
+
+def alike(connection: Connection, of: Configuration, *, kind: str, outcome: str, launch: str) -> list[str]:
+    """Ids of the other launches of a configuration that stand, the newest first."""
+    given = {"digest": of.digest, "whole": of.whole, "kind": kind, "outcome": outcome, "launch": launch}
+    return [name for (name,) in _ALIKE.all(connection, given)]
+
+
+def _gaps() -> Select[Any]:
+    """Whether no configuration of a lane was read under another catalogue, and the oldest receipt is placed.
+
+    Receipts that came before the index are placed from the newest to the oldest, so that the oldest speaks for all.
+    """
+    of_lane = configurations.c.lane == bindparam("lane")
+    before = exists().where(of_lane, configurations.c.catalogue < bindparam("catalogue"))
+    after = exists().where(of_lane, configurations.c.catalogue > bindparam("catalogue"))
+    oldest = select(receipts.c.seq).order_by(receipts.c.seq).limit(1).scalar_subquery()
+    placed = exists().where(placements.c.receipt == oldest)
+    empty = ~exists(select(literal(1)).select_from(receipts))
+    return select(and_(not_(before), not_(after), or_(placed, empty)).label("holds"))
+
+
+_GAPS: Final = Statement(_gaps())
+
+
+def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
+    """Whether the index holds every receipt of a lane, read under this catalogue."""
+    ((holds,),) = _GAPS.all(connection, {"lane": cut(column_text(lane)), "catalogue": catalogue})
+    return bool(holds)
+
+
+_NEXT: Final = Statement(
+    select(configurations.c.lane, configurations.c.catalogue)
+    .where(
+        tuple_(configurations.c.lane, configurations.c.catalogue)
+        > tuple_(
+            bindparam("lane", type_=configurations.c.lane.type),
+            bindparam("catalogue", type_=configurations.c.catalogue.type),
+        )
+    )
+    .order_by(configurations.c.lane, configurations.c.catalogue)
+    .limit(1)
+)
+
+
+def catalogues(connection: Connection) -> Iterator[tuple[str, int]]:
+    """Every lane with the catalogues under which its configurations were read: a look-up each, however many rows."""
+    at: dict[str, Any] = {"lane": "", "catalogue": -(2**63)}
+    rows: list[Row]
+    while rows := _NEXT.all(connection, at):
+        ((lane, catalogue),) = rows
+        yield lane, catalogue
+        at = {"lane": lane, "catalogue": catalogue}
+
+
+def holds_all(connection: Connection) -> bool:
+    """Whether the index holds every receipt, with its axes as they are read now."""
+    # No lane is called nothing, so that this asks of the oldest receipt alone.
+    return holds_lane(connection, "", 0) and all(
+        catalogue & EDITIONS == edition() for _, catalogue in catalogues(connection)
+    )
