@@ -56,7 +56,7 @@ _COLUMNS: Final = (
     *(receipts.c[name] for name in ("provenance", "started")),
     *(signatures.c[name] for name in ("signature", "micro_batch", "sequence_length", "extras")),
 )
-_WRITE: Final = Statement.insert(signatures)
+INSERT: Final = Statement.insert(signatures)
 
 
 def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = (signatures.c.receipt.desc(),)) -> Statement:
@@ -108,8 +108,12 @@ def signed(parsed: Parsed, lane: Lane) -> Signature | None:
 def write(connection: Connection, seq: int, outcome: str, made: Signature | None) -> None:
     """Write the signature of the receipt of that number; nothing where there is none."""
     if made is not None:
-        row = {**made._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(made.extras)}
-        _WRITE.run(connection, row)
+        INSERT.run(connection, row_of(seq, outcome, made))
+
+
+def row_of(seq: int, outcome: str, made: Signature) -> dict[str, Any]:
+    """The row of the receipt of that number."""
+    return {**made._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(made.extras)}
 
 
 def rewrite(connection: Connection, seq: int, parsed: Parsed, lane: Lane) -> None:

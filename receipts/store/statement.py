@@ -1,13 +1,15 @@
 """Statements as the driver runs them: declared in Core, compiled once a dialect, run on the driver's own connection.
 
-A training job waits for its submit, which is eight small statements. Core's execution takes several times as long over
-each as SQLite does; the columns, the types and the dialect's SQL that it is needed for are asked for once.
+A training job waits for its submit, which is a dozen small statements. Core's execution takes several times as long
+over each as SQLite does; the columns, the types and the dialect's SQL that it is needed for are asked for once. Where
+a server answers, `together` asks it everything in one round trip, and `write` leaves with the commit in one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Dialect, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
@@ -17,9 +19,11 @@ from sqlalchemy.types import TypeEngine
 
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
+# Rows of one table from which on COPY is quicker than so many inserts in one round trip.
+COPIED: Final = 20
 
 
-class _Compiled(NamedTuple):
+class Compiled(NamedTuple):
     """A statement in one dialect. ``order`` is None where its parameters go by name."""
 
     sql: str
@@ -29,11 +33,24 @@ class _Compiled(NamedTuple):
     from_driver: Sequence[tuple[int, Convert]]
     number_returned: bool
 
-    def bound(self, given: Mapping[str, Any]) -> Mapping[str, Any] | Sequence[Any]:
+    def named(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parameters by their names, in the driver's types."""
         values = {**self.constants, **given}
         for name, convert in self.to_driver:
             values[name] = convert(values[name])
+        return values
+
+    def bound(self, given: Mapping[str, Any]) -> Mapping[str, Any] | Sequence[Any]:
+        """Parameters as the driver takes them."""
+        values = self.named(given)
         return values if self.order is None else [values[name] for name in self.order]
+
+    def read(self, cursor: Any) -> list[Row]:
+        """What a query gave, in Python's types."""
+        rows: list[Row] = cursor.fetchall()
+        for at, convert in self.from_driver:
+            rows = [(*row[:at], convert(row[at]), *row[at + 1 :]) for row in rows]
+        return rows
 
 
 class Statement:
@@ -42,45 +59,64 @@ class Statement:
     def __init__(self, declared: Select[Any] | CompoundSelect[Any] | Insert, parameters: Iterable[str] = ()) -> None:
         self.declared = declared
         self._parameters = list(parameters)
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[str, Compiled] = {}
 
     @classmethod
-    def insert(cls, table: Table) -> Statement:
-        """The insert of a row that gives every column but a number that the store counts."""
-        return cls(insert(table), [column.key for column in table.columns if column is not table.autoincrement_column])
+    def insert(cls, table: Table, *, numbered: bool = False) -> Statement:
+        """The insert of a row that gives every column; a number that the store counts only where it is ``numbered``."""
+        given = [column.key for column in table.columns if numbered or column is not table.autoincrement_column]
+        return cls(insert(table), given)
 
     def run(self, connection: Connection, given: Mapping[str, Any]) -> Any:
         """Run it; gives the driver's cursor."""
-        compiled = self._for(connection.dialect)
+        compiled = self.compiled(connection.dialect)
         return run(connection, compiled.sql, compiled.bound(given))
 
     def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row]:
         """Every row of a query."""
-        rows: list[Row] = self.run(connection, given).fetchall()
-        for at, convert in self._for(connection.dialect).from_driver:
-            rows = [(*row[:at], convert(row[at]), *row[at + 1 :]) for row in rows]
-        return rows
+        return self.compiled(connection.dialect).read(self.run(connection, given))
 
     def add(self, connection: Connection, row: Mapping[str, Any]) -> int:
         """Insert a row; gives the number that the store counted for it."""
         cursor = self.run(connection, row)
-        number: int = cursor.fetchone()[0] if self._for(connection.dialect).number_returned else cursor.lastrowid
+        number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
         return number
 
-    def _for(self, dialect: Dialect) -> _Compiled:
+    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert several rows."""
+        compiled = self.compiled(connection.dialect)
+        with _told(connection, compiled.sql) as driver:
+            if len(rows) == 1:
+                driver.execute(compiled.sql, compiled.bound(rows[0]))
+            else:
+                driver.executemany(compiled.sql, [compiled.bound(row) for row in rows])
+
+    def copy(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert many rows into a table of PostgreSQL; triggers and constraints hold as they do of an insert."""
+        assert isinstance(self.declared, Insert)
+        names = ", ".join(self._parameters)
+        sql = f"COPY {self.declared.table} ({names}) FROM STDIN"
+        named = self.compiled(connection.dialect).named
+        with _told(connection, sql) as driver, driver.cursor() as cursor, cursor.copy(sql) as stream:
+            for row in rows:
+                values = named(row)
+                stream.write_row([values[name] for name in self._parameters])
+
+    def compiled(self, dialect: Dialect) -> Compiled:
+        """The statement in a dialect."""
         found = self._compiled.get(dialect.name)
         if found is None:
             found = self._compiled[dialect.name] = self._compile(dialect)
         return found
 
-    def _compile(self, dialect: Dialect) -> _Compiled:
+    def _compile(self, dialect: Dialect) -> Compiled:
         compiled = self.declared.compile(dialect=dialect, column_keys=self._parameters or None)
         assert isinstance(compiled, SQLCompiler)
         types = {name: bind.type for name, bind in compiled.binds.items()}
         columns = [] if isinstance(self.declared, Insert) else [item.type for item in self.declared.selected_columns]
         into = {name: _dialects(kind, dialect).bind_processor(dialect) for name, kind in types.items()}
         back = [_dialects(kind, dialect).result_processor(dialect, None) for kind in columns]
-        return _Compiled(
+        return Compiled(
             sql=str(compiled),
             order=compiled.positiontup,
             constants=compiled.params,
@@ -96,9 +132,52 @@ def _dialects(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
 
 def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
     """Run a statement on the driver's connection; gives its cursor. Raises SQLAlchemy's DBAPIError, as Core does."""
+    with _told(connection, sql) as driver:
+        return driver.execute(sql, values)
+
+
+@contextmanager
+def _told(connection: Connection, sql: str) -> Iterator[Any]:
+    """The driver's own connection, its errors as SQLAlchemy's."""
     driver, errors = connection.connection.driver_connection, connection.dialect.loaded_dbapi.Error
     assert driver is not None
     try:
-        return driver.execute(sql, values)
+        yield driver
     except errors as error:
         raise DBAPIError.instance(sql, None, error, errors, dialect=connection.dialect) from error
+
+
+Ask = tuple[Statement, Mapping[str, Any]]
+
+
+def together(connection: Connection, asks: Sequence[Ask]) -> list[list[Row]]:
+    """The rows of several queries; of PostgreSQL in one round trip. A statement that gives no rows gives none here."""
+    if connection.dialect.name != "postgresql":
+        return [statement.all(connection, given) for statement, given in asks]
+    made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
+    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
+        cursors = [driver.execute(compiled.sql, compiled.bound(given)) for compiled, given in made]
+    return [
+        compiled.read(cursor) if cursor.description else [] for (compiled, _), cursor in zip(made, cursors, strict=True)
+    ]
+
+
+Rows = tuple[Statement, Sequence[Mapping[str, Any]]]
+
+
+def write(connection: Connection, tables: Sequence[Rows]) -> None:
+    """Insert rows of several tables, in their order, and commit: on PostgreSQL in one round trip, many by COPY."""
+    if connection.dialect.name != "postgresql":
+        for statement, rows in tables:
+            statement.run_many(connection, rows)
+        return
+    many = [item for item in tables if len(item[1]) >= COPIED]
+    for statement, rows in many:
+        statement.copy(connection, rows)
+    few = [item for item in tables if 0 < len(item[1]) < COPIED]
+    made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
+    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
+        for compiled, rows in made:
+            for row in rows:
+                driver.execute(compiled.sql, compiled.bound(row))
+        driver.commit()

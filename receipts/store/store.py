@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, bindparam, select
 
+from receipts.axes.configuration import Configuration
 from receipts.errors import ConflictError, InputError, NotFound, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
@@ -17,7 +18,7 @@ from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
-from receipts.store import history, names, published, schema
+from receipts.store import history, names, near, published, schema
 from receipts.store import seal as seal_module
 from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
@@ -26,6 +27,7 @@ from receipts.store.address import Address, address
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
+from receipts.store.near import Neighbour
 from receipts.store.packing import unpack
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry, entries, entry
@@ -36,6 +38,9 @@ from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.verdicts import StoredVerdict, Verdict
 from receipts.verdict import ClaimVerdict, ReceiptVerdict
+
+if TYPE_CHECKING:
+    from receipts.store.inspection import Inspection
 
 T = TypeVar("T")
 KEPT: Final = 500  # parsed receipts, some 50 kB each
@@ -102,21 +107,14 @@ class Store:
 
         Gives, for each, what became of it, or the error that it was refused with.
         """
-        prepared = [self._prepared(launch, verdict) for launch, verdict in judged]
+        return self.take([prepared(launch, verdict) for launch, verdict in judged])
 
-        def work(connection: Connection) -> list[Submitted | ConflictError | InputError]:
-            alone = any(isinstance(item, Prepared) and item.row["supersedes"] for item in prepared)
-            submission_module.lock(connection, alone=alone)
-            return [_take(connection, item) for item in prepared]
-
+    def take(self, items: Sequence[Prepared | InputError]) -> list[Submitted | ConflictError | InputError]:
+        """`submit_many` of receipts that were prepared, here or in another process; see `prepared`."""
+        ready = [item for item in items if not isinstance(item, InputError)]
         with told(self._address):
-            return write(self._engine, work)
-
-    def _prepared(self, launch: Launch, verdict: ReceiptVerdict) -> Prepared | InputError:
-        try:
-            return submission_module.prepare(launch, verdict)
-        except InputError as error:
-            return error
+            found = iter(write(self._engine, lambda connection: submission_module.take(connection, ready)))
+        return [item if isinstance(item, InputError) else next(found) for item in items]
 
     # Reading receipts
 
@@ -312,10 +310,28 @@ class Store:
             larger = signatures_module.larger_worked(connection, signature)
             return larger, signatures_module.smaller_failed(connection, signature)
 
-    def replicate_candidates(self, parsed: Parsed) -> list[str]:
-        """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them."""
+    def replicate_candidates(self, parsed: Parsed, ran: Configuration | None = None) -> list[str]:
+        """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them.
+
+        With ``ran``, its configuration, they are looked up where the axis index holds its lane.
+        """
         with self._reading() as connection:
-            return list(facts_module.candidates(connection, parsed))
+            return facts_module.candidates(connection, parsed, ran)
+
+    def neighbours(
+        self, parsed: Parsed, ran: Configuration, axis: str | None = None, limit: int = near.MOST_VALUES
+    ) -> list[Neighbour]:
+        """Stored launches that may differ in one axis from a receipt, stored or not, which ran this configuration.
+
+        By axis, the newest first, at most ``limit`` configurations an axis; the caller compares them.
+        """
+        with self._reading() as connection:
+            return near.neighbours(connection, parsed, ran, axis, limit)
+
+    def holds_lane(self, ran: Configuration) -> bool:
+        """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""
+        with self._reading() as connection:
+            return near.holds_lane(connection, ran.lane, ran.catalogue)
 
     @property
     def id(self) -> str:
@@ -323,6 +339,18 @@ class Store:
         with self._reading() as connection:
             found: str = connection.execute(select(stores.c.id)).scalar_one()
             return found
+
+    @contextmanager
+    def inspect(self) -> Iterator[Inspection]:
+        """Everything that it holds, in one state of it, for an audit."""
+        from receipts.store.inspection import Inspection, snapshot
+
+        with told(self._address), snapshot(self._engine) as connection:
+            yield Inspection(connection)
+
+    def check(self) -> schema.Check:
+        """Schema, triggers, and what the engine says of its own files; see `receipts.store.schema`."""
+        return schema.check(self._address)
 
     def seal(self) -> list[Seal]:
         """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
@@ -340,12 +368,11 @@ class Store:
             return write(self._engine, locked)
 
 
-def _take(connection: Connection, item: Prepared | InputError) -> Submitted | ConflictError | InputError:
-    if isinstance(item, InputError):
-        return item
+def prepared(launch: Launch, verdict: ReceiptVerdict) -> Prepared | InputError:
+    """A judged receipt as `Store.take` writes it; or why no store can hold it."""
     try:
-        return submission_module.take(connection, item)
-    except ConflictError as error:
+        return submission_module.prepare(launch, verdict)
+    except InputError as error:
         return error
 
 

@@ -1,25 +1,31 @@
-"""Taking a receipt in: new, known already, or in conflict; with its bytes, its verdict and whom it supersedes."""
+"""Taking receipts in: new, known already, or in conflict; with bytes, verdict, indexes and whom they supersede.
+
+On PostgreSQL it takes two round trips however many there are: everything is asked in one, and written in one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, literal, or_, select, union_all
+from sqlalchemy import Connection
 
 from receipts.axes.configuration import Configuration, configuration
 from receipts.errors import ConflictError
 from receipts.metrics import Launch
-from receipts.receipt import Parsed
 from receipts.signature import Signature
 from receipts.store import index, signatures
+from receipts.store.around import Neighbour, World, around
+from receipts.store.lock import lock
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
-from receipts.store.statement import Statement
-from receipts.store.tables import documents, purges, receipts, supersessions
-from receipts.store.verdicts import add, packed
+from receipts.store.statement import Rows, Statement, write
+from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
+from receipts.store.verdicts import row_of
 from receipts.verdict import ReceiptVerdict
+
+__all__ = ["Prepared", "Submitted", "lock", "prepare", "take"]
 
 
 class Submitted(NamedTuple):
@@ -38,105 +44,123 @@ class Submitted(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A judged receipt, ready to be written: nothing that takes time is left for inside the transaction."""
+    """A judged receipt, ready to be written: nothing that takes time is left for inside the transaction.
 
-    parsed: Parsed
-    verdict: ReceiptVerdict
+    It holds values alone, so that another process can prepare it. ``size`` is that of the document in bytes.
+    """
+
+    source: str
     row: dict[str, Any]
+    size: int
     body: bytes
-    judged: bytes
+    verdict: dict[str, Any]
     configuration: Configuration
     signature: Signature | None = None
 
 
 def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     """Pack a receipt's bytes and lift its columns."""
-    row = promoted(launch, verdict, datetime.now(UTC))
-    signature = signatures.signed(launch.parsed, launch.lane)
-    ran = configuration(launch.parsed, launch.lane)
-    return Prepared(launch.parsed, verdict, row, pack(launch.parsed.raw), packed(verdict), ran, signature)
+    parsed, now = launch.parsed, datetime.now(UTC)
+    return Prepared(
+        source=parsed.source,
+        row=promoted(launch, verdict, now),
+        size=len(parsed.raw),
+        body=pack(parsed.raw),
+        verdict=row_of(verdict, now),
+        configuration=configuration(parsed, launch.lane),
+        signature=signatures.signed(parsed, launch.lane),
+    )
 
 
-class Neighbour(NamedTuple):
-    """A stored receipt that can decide what becomes of another; `said` is None where it stands."""
-
-    id: str
-    launch: str
-    generation: int
-    supersedes: str | None
-    supersedes_reason: str | None
-    submitted_at: datetime
-    status: str
-    said: int | None
-
-
-_said = select(supersessions.c.seq).where(supersessions.c.receipt == receipts.c.id).limit(1).scalar_subquery()
-# All that can decide what becomes of a receipt, in one round trip: itself, its launch, whom it replaces, and whoever
-# said that they replace it before it came.
-_FOUND = union_all(
-    select(*(receipts.c[name] for name in Neighbour._fields[:-1]), _said.label("said")).where(
-        or_(
-            receipts.c.id.in_([bindparam("id"), bindparam("target")]),
-            receipts.c.launch.in_([bindparam("launch"), bindparam("target")]),
-            receipts.c.supersedes.in_([bindparam("id"), bindparam("launch")]),
-        )
-    ),
-    select(
-        purges.c.receipt,
-        literal(""),
-        literal(-1),
-        literal(None),
-        purges.c.reason,
-        purges.c.at,
-        literal("purged"),
-        literal(None),
-    ).where(purges.c.receipt == bindparam("id")),
-)
-_NEIGHBOURS: Final = Statement(_FOUND)
-# Any number will do, so long as every version of the program takes the same one; schema.py takes another.
-_KEY: Final = 0x7265636569707475
-_ALONE: Final = select(func.pg_advisory_xact_lock(_KEY))
-_TOGETHER: Final = select(func.pg_advisory_xact_lock_shared(_KEY))
-_RECEIPT: Final = Statement.insert(receipts)
+_RECEIPT: Final = Statement.insert(receipts, numbered=True)
 _DOCUMENT: Final = Statement.insert(documents)
-_SUPERSESSION: Final = insert(supersessions)
+_VERDICT: Final = Statement.insert(verdicts, numbered=True)
+_SUBJECT: Final = Statement.insert(subjects)
+_SUPERSESSION: Final = Statement.insert(supersessions)
+_PLACEMENT: Final = Statement.insert(placements)
 
 
-def lock(connection: Connection, *, alone: bool) -> None:
-    """Keep a receipt that replaces others apart from all that are just coming in, so that neither misses the other.
+def take(connection: Connection, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+    """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
 
-    SQLite has one writer anyway. On PostgreSQL writers pass side by side, and one that replaces waits for them.
+    Gives, for each, what became of it, or why it is refused, which leaves the others alone.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(_ALONE if alone else _TOGETHER)
+    if not items:
+        return []
+    world, placed, numbers = around(connection, [item.row for item in items], [item.configuration for item in items])
+    new: list[_New] = []
+    told: list[Submitted | ConflictError] = []
+    for item in items:
+        try:
+            told.append(_decide(world, item, numbers, new))
+        except ConflictError as error:
+            told.append(error)
+    if new:
+        unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
+        if unknown:
+            placed |= index.numbers(connection, unknown)
+        write(connection, _rows(connection, new, placed))
+    return told
 
 
-def take(connection: Connection, item: Prepared) -> Submitted:
-    """Store one receipt inside a transaction. Raises ConflictError before anything is written."""
+class _New(NamedTuple):
+    """A receipt to write, with its numbers and what it supersedes, or what superseded it before it came."""
+
+    item: Prepared
+    seq: int
+    verdict: int
+    generation: int
+    said: list[dict[str, Any]]
+
+
+def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new: list[_New]) -> Submitted:
+    """What becomes of a receipt; adds it to those that are to be written where it is new. Raises ConflictError."""
     row = item.row
-    ids = {"id": row["id"], "launch": row["launch"], "target": row["supersedes"]}
-    found = [Neighbour(*other) for other in _NEIGHBOURS.all(connection, ids)]
-    for other in found:
-        if other.id == row["id"]:
-            return _known(other, item)
+    _refuse_purged(world, item)
+    known = world.get(row["id"])
+    if known is not None:
+        return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
+    found = world.around(row)
     replaced = _replaced(found, item)
-    _refuse_second(found, item, replaced)
+    heralds = _heralds(found, item)
+    if not heralds:
+        _refuse_second(found, item, replaced)
     generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
-    seq = _RECEIPT.add(connection, {**row, "generation": generation})
-    _DOCUMENT.run(connection, {"receipt": seq, "codec": CODEC, "size": len(item.parsed.raw), "body": item.body})
-    add(connection, item.verdict, item.judged, [("receipt", seq)], row["submitted_at"])
-    index.add(connection, [index.Placed(seq, item.configuration)])
-    signatures.write(connection, seq, row["outcome"], item.signature)
-    return _supersede(connection, item, found, replaced)
-
-
-def _known(other: Neighbour, item: Prepared) -> Submitted:
-    if other.status == "purged":
-        raise ConflictError(
-            f"{item.parsed.source}: {other.id[:12]} was purged on {other.submitted_at:%Y-%m-%d} "
-            f"({other.supersedes_reason}) and does not come back; submit a document without what had to go"
+    said = [
+        {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
+        for other in replaced
+    ]
+    said += [
+        {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
+        for other in heralds
+    ]
+    receipt, verdict = next(numbers)
+    new.append(_New(item, receipt, verdict, generation, said))
+    for other in replaced:
+        world.no_longer_stands(other.id)
+    world.add(
+        Neighbour(
+            *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
+            *(row["submitted_at"], row["status"], 0 if heralds else None),
         )
-    return Submitted(other.id, False, other.submitted_at, other.status, stands=other.said is None)
+    )
+    return Submitted(
+        id=row["id"],
+        new=True,
+        at=row["submitted_at"],
+        status=row["status"],
+        superseded=tuple(other.id for other in replaced),
+        stands=not heralds,
+    )
+
+
+def _refuse_purged(world: World, item: Prepared) -> None:
+    gone = world.purged.get(item.row["id"])
+    if gone is not None:
+        raise ConflictError(
+            f"{item.source}: {gone.id[:12]} was purged on {gone.submitted_at:%Y-%m-%d} "
+            f"({gone.supersedes_reason}) and does not come back; submit a document without what had to go"
+        )
 
 
 def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
@@ -151,7 +175,7 @@ def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
     for other in replaced:
         if other.supersedes in (item.row["id"], item.row["launch"]) and other.launch != item.row["launch"]:
             raise ConflictError(
-                f"{item.parsed.source}: run.supersedes names {target}, and {other.id[:12]} of it already supersedes "
+                f"{item.source}: run.supersedes names {target}, and {other.id[:12]} of it already supersedes "
                 f"this launch; only one of two receipts can replace the other"
             )
     return replaced
@@ -169,39 +193,37 @@ def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
 
 def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
     """A launch has at most one receipt that stands; one that comes superseded already is no second."""
-    if _heralds(found, item):
-        return
     gone = {other.id for other in replaced}
     for other in found:
         if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
             raise ConflictError(
-                f"{item.parsed.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
+                f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
                 f"nothing stored is overwritten. Where this one replaces it, state in the document:\n"
                 f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
                 f"Where it is another launch, give it its own run.launch."
             )
 
 
-def _supersede(
-    connection: Connection, item: Prepared, found: Sequence[Neighbour], replaced: Sequence[Neighbour]
-) -> Submitted:
-    row = item.row
-    said = [
-        {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
-        for other in replaced
+def _rows(connection: Connection, new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
+    """Rows of every table, parents before what refers to them."""
+    # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
+    ordered = sorted(new, key=lambda one: one.item.row["id"]) if connection.dialect.name == "postgresql" else new
+    return [
+        (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation} for one in ordered]),
+        (
+            _DOCUMENT,
+            [{"receipt": one.seq, "codec": CODEC, "size": one.item.size, "body": one.item.body} for one in new],
+        ),
+        (_VERDICT, [{**one.item.verdict, "seq": one.verdict} for one in new]),
+        (_SUBJECT, [{"verdict": one.verdict, "position": 0, "side": "receipt", "receipt": one.seq} for one in new]),
+        (_PLACEMENT, [{"receipt": one.seq, "configuration": placed[one.item.configuration.whole]} for one in new]),
+        (
+            signatures.INSERT,
+            [
+                signatures.row_of(one.seq, one.item.row["outcome"], one.item.signature)
+                for one in new
+                if one.item.signature is not None
+            ],
+        ),
+        (_SUPERSESSION, [said for one in new for said in one.said]),
     ]
-    heralds = _heralds(found, item)
-    said += [
-        {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
-        for other in heralds
-    ]
-    if said:
-        connection.execute(_SUPERSESSION, said)
-    return Submitted(
-        id=row["id"],
-        new=True,
-        at=row["submitted_at"],
-        status=row["status"],
-        superseded=tuple(other.id for other in replaced),
-        stands=not heralds,
-    )

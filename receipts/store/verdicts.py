@@ -47,21 +47,23 @@ def packed(verdict: Verdict) -> bytes:
         return pack(json.dumps(document, default=_plain, separators=(",", ":")).encode())
 
 
-def add(connection: Connection, verdict: Verdict, body: bytes, of: Sequence[tuple[str, int]], at: datetime) -> int:
-    """Write a verdict, packed as ``body``, on the receipts of these sides and numbers; gives the verdict's number."""
-    seq = _VERDICT.add(
-        connection,
-        {
-            "kind": "comparison" if isinstance(verdict, Comparison) else "receipt",
-            "status": verdict.status,
-            "metric": verdict.metric if isinstance(verdict, Comparison) else None,
-            "rules": verdict.rules,
-            "judge": verdict.judge,
-            "judged_at": at,
-            "codec": CODEC,
-            "body": body,
-        },
-    )
+def row_of(verdict: Verdict, at: datetime) -> dict[str, Any]:
+    """The row of a verdict, but for its number."""
+    return {
+        "kind": "comparison" if isinstance(verdict, Comparison) else "receipt",
+        "status": verdict.status,
+        "metric": verdict.metric if isinstance(verdict, Comparison) else None,
+        "rules": verdict.rules,
+        "judge": verdict.judge,
+        "judged_at": at,
+        "codec": CODEC,
+        "body": packed(verdict),
+    }
+
+
+def _add(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
+    """Write a verdict on the receipts of these sides and numbers; gives the verdict's number."""
+    seq = _VERDICT.add(connection, row_of(verdict, at))
     rows = [
         {"verdict": seq, "position": position, "side": side, "receipt": number}
         for position, (side, number) in enumerate(of)
@@ -89,7 +91,7 @@ def record(connection: Connection, verdict: Verdict, at: datetime) -> int:
     missing = sorted({item[:12] for _, item in sides if item not in numbers})
     if missing:
         raise NotFound(f"a verdict is kept for stored receipts only; submit {', '.join(missing)} first")
-    return add(connection, verdict, packed(verdict), [(side, numbers[item]) for side, item in sides], at)
+    return _add(connection, verdict, [(side, numbers[item]) for side, item in sides], at)
 
 
 def of(connection: Connection, receipt_id: str) -> Iterator[StoredVerdict]:
