@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "lint": ("lint", "Find performance statements in Markdown and check their receipts."),
     "decide": ("decide", "Write down what was decided on a receipt, and why."),
     "impact": ("impact", "List what goes stale with a receipt."),
+    "preflight": ("preflight", "Say whether a plan is known to work or to fail, and what to try."),
     "init": ("init", "Write a receipt skeleton for a lane."),
     "import": ("import_", "Turn a notebook's table into receipts."),
     "report": ("report", "Write the weekly frontier report."),

@@ -1,0 +1,166 @@
+"""``receipts preflight``: whether a plan is known to work or to fail, before it is paid for."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, from_stdin, is_file, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from receipts.preflight import Answer, Rung
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+
+EPILOG = """\b
+Examples:
+  receipts preflight plan.json
+  receipts preflight plan.json --next smaller.json
+  receipts preflight 3f9c --json
+  receipts preflight --rank candidates.jsonl
+  receipts preflight --rank candidates.jsonl --out ordered.jsonl
+
+A plan is what `receipts init` writes, filled in; a receipt is one, too.
+Exit codes: 0 known or likely to work, 1 known or predicted to fail, 2 no plan, 3 unknown.
+With --rank: 1 where every candidate is known or predicted to fail."""
+SAYS = {
+    "worked": "known to work",
+    "likely": "likely to work",
+    "unknown": "unknown",
+    "predicted": "predicted to fail",
+    "failed": "known to fail",
+}
+STYLES = {"worked": "accepted", "likely": "accepted", "unknown": "unknown", "predicted": "stale", "failed": "rejected"}
+
+
+@click.command("preflight", epilog=EPILOG)
+@click.argument("plan", required=False, metavar="PLAN|ID")
+@click.option("--next", "smaller", type=click.Path(dir_okay=False), help="Write the ladder's next rung as a plan here.")
+@click.option("--rank", type=click.Path(dir_okay=False, allow_dash=True), help="Order the candidates of a JSONL file.")
+@click.option("--out", type=click.Path(dir_okay=False), help="With --rank: write the reordered lines here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@pass_session
+def command(
+    session: Session, plan: str | None, smaller: str | None, rank: str | None, out: str | None, as_json: bool
+) -> int:
+    """Say whether a plan is known to work or to fail, and what to try where it fails.
+
+    A launch is known by its signature: code, hardware, model, parallelism, batch and features. Where nothing has that
+    signature, launches that differ in pressure alone tell: a smaller one that ran out of memory, or a larger one that
+    worked. Where none does, the memory estimate tells.
+    """
+    if (plan is None) == (rank is None):
+        raise UsageError("name a plan, or candidates with --rank; see: receipts preflight --help")
+    if rank is not None:
+        if smaller is not None:
+            raise UsageError("--next belongs to one plan, and --rank orders several; ask for one of them")
+        return _rank(session, rank, out, as_json)
+    if out is not None:
+        raise UsageError("--out belongs to --rank; the next rung's plan is written by --next FILE")
+    return _one(session, plan or "", smaller, as_json)
+
+
+@contextmanager
+def _known(session: Session, *, needed: bool) -> Iterator[Store | None]:
+    """The store; None where there is none yet, and the estimate alone can tell something of a file."""
+    from receipts.store.address import address
+
+    file = address(session.store_url).file
+    if file is not None and not file.exists() and not needed and not session.asks_store:
+        output.note("there is no store yet: nothing is known of earlier launches, and the estimate alone tells")
+        yield None
+        return
+    with session.open_store() as store:
+        yield store
+
+
+def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int:
+    from receipts.plan import parse_plan, read_plan
+    from receipts.preflight import next_rung, preflight
+
+    with _known(session, needed=not is_file(word)) as store:
+        if word == "-":
+            plan = parse_plan(from_stdin())
+        else:
+            plan = read_plan(word, None if is_file(word) else store)
+        lane = session.rulebook.lanes.of(plan.receipt.run.lane)
+
+        def ask(other: Parsed) -> Answer:
+            return preflight(other, lane, store)
+
+        answer = ask(plan)
+        rung = None
+        if answer.status not in ("worked", "likely") and not answer.missing:
+            rung = next_rung(plan, lane, ask, answer)
+    if smaller is not None:
+        _write(smaller, rung, answer)
+    if as_json:
+        output.as_json({**answer.as_data(), "lane": lane.name, "next": rung.as_data() if rung else None})
+    else:
+        _print(plan, answer, rung, smaller)
+    return answer.code
+
+
+def _write(path: str, rung: Rung | None, answer: Answer) -> None:
+    """Write the next plan whole or not at all; an existing file is kept."""
+    if rung is None or rung.plan is None:
+        why = "no rung is left: record the frontier" if rung is not None else f"the plan is {SAYS[answer.status]}"
+        output.note(f"{path} is not written: {why}")
+        return
+    try:
+        with Path(path).open("xb") as stream:
+            stream.write(rung.plan)
+    except FileExistsError:
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _print(plan: Parsed, answer: Answer, rung: Rung | None, smaller: str | None) -> None:
+    from receipts.cli.preflight_text import print_evidence, print_rung
+
+    output.wrapped(f"{plan.name} · lane {plan.receipt.run.lane}", 0)
+    output.line(f"  signature {answer.signature[:16]}")
+    output.wrapped(answer.why, 2, 4)
+    if answer.by is not None:
+        print_evidence(answer.by, answer)
+    if rung is not None:
+        print_rung(rung, smaller, known=answer.status != "unknown")
+    output.line(output.paint(SAYS[answer.status], STYLES[answer.status]))
+
+
+def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
+    from receipts.preflight import as_lines, candidates, preflight, ranked
+
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error.strerror}") from None
+    given = candidates(raw, "standard input" if source == "-" else source)
+    with _known(session, needed=False) as store:
+        lanes = session.rulebook.lanes
+
+        def ask(plan: Parsed) -> Answer:
+            return preflight(plan, lanes.of(plan.receipt.run.lane), store)
+
+        found = ranked(given, ask)
+    if out is not None:
+        try:
+            Path(out).write_text(as_lines(found), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+    if as_json:
+        output.as_json([item.as_data() for item in found])
+    else:
+        from receipts.cli.preflight_text import print_ranked
+
+        print_ranked(found)
+    return 1 if all(item.answer.code == 1 for item in found) else 0
