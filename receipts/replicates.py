@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference, effective
+from receipts.axes.configuration import configuration as what_ran
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
@@ -42,7 +43,7 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
     values = effective(head)
-    for receipt_id in store.replicate_candidates(head):
+    for receipt_id in store.replicate_candidates(head, what_ran(head, lane)):
         if len(found) >= MOST:
             break
         candidate = store.parsed(receipt_id)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
 
 from receipts.accelerators import find as find_accelerator
+from receipts.axes.configuration import Configuration
 from receipts.errors import StoreError
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts, Shape
+from receipts.store import near
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
-from receipts.store.signatures import failed_before
-from receipts.store.statement import Row, Statement
+from receipts.store.signatures import ask_earlier, earlier
+from receipts.store.statement import Ask, Row, Statement, together
 from receipts.store.tables import documents, receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
@@ -30,14 +45,15 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
     """Facts for judging each of several receipts that are coming in.
 
     Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
+    On PostgreSQL that is one round trip, however many they are.
     """
-    shapes = {lane: tuple(_shapes(connection, lane)) for lane in {item.receipt.run.lane for item in group}}
+    known = _asked(connection, group)
     within = Facts.among(group)
     return [
         replace(
-            _with_kin(connection, [item], within),
-            shapes=shapes[item.receipt.run.lane],
-            failures=tuple(failed_before(connection, item)),
+            _with_kin([item], within, known),
+            shapes=known.shapes[item.receipt.run.lane],
+            failures=tuple(earlier(known.failed[item.id])),
         )
         for item in group
     ]
@@ -48,13 +64,11 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
 
     Shapes are those of one lane; for receipts of several lanes there are none.
     """
-    lanes = {item.receipt.run.lane for item in group}
-    shapes: tuple[Shape, ...] = ()
-    if len(lanes) == 1:
-        shapes = tuple(_shapes(connection, lanes.pop()))
-    failures = tuple(dict.fromkeys(item for one in group for item in failed_before(connection, one)))
-    known = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
-    return _with_kin(connection, group, known.beside(group))
+    known = _asked(connection, group)
+    shapes = next(iter(known.shapes.values())) if len(known.shapes) == 1 else ()
+    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed[one.id])))
+    told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
+    return _with_kin(group, told.beside(group), known)
 
 
 _PACKED: Final = (
@@ -76,22 +90,52 @@ _WITNESSED: Final = Statement(
 )
 
 
-def _with_kin(connection: Connection, group: Sequence[Parsed], known: Facts) -> Facts:
-    """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness themselves.
+class _Known(NamedTuple):
+    """What the store holds around some receipts: shapes by lane; the others by id."""
 
-    One look-up a receipt: a witness shows its own path, and no other is asked to witness it.
+    shapes: Mapping[str, tuple[Shape, ...]]
+    kin: Mapping[str, Sequence[Row]]
+    failed: Mapping[str, Sequence[Row]]
+
+
+def _asked(connection: Connection, group: Sequence[Parsed]) -> _Known:
+    """Ask for all that facts are made of, in one round trip.
+
+    One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
     """
-    witnesses = {item.id: item for item in known.witnesses}
-    witnessed = {item.id: item for item in known.witnessed}
+    lanes = list(dict.fromkeys(item.receipt.run.lane for item in group))
+    walked = connection.dialect.name == "postgresql"
+    asks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(lane)}) for lane in lanes] if walked else []
+    hopeful: list[bool] = []
     for item in group:
         run = item.receipt.run
         if run.witness_for is None:
-            names = {"id": item.id, "launch": run.launch}
-            witnesses.update((other.id, other) for other in map(_parsed, _WITNESSES.all(connection, names)))
+            asks.append((_WITNESSES, {"id": item.id, "launch": run.launch}))
         else:
-            target = {"target": run.witness_for}
-            witnessed.update((other.id, other) for other in map(_parsed, _WITNESSED.all(connection, target)))
-    return replace(known, witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
+            asks.append((_WITNESSED, {"target": run.witness_for}))
+        asked = ask_earlier(item)
+        asks += [asked] if asked is not None else []
+        hopeful.append(asked is not None)
+    answers = iter(together(connection, asks))
+    shapes = {
+        lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if walked else tuple(_shapes(connection, lane))
+        for lane in lanes
+    }
+    kin, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
+    for item, asked_earlier in zip(group, hopeful, strict=True):
+        kin[item.id] = next(answers)
+        failed[item.id] = next(answers) if asked_earlier else ()
+    return _Known(shapes, kin, failed)
+
+
+def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
+    """Facts with the stored witnesses of these receipts, newest first, and the launches that they witness."""
+    witnesses = {item.id: item for item in said.witnesses}
+    witnessed = {item.id: item for item in said.witnessed}
+    for item in group:
+        found = witnesses if item.receipt.run.witness_for is None else witnessed
+        found.update((other.id, other) for other in map(_parsed, known.kin[item.id]))
+    return replace(said, witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
 
 
 def _parsed(row: Row) -> Parsed:
@@ -140,13 +184,14 @@ _OF_LANE: Final = (
 )
 
 
-def _next_shape() -> Select[Any]:
-    """The first shape from given bounds on, in the index's order, with how many launches had it, up to a limit."""
+def _launches_of(shape: Any) -> ScalarSelect[int]:
+    """How many launches had a shape, up to a limit."""
     twin = receipts.alias("twin")
     counted = (
         select(literal(1))
         .where(
-            *(twin.c[column.name] == column for column in (*_BOUNDS, receipts.c.lane)),
+            *(twin.c[column.name] == shape.c[column.name] for column in _BOUNDS),
+            twin.c.lane == bindparam("lane"),
             twin.c.kind == "training",
             twin.c.outcome == "ok",
             twin.c.provenance == "measured",
@@ -154,23 +199,35 @@ def _next_shape() -> Select[Any]:
             ~exists().where(supersessions.c.receipt == twin.c.id),
         )
         .limit(MOST_COUNTED)
-        .correlate(receipts)
+        .correlate(shape)
         .subquery()
     )
-    launches = select(func.count()).select_from(counted).scalar_subquery()
-    return (
-        select(*_BOUNDS, launches.label("launches"))
-        .where(
-            *_OF_LANE,
-            tuple_(*_BOUNDS) >= tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS)),
-            *(column.is_not(None) for column in _BOUNDS),
-        )
-        .order_by(*_BOUNDS)
-        .limit(1)
-    )
+    return select(func.count()).select_from(counted).scalar_subquery()
+
+
+def _first_shape(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """The first shape of a lane that meets these conditions, in the index's order."""
+    whole = (column.is_not(None) for column in _BOUNDS)
+    return select(*_BOUNDS).where(*_OF_LANE, *conditions, *whole).order_by(*_BOUNDS).limit(1)
+
+
+def _next_shape() -> Select[Any]:
+    """The first shape from given bounds on, with how many launches had it."""
+    start = tuple_(*(bindparam(column.name, type_=column.type) for column in _BOUNDS))
+    return _first_shape(tuple_(*_BOUNDS) >= start).add_columns(_launches_of(receipts).label("launches"))
+
+
+def _all_shapes() -> Select[Any]:
+    """Every shape of a lane with how many launches had it: the steps of `_shapes`, which the server takes by itself."""
+    walk = _first_shape().cte("walk", recursive=True)
+    here = tuple_(*(walk.c[column.name] for column in _BOUNDS))
+    following = _first_shape(tuple_(*_BOUNDS) > here).correlate(walk).lateral("following")
+    walk = walk.union_all(select(*following.c).select_from(walk.join(following, literal(True))))
+    return select(*walk.c, _launches_of(walk))
 
 
 _NEXT_SHAPE: Final = Statement(_next_shape())
+_ALL_SHAPES: Final = Statement(_all_shapes())
 
 
 def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
@@ -188,12 +245,21 @@ def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
         at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
 
 
-def candidates(connection: Connection, parsed: Parsed) -> Iterator[str]:
-    """Ids of launches that may replicate this one, newest first: what SQL can tell apart is left out.
+def candidates(connection: Connection, parsed: Parsed, ran: Configuration | None) -> list[str]:
+    """Ids of launches that may replicate this one, newest first: those of its configuration ``ran``.
 
-    An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either.
+    Where that is not told, or the axis index does not hold the whole lane, what SQL can tell apart is left out.
     """
+    if ran is not None and near.holds_lane(connection, ran.lane, ran.catalogue):
+        return near.alike(connection, ran, parsed)
+    return list(_alike_in_columns(connection, parsed, ran))
+
+
+def _alike_in_columns(connection: Connection, parsed: Parsed, ran: Configuration | None) -> Iterator[str]:
+    """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
     run = parsed.receipt.run
+    # A context stands for what is unstated, and where nothing is, it may be another one.
+    names = _CONFIGURATION if ran is None or ran.anchor is not None else (*_SHAPE, "global_batch")
     query: Select[Any] = (
         select(receipts.c.id)
         .where(
@@ -201,7 +267,7 @@ def candidates(connection: Connection, parsed: Parsed) -> Iterator[str]:
             receipts.c.kind == run.kind,
             receipts.c.outcome == run.outcome,
             receipts.c.launch != run.launch,
-            *_same(_values(parsed, _CONFIGURATION)),
+            *_same(_values(parsed, names)),
             standing(),
         )
         .order_by(receipts.c.started.desc(), receipts.c.seq.desc())

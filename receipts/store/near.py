@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
+from receipts.receipt import Parsed
 from receipts.store.index import OF_VALUE, column_text, unpacked
 from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
@@ -46,19 +47,22 @@ _LAUNCHES: Final = Lookup(
 
 
 def neighbours(
-    connection: Connection, of: Configuration, axis: str | None = None, *, kind: str, launch: str, limit: int
+    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None, limit: int
 ) -> list[Neighbour]:
-    """Launches of a kind that may differ from a configuration in one axis, or in this one, newest first by axis.
+    """Launches of a receipt's kind that may differ from it in one axis, or in this one, newest first by axis.
+
+    ``of`` is its configuration; the receipt need not be stored.
 
     At most ``limit`` configurations an axis. What the index finds is compared value by value; two receipts of which
     it says that they are one axis apart can still differ in what only `difference` reads.
     """
+    run = parsed.receipt.run
     found = _candidates(connection, of, axis, limit)
     by_configuration = _apart(connection, of, found, axis)
     newest: dict[tuple[int, str], list[int]] = {}
     keys = ((number,) for number in by_configuration)
     for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
-        if has_kind == kind and has_launch != launch:
+        if has_kind == run.kind and has_launch != run.launch:
             newest.setdefault((number, outcome), []).append(seq)
     rows = _entries(connection, (seqs[0] for seqs in newest.values()))
     made = [
@@ -141,9 +145,10 @@ _ALIKE: Final = Statement(
 )
 
 
-def alike(connection: Connection, of: Configuration, *, kind: str, outcome: str, launch: str) -> list[str]:
-    """Ids of the other launches of a configuration that stand, the newest first."""
-    given = {"digest": of.digest, "whole": of.whole, "kind": kind, "outcome": outcome, "launch": launch}
+def alike(connection: Connection, of: Configuration, parsed: Parsed) -> list[str]:
+    """Ids of other launches of a receipt's configuration, of its kind and outcome, that stand; the newest first."""
+    run = parsed.receipt.run
+    given = {"digest": of.digest, "whole": of.whole, "kind": run.kind, "outcome": run.outcome, "launch": run.launch}
     return [name for (name,) in _ALIKE.all(connection, given)]
 
 
