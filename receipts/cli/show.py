@@ -12,10 +12,14 @@ from receipts.cli import output
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 
 if TYPE_CHECKING:
+    from receipts.chips import Chip
     from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.rule import Facts
     from receipts.store import Decision
+
+MOST_ROWS = 64  # of chips and phases, before a table shows one phase
+FEW_ROWS = 16
 
 EPILOG = """\b
 Examples:
@@ -75,7 +79,11 @@ def _show(
     verdict = judge_receipt(parsed, lane, session.rulebook.rules, facts)
     five = answers(parsed, lane, verdict, facts)
     if as_json:
+        from receipts.chips import account
+        from receipts.chips import to_json as memory_json
+
         document = {"answers": dict(five.rows()), "verdict": to_json(verdict), "stated": dict(parsed.stated)}
+        document["memory"] = memory_json(account(parsed))
         output.as_json({"id": parsed.id, **document, "decisions": [item._asdict() for item in decisions]})
         return
     run = parsed.receipt.run
@@ -178,22 +186,45 @@ def _failed(parsed: Parsed) -> None:
 
 
 def _memory(parsed: Parsed) -> None:
-    memory = parsed.receipt.memory
-    if memory is None or not memory.chips:
+    """Every phase in a sentence, and chips as a table: of many chips the fullest phase, or its tightest chips."""
+    from receipts.chips import account, words
+
+    made = account(parsed)
+    if not made and made.aggregate is None:
         return
     output.heading("Memory by chip")
+    several = any(len(phase.chips) > 1 for phase in made.phases)
+    fullest = made.worst("peak") or made.worst("used")
+    for phase in made.phases if several else ():
+        output.wrapped((words.sentence if phase is fullest else words.brief)(phase), 2, 4)
+    for text in () if several else [fault for phase in made.phases for fault in words.faults(phase)]:
+        output.wrapped(text, 2, 4)
+    if words.aggregate(made):
+        output.wrapped(words.aggregate(made), 2, 4)
+    shown = [item for phase in made.phases for item in phase.chips]
+    if len(shown) > MOST_ROWS and fullest is not None:
+        shown = list(fullest.chips)
+    if len(shown) > MOST_ROWS:
+        output.wrapped(f"the {FEW_ROWS} tightest of {len(shown)} chips:", 2, 4)
+        shown = sorted(shown, key=_by_headroom)[:FEW_ROWS]
+    if shown:
+        _chip_table(shown)
+    if several:
+        output.wrapped(f"every chip where it stands: receipts chips {parsed.source} --phase PHASE", 2, 4)
 
+
+def _by_headroom(item: Chip) -> tuple[float, int, int]:
+    return (item.left if item.left is not None else 1.0), -(item.peak or item.used or 0), item.chip
+
+
+def _chip_table(chips: Sequence[Chip]) -> None:
     def gib(value: int | None) -> str:
         return f"{value / 2**30:.2f}" if value is not None else "~"
 
+    figures = [(item.used, item.limit, item.peak, item.pool, item.headroom) for item in chips]
     rows = [
-        (
-            str(row.chip),
-            row.phase,
-            *(gib(value) for value in (row.bytes_used, row.bytes_limit, row.peak_bytes, row.peak_reserved_bytes)),
-        )
-        for row in memory.chips
+        (str(item.chip), item.phase, *map(gib, amounts), f"{item.step:,}" if item.step is not None else "~")
+        for item, amounts in zip(chips, figures, strict=True)
     ]
-    output.table(
-        ("chip", "phase", "used GiB", "limit GiB", "live peak GiB", "pool peak GiB"), rows, right=(0, 2, 3, 4, 5)
-    )
+    names = ("used", "limit", "live peak", "pool peak", "headroom")
+    output.table(("chip", "phase", *(f"{name} GiB" for name in names), "step"), rows, right=(0, 2, 3, 4, 5, 6, 7))

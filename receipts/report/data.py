@@ -173,9 +173,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """Memory of one launch by physical chip: how far peaks lie apart, and what the tightest chip keeps.
+    """Memory of one launch by physical chip: who leads, how far peaks lie apart, and what the tightest chip keeps.
 
-    `left` is the share of its limit that the tightest chip keeps, `wanted` what the lane wants kept.
+    `leaders` have the highest live peak, `skew` is how far that lies above the median chip of its phase, and
+    `first_chips` peaked at `first_step` where the last chip did at `last_step`. `left` is the share of its limit that
+    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or stands twice.
     """
 
     receipt: Ref
@@ -185,6 +187,12 @@ class Headroom:
     phase: str
     lowest_peak_bytes: int
     highest_peak_bytes: int
+    leaders: tuple[int, ...]
+    skew: float | None
+    first_chips: tuple[int, ...]
+    first_step: int | None
+    last_step: int | None
+    faulty: bool
     limit_bytes: int | None
     left: float | None
     wanted: float

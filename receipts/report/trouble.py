@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from receipts.chips import account
 from receipts.report.data import Failed, Headroom, Incident, Ref
 from receipts.report.shelf import FAILED, Item, Shelf, ref_of
 from receipts.verdict import Finding, Level, Question
@@ -53,32 +54,32 @@ def headroom(items: Iterable[Item]) -> list[Headroom]:
 
 
 def _headroom(item: Item) -> Headroom | None:
-    memory = item.parsed.receipt.memory
-    rows = [row for row in (memory.chips or ()) if row.peak_bytes is not None] if memory else []
-    if not rows:
+    made = account(item.parsed)
+    phase = made.worst("peak")
+    ranking = phase.ranking("peak") if phase is not None else None
+    if phase is None or ranking is None:
         return None
-    peaks: dict[int, int] = {}
-    for row in rows:
-        peaks[row.chip] = max(peaks.get(row.chip, 0), row.peak_bytes or 0)
-    limited = [row for row in rows if row.bytes_limit]
     # A chip with a low limit may be tighter than the one with the highest peak.
-    tightest = min(limited or rows, key=lambda row: (_left(row.peak_bytes, row.bytes_limit), row.chip))
+    tightest, moment = made.tightest, phase.moment
+    apart = moment if moment is not None and not moment.together else None
     return Headroom(
         receipt=item.ref,
         lane=item.entry.lane,
-        chips=len(peaks),
-        chip=tightest.chip,
-        phase=tightest.phase,
-        lowest_peak_bytes=min(peaks.values()),
-        highest_peak_bytes=max(peaks.values()),
-        limit_bytes=tightest.bytes_limit,
-        left=_left(tightest.peak_bytes, tightest.bytes_limit) if limited else None,
+        chips=len(made.peaks),
+        chip=tightest.chip if tightest is not None else ranking.leaders[0],
+        phase=tightest.phase if tightest is not None else phase.name,
+        lowest_peak_bytes=min(made.peaks.values()),
+        highest_peak_bytes=ranking.highest,
+        leaders=ranking.leaders,
+        skew=ranking.skew,
+        first_chips=apart.chips if apart is not None else (),
+        first_step=apart.step if apart is not None else None,
+        last_step=moment.last_step if moment is not None else None,
+        faulty=not all(one.whole for one in made.phases),
+        limit_bytes=tightest.limit if tightest is not None else None,
+        left=tightest.left if tightest is not None else None,
         wanted=item.lane.headroom,
     )
-
-
-def _left(peak: int | None, limit: int | None) -> float:
-    return 1 - (peak or 0) / limit if limit else -float(peak or 0)
 
 
 def incidents(items: Iterable[Item]) -> list[Incident]:

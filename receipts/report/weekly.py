@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from receipts.chips.words import ordinals
 from receipts.report.data import Counts, Described, Failed, Headroom, Incident, WeekData
 from receipts.report.lane import lane_section
 from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more
@@ -132,6 +133,9 @@ def _memory(data: WeekData) -> Section:
         Column("chips", numeric=True),
         Column("lowest peak", "GiB", True),
         Column("highest peak", "GiB", True),
+        Column("leads"),
+        Column("above the median chip", "%", True),
+        Column("peaks first"),
         Column("tightest chip", numeric=True),
         Column("its limit", "GiB", True),
         Column("left", "%", True),
@@ -151,11 +155,28 @@ def _headroom(item: Headroom) -> tuple[Cell, ...]:
         (number(item.chips),),
         (gib(item.lowest_peak_bytes),),
         (gib(item.highest_peak_bytes),),
+        (_leads(item),),
+        (percent(item.skew),),
+        (_first(item),),
         (f"{item.chip} ({item.phase.replace('_', ' ')})",),
         (gib(item.limit_bytes),),
         (percent(item.left),),
         (percent(item.wanted, 0),),
     )
+
+
+def _leads(item: Headroom) -> str:
+    """The chips with the highest peak; nobody leads where all have it."""
+    who = "all alike" if len(item.leaders) == item.chips > 1 else ordinals(item.leaders)
+    return f"{who} (a chip is missing or stands twice)" if item.faulty else who
+
+
+def _first(item: Headroom) -> str:
+    if item.last_step is None:
+        return "~"
+    if item.first_step is None:
+        return f"all at step {number(item.last_step)}"
+    return f"{ordinals(item.first_chips)} at step {number(item.first_step)}, the last at {number(item.last_step)}"
 
 
 def _appendix(data: WeekData) -> Section:
