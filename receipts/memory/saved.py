@@ -21,6 +21,8 @@ from receipts.patterns import Kind
 Part = Literal["input", "norm", "projection", "core", "activation", "routing"]
 # Chunk of the state-space dual form (mamba_ssm, ops/triton/ssd_combined.py, chunk_size of Mamba2).
 CHUNK = 256
+# Steps of a matrix recurrence between two states that are kept: the square root of a sequence of 4,096.
+STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _state_space(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
         Saved("gated output", "activation", tokens * inner * size),
     ]
     if kind is Kind.RECURRENT and model.matrix_recurrence:
-        chunks = setup.batch.micro * math.ceil(setup.length / CHUNK)
+        chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
         found.append(
             Saved("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
         )
