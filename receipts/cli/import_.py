@@ -1,4 +1,4 @@
-"""``receipts import``: records that others keep, turned into receipts."""
+"""``receipts import``: records that others keep, turned into receipts, and what another store exported."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
+from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -27,9 +28,18 @@ Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the stor
 SHOWN = 12
 
 
-@click.group("import", epilog="\b\nExamples:\n  receipts import notebook runs.json --mapping mapping.toml")
+GROUP = """\b
+Examples:
+  receipts import notebook runs.json --mapping mapping.toml
+  receipts import store lab-export"""
+
+
+@click.group("import", epilog=GROUP)
 def command() -> None:
-    """Turn tables that people keep into receipts. Importing invents nothing."""
+    """Take in tables that people keep, or another store's export. Importing invents nothing."""
+
+
+command.add_command(store)
 
 
 @command.command("notebook", epilog=EPILOG)

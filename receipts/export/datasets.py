@@ -49,11 +49,11 @@ class Dataset(NamedTuple):
 # a receipt comes, and what speaks of several receipts comes after all of them.
 ORDER: Final = (
     *("purges", "supersessions", "receipts", "verdicts", "comparisons", "pins"),
-    *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "seals", "erased", "origins"),
+    *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "erased", "origins", "seals"),
 )
 PLAIN: Final = (
     *("purges", "supersessions", "pins", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("seals", "erased", "origins"),
+    *("erased", "origins", "seals"),
 )
 _KIND: Final[Mapping[type, Kind]] = {str: "string", int: "int64", float: "double"}
 _UNITS: Final = {

@@ -171,7 +171,7 @@ class _Work:
         self._add(writer, "comparisons", map(comparison_row, self._state.comparisons()))
         self._plain(writer, "pins")
         self._claims(writer)
-        for name in ("decisions", "quotes", "seals", "erased", "origins"):
+        for name in ("decisions", "quotes", "erased", "origins", "seals"):
             self._plain(writer, name)
 
     def write_receipts(self, writer: Writer) -> None:

@@ -91,7 +91,7 @@ def _text(value: Any) -> str:
 
 
 def last_of(said: Iterable[Said]) -> dict[str, Said]:
-    """The last verdict on each receipt by its time: one that came from another store may be older than one from here."""
+    """The last verdict on each receipt, by its time: what came from another store may be older than what is here."""
     found: dict[str, Said] = {}
     for item in said:
         receipt = item.subjects[0][1]

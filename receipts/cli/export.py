@@ -1,0 +1,107 @@
+"""``receipts export``: a store as Parquet, JSON lines or CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.advance import Advance, beside
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from receipts.export import Asked, Exported
+
+EPILOG = """\b
+Examples:
+  receipts export lab-export --format parquet
+  receipts export lab.jsonl
+  receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
+  receipts export lab-export --format parquet --force
+
+parquet fills a folder, with receipts in lane=…/week=… by the ISO week in UTC in which each run
+finished, else started. parquet and jsonl lose nothing and come back by: receipts import store.
+csv has the columns alone, for people. What is written: docs/export.md and docs/scale.md.
+Exit codes: 0 it is there whole, 2 the place or a condition is wrong, 4 the store failed."""
+
+
+@click.command("export", epilog=EPILOG)
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
+@click.option(
+    "--format", "-f", "form", type=click.Choice(["parquet", "jsonl", "csv"]), help="Else told by the name's ending."
+)
+@click.option("--where", multiple=True, metavar="NAME=VALUE", help="Receipts that meet this, as for `list`; repeat it.")
+@click.option("--since", metavar="TIME", help="Runs that finished, else started, from then on.")
+@click.option("--until", metavar="TIME", help="Runs before then.")
+@click.option("--force", is_flag=True, help="Replace an earlier export.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@pass_session
+def command(
+    session: Session,
+    place: Path,
+    form: str | None,
+    where: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Write the store to a folder of Parquet, or to a file, whole or not at all.
+
+    Verdicts, supersessions, pins, claims, decisions, tombstones and seals go along. With a condition, what speaks of
+    a receipt that was left out is left out too.
+    """
+    from receipts.export import export
+
+    asked = _asked(where, since, until)
+    written = form or _by_name(place)
+    progress = Advance()
+    with session.open_store() as store:
+        done = export(store, place, written, asked, force=force, progress=progress)  # type: ignore[arg-type]  # one of the three
+    progress.clear()
+    if as_json:
+        output.as_json({"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes})
+    else:
+        _print(done)
+    return 0
+
+
+def _print(done: Exported) -> None:
+    output.line(f"{output.clean(done.place)}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes")
+    if said := beside(done.rows):
+        output.wrapped(f"with {said}")
+    if done.format != "csv":
+        output.note(f"take it into another store: receipts import store {done.place}")
+
+
+def _by_name(place: Path) -> str:
+    known = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "": "parquet", ".parquet": "parquet"}
+    found = known.get(place.suffix.lower())
+    if found is None:
+        raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
+    return found
+
+
+def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Asked:
+    from receipts.export import Asked
+    from receipts.store import Filters, condition
+
+    filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
+    return Asked(filters, _moment("--since", since), _moment("--until", until))
+
+
+def _moment(option: str, text: str | None) -> datetime | None:
+    from datetime import UTC, datetime
+
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text}: write a date or time such as 2026-11-16 or 2026-11-16T09:00Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,76 @@
+"""``receipts import store``: what another store exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.advance import Advance, beside
+from receipts.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from receipts.export.bring import Imported
+
+EPILOG = """\b
+Examples:
+  receipts import store lab-export
+  receipts import store lab.jsonl
+  receipts --store merged.sqlite import store lab-export --json
+
+A few hundred receipts are one transaction; after a stop do it again: what is there is left as it
+is. A launch that has another receipt here is refused, as is a document whose bytes are not those
+of its id; all are told, and everything else comes in. Merging, rule by rule: docs/export.md.
+Exit codes: 0 everything is there, 2 something was refused or cannot be read, 4 the store failed."""
+SHOWN = 20
+
+
+@click.command("store", epilog=EPILOG)
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of it as JSON.")
+@pass_session
+def store(session: Session, place: Path, as_json: bool) -> int:
+    """Take in what `receipts export` wrote: documents, verdicts, standing, claims, decisions, seals.
+
+    Every document is hashed and checked again. What both stores hold is one; nothing that is here changes.
+    """
+    from receipts.export.bring import bring
+    from receipts.export.source import source
+
+    found = source(place)
+    progress = Advance()
+    with session.open_store(create=True) as opened:
+        done = bring(found, opened, session.rulebook, progress)
+    progress.clear()
+    for text in done.notes[:SHOWN] if not as_json else ():
+        output.note(text)
+    if len(done.notes) > SHOWN and not as_json:
+        output.note(f"and {len(done.notes) - SHOWN} more such; see them all with --json")
+    for text in done.refused:
+        output.note(f"refused: {text}")
+    if as_json:
+        output.as_json(done.as_data())
+    else:
+        _print(done)
+    return done.exit_code
+
+
+def _print(done: Imported) -> None:
+    output.line(
+        f"{done.new['receipts']:,} receipts came in from store {done.store[:8]}, {done.known['receipts']:,} were here"
+    )
+    if said := beside(done.new):
+        output.wrapped(f"with {said}")
+    if done.purged:
+        output.wrapped(f"{done.purged:,} were purged here before and do not come back")
+    if done.otherwise:
+        output.wrapped(
+            f"of {done.otherwise:,} some column reads otherwise by this version and its lanes than it did there; the "
+            "document's reading is kept"
+        )
+    if done.left:
+        output.wrapped(f"{done.left:,} rows speak of receipts that are not here and were left out")
+    if done.refused:
+        output.wrapped(f"{len(done.refused):,} refused; settle them and import again: what is here stays")
