@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
@@ -89,24 +89,44 @@ def _place(file: Path) -> tuple[str, bool]:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that reads one state of the store."""
-    with engine.connect() as connection, connection.begin():
+def reading(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
+    """A transaction that reads one state of the store. ``at_once``: see `writing`."""
+    with engine.connect() as connection, _begun(connection, at_once):
         yield connection
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that writes all or nothing."""
-    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+def writing(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
+    """A transaction that writes all or nothing.
+
+    ``at_once``: on PostgreSQL it begins with the first `together` and may end with `statement.write`, so that neither
+    takes a round trip of its own. Nothing else may be run before.
+    """
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, _begun(connection, at_once):
         yield connection
 
 
-def write(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """Run ``work`` in one transaction, and again where another writer came first."""
+@contextmanager
+def _begun(connection: Connection, at_once: bool) -> Iterator[None]:
+    driver: Any = connection.connection.driver_connection
+    if not at_once or connection.dialect.name != "postgresql":
+        with connection.begin():
+            yield
+        return
+    driver.autocommit = True  # the driver's word for: it begins no transaction by itself
+    try:
+        with connection.begin():
+            yield
+    finally:
+        if not driver.closed:
+            driver.autocommit = False
+
+
+def write(engine: Engine, work: Callable[[Connection], T], *, at_once: bool = False) -> T:
+    """Run ``work`` in one transaction, and again where another writer came first. ``at_once``: see `writing`."""
     for attempt in range(ATTEMPTS):
         try:
-            with writing(engine) as connection:
+            with writing(engine, at_once=at_once) as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
             if attempt == ATTEMPTS - 1 or not _is_passing(error):

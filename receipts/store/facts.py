@@ -18,6 +18,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    true,
     tuple_,
 )
 
@@ -47,7 +48,7 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
     Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
     On PostgreSQL that is one round trip, however many they are.
     """
-    known = _asked(connection, group)
+    known = _asked(connection, group, end=True)
     within = Facts.among(group)
     return [
         replace(
@@ -98,8 +99,8 @@ class _Known(NamedTuple):
     failed: Mapping[str, Sequence[Row]]
 
 
-def _asked(connection: Connection, group: Sequence[Parsed]) -> _Known:
-    """Ask for all that facts are made of, in one round trip.
+def _asked(connection: Connection, group: Sequence[Parsed], *, end: bool = False) -> _Known:
+    """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked.
 
     One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
     """
@@ -116,7 +117,7 @@ def _asked(connection: Connection, group: Sequence[Parsed]) -> _Known:
         asked = ask_earlier(item)
         asks += [asked] if asked is not None else []
         hopeful.append(asked is not None)
-    answers = iter(together(connection, asks))
+    answers = iter(together(connection, asks, end=end))
     shapes = {
         lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if walked else tuple(_shapes(connection, lane))
         for lane in lanes
@@ -222,7 +223,7 @@ def _all_shapes() -> Select[Any]:
     walk = _first_shape().cte("walk", recursive=True)
     here = tuple_(*(walk.c[column.name] for column in _BOUNDS))
     following = _first_shape(tuple_(*_BOUNDS) > here).correlate(walk).lateral("following")
-    walk = walk.union_all(select(*following.c).select_from(walk.join(following, literal(True))))
+    walk = walk.union_all(select(*following.c).select_from(walk.join(following, true())))
     return select(*walk.c, _launches_of(walk))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from receipts.receipt import Parsed
 from receipts.rule import EarlierFailure
 from receipts.signature import Signature, sign, signature, unstated
 from receipts.store.rows import standing
-from receipts.store.statement import Row, Statement
+from receipts.store.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
 
 if TYPE_CHECKING:
@@ -152,12 +153,22 @@ def larger_worked(connection: Connection, made: Signature) -> list[Known]:
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
     """Launches of this signature that failed before it started, the newest first; none where `signed` gives none."""
+    asked = ask_earlier(parsed)
+    return earlier(asked[0].all(connection, asked[1])) if asked is not None else []
+
+
+def ask_earlier(parsed: Parsed) -> Ask | None:
+    """What to ask a store for the launches that `earlier` reads; None where `signed` gives none."""
     run = parsed.receipt.run
     if run.kind != "training" or unstated(parsed):
-        return []
-    given = {"signature": signature(parsed), "launch": run.launch, "started": run.started}
-    rows = map(_row, _EARLIER.all(connection, given))
-    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in rows]
+        return None
+    return _EARLIER, {"signature": signature(parsed), "launch": run.launch, "started": run.started}
+
+
+def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
+    """The answer to `ask_earlier`: launches that failed before, the newest first."""
+    found = map(_row, rows)
+    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in found]
 
 
 def _known(connection: Connection, statement: Statement, made: Signature) -> list[Known]:

@@ -21,6 +21,7 @@ Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
 # Rows of one table from which on COPY is quicker than so many inserts in one round trip.
 COPIED: Final = 20
+_IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 
 
 class Compiled(NamedTuple):
@@ -150,13 +151,20 @@ def _told(connection: Connection, sql: str) -> Iterator[Any]:
 Ask = tuple[Statement, Mapping[str, Any]]
 
 
-def together(connection: Connection, asks: Sequence[Ask]) -> list[list[Row]]:
-    """The rows of several queries; of PostgreSQL in one round trip. A statement that gives no rows gives none here."""
+def together(connection: Connection, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+    """The rows of several queries; of PostgreSQL in one round trip, with the transaction's ``end`` where that is asked.
+
+    A statement that gives no rows gives none here.
+    """
     if connection.dialect.name != "postgresql":
         return [statement.all(connection, given) for statement, given in asks]
     made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
     with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
+        if driver.autocommit and driver.info.transaction_status == _IDLE:
+            driver.execute("BEGIN")
         cursors = [driver.execute(compiled.sql, compiled.bound(given)) for compiled, given in made]
+        if end:
+            driver.execute("COMMIT")
     return [
         compiled.read(cursor) if cursor.description else [] for (compiled, _), cursor in zip(made, cursors, strict=True)
     ]
@@ -180,4 +188,4 @@ def write(connection: Connection, tables: Sequence[Rows]) -> None:
         for compiled, rows in made:
             for row in rows:
                 driver.execute(compiled.sql, compiled.bound(row))
-        driver.commit()
+        driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own

@@ -113,7 +113,7 @@ class Store:
         """`submit_many` of receipts that were prepared, here or in another process; see `prepared`."""
         ready = [item for item in items if not isinstance(item, InputError)]
         with told(self._address):
-            found = iter(write(self._engine, lambda connection: submission_module.take(connection, ready)))
+            found = iter(write(self._engine, lambda item: submission_module.take(item, ready), at_once=True))
         return [item if isinstance(item, InputError) else next(found) for item in items]
 
     # Reading receipts
@@ -291,7 +291,7 @@ class Store:
 
     def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
-        with self._reading() as connection:
+        with told(self._address), reading(self._engine, at_once=True) as connection:
             return facts_module.facts_of_new(connection, group)
 
     def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
