@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ Examples:
   receipts recover run.1f8e2a3c-4711.journal -o run.json
   receipts recover run.1f8e2a3c-4711.journal --log slurm-811.out
   receipts recover run.1f8e2a3c-4711.journal --outcome preempted
+  receipts recover run.1f8e2a3c-4711.journal --outcome hang
 
 The journal of one rank of many gives that rank's part, for receipts merge.
+A run that is still going is recovered only where it is stuck in a step, and --outcome hang says so; it is left alone.
 Exit codes: 0 it was written, 2 it is no journal, the run is still going, or the call is wrong."""
 
 OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
@@ -43,12 +45,13 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     from receipts.emit import parts
     from receipts.emit.files import receipt_path
 
-    record = read(journal)
+    record = read(journal, hang=outcome == "hang")
     blamed(record, logs)
     if outcome is not None:
         from receipts.emit.recover import blame
 
-        blame(record, outcome, record.failure)
+        said = {"message": f"{record.stall}, when it was recovered"} if record.stall is not None else {}
+        blame(record, outcome, {**record.failure, **said})
     meant = Path(record.head["out"])
     target = Path(path) if path is not None else Path(journal).parent / meant.name
     raw = "".join(parts.pieces(record)).encode()
@@ -73,9 +76,9 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
     return 0
 
 
-def read(journal: str) -> Record:
-    """The record of a journal whose process has ended. Raises InputError and UsageError."""
-    from receipts.emit.recover import recover, running
+def read(journal: str, *, hang: bool = False) -> Record:
+    """The record of a journal whose process has ended, or is stuck and said to be. Raises InputError and UsageError."""
+    from receipts.emit.recover import recover, running, stuck
     from receipts.emit.replay import NotAJournal
 
     try:
@@ -85,9 +88,14 @@ def read(journal: str) -> Record:
     except OSError as error:
         raise InputError(journal, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
     if running(record):
-        raise UsageError(
-            f"{journal}: its process {record.head['process']} is still running; recover it when it has ended"
-        )
+        record.stall = stuck(record)
+        still = f"{journal}: its process {record.head['process']} is still running"
+        if record.stall is None:
+            raise UsageError(f"{still}; recover it when it has ended")
+        if not hang:
+            raise UsageError(
+                f"{still}, and {record.stall}; --outcome hang writes the receipt of a hang and leaves the process alone"
+            )
     return record
 
 
@@ -106,6 +114,20 @@ def blamed(record: Record, logs: Iterable[str] = ()) -> None:
         if found is not None and found.is_oom:
             blame(record, "oom", {**_leaves(found), "message": said or found.message})
             return
+    for line in _lines_of_hangs(texts) if record.outcome == "crash" else ():
+        blame(record, "hang", {"class": "not_oom", "message": line})
+        return
+
+
+def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
+    """The lines in which somebody gives up waiting, without secrets."""
+    from receipts.emit.failures import LONGEST, hangs
+    from receipts.emit.secrets import redact
+
+    for text in texts:
+        for line in text.decode(errors="replace").splitlines():
+            if hangs(line[:LONGEST]):
+                yield redact(line.strip()[:LONGEST])
 
 
 def failure_in(text: bytes) -> Failure | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from receipts.emit.run import Run
+    from receipts.emit.stall import Stall
 
 OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
 
@@ -17,13 +18,25 @@ OUTCOMES = ("oom", "crash", "hang", "nan", "preempted")
 def conclude(run: Run, error: BaseException | None, died: int | None) -> None:
     """State outcome, exit code and failure of a run that ended with an exception, of a signal, or by itself."""
     record = run.record
+    if record.stall is not None and run.steps.count > record.stall.step:
+        # It went on after all.
+        record.stall, record.outcome, record.failure = None, None, {}
     outcome, record.exit_code = _of(run, error)
     if died is not None:
         record.exit_code = -died
-    if record.signal is not None and outcome != "oom":
+    if outcome != "oom" and record.stall is not None:
+        hung(run, record.stall)
+        outcome = "hang"
+    elif record.signal is not None and outcome not in ("oom", "hang"):
         # What a job raises when it is told to stop is no failure of its own.
         outcome, record.failure = "preempted", {}
     record.outcome = outcome
+
+
+def hung(run: Run, found: Stall) -> None:
+    """Note that a step was stuck when the run was told to stop."""
+    run.record.stall = found
+    _fail(run, "hang", {"class": "not_oom", "message": f"{found}, when it was told to stop"})
 
 
 def read(run: Run) -> None:

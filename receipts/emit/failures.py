@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+# Words by which those who wait for others give up: watchdogs of collectives, rendezvous and barriers of the runtimes.
+_HANGS = (
+    r"watchdog caught collective operation timeout|ran for \d+ milliseconds before timing out"
+    r"|(?:heartbeat monitor|watchdog)\b[^\n]{0,80}\b(?:timed out|stuck|got stuck|no heartbeat)"
+    r"|timed out (?:after )?(?:waiting )?\d+\s?m?s (?:for|waiting for) (?:recv|send) operation"
+    r"|timed out in:? ?(?:barrier|allreduce|allgather|broadcast)|monitoredbarrier[^\n]{0,80}timed? ?out"
+    r"|threads? to join the rendezvous, but only|termination timeout for [^\n]{0,200} exceeded"
+    r"|deadline_exceeded[^\n]{0,200}(?:barrier|collective|heartbeat)|barrier timed out"
+)
 LONGEST = 8000
 LONGEST_READ = 100_000
 _UNITS = {"": 1, "B": 1, "BYTES": 1, "K": 1 << 10, "KIB": 1 << 10, "KB": 10**3, "M": 1 << 20, "MIB": 1 << 20}
@@ -45,7 +54,7 @@ def of_exception(error: BaseException) -> tuple[str, dict[str, Any]]:
 
 
 def of_text(message: str) -> tuple[str, dict[str, Any]]:
-    """Outcome (`oom`, `nan` or `crash`) of an error's words, with the class and the figures that they give."""
+    """Outcome (`oom`, `nan`, `hang` or `crash`) of an error's words, with the class and the figures that they give."""
     import re
 
     low = message.lower()
@@ -66,7 +75,14 @@ def of_text(message: str) -> tuple[str, dict[str, Any]]:
         low,
     ):
         return "nan", {"class": "not_oom"}
-    return "crash", {"class": "not_oom"}
+    return "hang" if hangs(low) else "crash", {"class": "not_oom"}
+
+
+def hangs(text: str) -> bool:
+    """Whether somebody says here that he gave up waiting for others."""
+    import re
+
+    return re.search(_HANGS, text, re.IGNORECASE) is not None
 
 
 def _class(low: str, figures: dict[str, int], unallocated: int | None) -> str:

@@ -199,8 +199,9 @@ def _odd(what: str, of: Mapping[Part, Any]) -> list[str]:
 
 
 # Which rank's failure ended the launch: memory before arithmetic before any other; those that were merely told to stop
-# come last, for a launcher stops every rank when one of them fails.
-_FIRST = ("oom", "nan", "crash", "hang", "preempted")
+# come last, for a launcher stops every rank when one of them fails. A rank that ended without a word comes after one
+# that was found stuck: it may have been the one that the others waited for, and it was killed.
+_FIRST = ("oom", "nan", "crash", "hang", "silent", "preempted")
 
 
 def _ending(ranked: list[Part]) -> dict[str, Any]:
@@ -217,10 +218,27 @@ def _ending(ranked: list[Part]) -> dict[str, Any]:
     if cause is not None and "failure" in cause.receipt:
         failure = dict(cause.receipt["failure"])
         failure.setdefault("rank", cause.rank)
+        if cause.run["outcome"] == "hang":
+            failure |= _awaited(ranked)
         if cause.device is not None and "chip" not in failure:
             failure["chip"] = _chip_of(ranked, cause, cause.device)
         values |= {f"failure.{name}": value for name, value in failure.items()}
     return {path: value for path, value in values.items() if value is not None}
+
+
+def _awaited(ranked: list[Part]) -> dict[str, Any]:
+    """The rank that the others of a launch waited for, where it alone had ended fewer steps; else nothing."""
+    ended = {part.rank: len(part.receipt.get("measurement", {}).get("step_durations_seconds", ())) for part in ranked}
+    least = min(ended.values())
+    behind = [rank for rank, steps in ended.items() if steps == least]
+    if len(behind) != 1 or len(ended) == 1:
+        return {}
+    stuck = sorted(part.rank for part in ranked if part.run["outcome"] == "hang" and part.rank != behind[0])
+    if not stuck:
+        return {}
+    words = f"{joined.ranks(stuck)} waited in step {max(ended.values())}, and rank {behind[0]} had ended {least} steps"
+    said = next(part.receipt["failure"].get("message", "") for part in ranked if part.rank == stuck[0])
+    return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {said}"}
 
 
 def _order(part: Part) -> tuple[int, int, float, int]:
@@ -228,6 +246,8 @@ def _order(part: Part) -> tuple[int, int, float, int]:
     kind = part.receipt.get("failure", {}).get("class")
     # A silent end is the mark of a kill, and of no cause.
     silent = int(kind is None)
+    if outcome == "crash" and silent:
+        outcome = "silent"
     rank = _FIRST.index(outcome) if outcome in _FIRST else len(_FIRST)
     return rank, silent, _time(part.run.get("finished") or part.run["started"]), part.rank
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from receipts.emit.stall import Stall
+
 LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
 NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
 
@@ -19,8 +21,9 @@ NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE),
 class Record:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
-    ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day; ``outcome`` is
-    None while the run goes on, and ``ended`` says whether a journal holds the run's own word on it.
+    ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
+    step that was stuck; ``outcome`` is None while the run goes on, and ``ended`` says whether a journal holds the run's
+    own word on it.
     """
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
@@ -38,6 +41,7 @@ class Record:
         self.outcome: str | None = None
         self.exit_code: int | None = None
         self.failure: dict[str, Any] = {}
+        self.stall: Stall | None = None
         self.finished = ""
         self.ended = False
         self.last_ns = 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from time import perf_counter_ns
 
-from receipts.emit import cgroup, failures, journal, place, replay
+from receipts.emit import cgroup, failures, journal, place, replay, stall
 from receipts.emit.facts import RECORDER
 from receipts.emit.record import Record
 
@@ -50,6 +51,11 @@ def running(record: Record) -> bool:
     return bool(place.process_start(int(head["process"])) == head["process_start"])
 
 
+def stuck(record: Record) -> stall.Stall | None:
+    """Of a process that still runs on this host: the step that it is stuck in; None where it may step on."""
+    return stall.of(record, perf_counter_ns())
+
+
 def blame(record: Record, outcome: str, failure: dict[str, Any]) -> None:
     """Replace how the run ended by what others say of it: its log, a person. Step and phase stay."""
     kept: dict[str, Any] = {
@@ -78,6 +84,8 @@ def _end(record: Record, ends: int) -> None:
     wall = head["begun_wall_ns"] + record.last_ns - head["begun_ns"]
     record.finished = _iso(wall)
     record.facts.add_note(RECORDER, "made from the journal: the process did not write its receipt")
+    if record.outcome == "hang" and record.signal is not None and record.steps > record.failure.get("step", 0):
+        record.outcome, record.failure = None, {}  # it went on after all
     if record.outcome is not None and record.failure:
         return
     inside = gauges[journal.BEGUN] > ends

@@ -11,7 +11,7 @@ from _thread import RLock
 from array import array
 from time import perf_counter_ns
 
-from receipts.emit import ending, files, head, place
+from receipts.emit import ending, files, head, place, stall
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.missing import Missing, missing, unknown_lane
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
-LARGEST_DIGESTED = 1 << 28
 
 
 class Run:
@@ -291,6 +290,15 @@ class Run:
         if not self._over:
             self.record.signal = number
             self.tell(["signal", number, self.steps.count])
+            self._safely("SIGTERM", self._stuck)
+
+    def _stuck(self) -> None:
+        """Whether it was stuck when it was told to stop, or interrupted: what a job does after that takes its time."""
+        self._count_steps()
+        self.record.gauges = self.steps.gauges
+        found = stall.of(self.record, perf_counter_ns())
+        if found is not None:
+            ending.hung(self, found)
 
     def _dying(self, number: int) -> None:
         self._safely("SIGTERM", lambda: self.finish(None, died=number))
@@ -301,6 +309,8 @@ class Run:
             return
         record, steps = self.record, self.steps
         now = perf_counter_ns()
+        if isinstance(error, KeyboardInterrupt):
+            self._safely("the ending", self._stuck)
         record.last_ns = now
         record.finished = head.now()
         steps.gauges[LAST] = now
@@ -313,7 +323,7 @@ class Run:
             self._safely("the probes", self._probing_ends)
         # What is read from devices now must not stand in the counters that the probes read.
         self._safely("the losses", lambda: ending.read(self))
-        self._safely("the files of evidence", self._digest_evidence)
+        self._safely("the files of evidence", lambda: files.digest(self.facts.evidence, self.tell, self.fault))
         self.tell(["end", record.outcome, record.exit_code, record.finished])
         self._over = True
         if self._terminate is not None:
@@ -342,21 +352,6 @@ class Run:
         if slow:
             times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in sorted(slow.items()))
             self.facts.add_note(RECORDER, f"seconds that the probes took: {times}")
-
-    def _digest_evidence(self) -> None:
-        import hashlib
-
-        for row in self.facts.evidence:
-            uri = row.get("uri")
-            if row.get("sha256") or not uri or "://" in uri or not os.path.isfile(uri):
-                continue
-            size = os.path.getsize(uri)
-            if size > LARGEST_DIGESTED:
-                self.fault(f"{uri} has {size} bytes and was not digested; state its sha256")
-                continue
-            with open(uri, "rb") as stream:
-                row["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
-            self.tell(["digest", uri, row["sha256"]])
 
     def missing(self) -> tuple[Missing, ...]:
         """What the lane asks for and nobody has stated."""
