@@ -64,6 +64,7 @@ lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
 	$(LOCK) --upgrade pyproject.toml --group dev -o requirements/dev.txt
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml --group test -o requirements/test.txt
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
+	$(LOCK) --upgrade --group pyproject.toml:spark -o requirements/spark.txt
 
 .PHONY: clean
 clean: ## Remove what was built, and .venv
