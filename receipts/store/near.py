@@ -24,12 +24,13 @@ MOST_LAUNCHES: Final = 20
 class Neighbour(NamedTuple):
     """A configuration that may be one axis away: the axis, and the newest launch of it of each outcome that stands.
 
-    `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`.
+    `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`; `configuration` is its number.
     """
 
     axis: str
     entry: Entry
     launches: int
+    configuration: int
 
 
 _SHARED: Final = Lookup([axes.c.leave_one_out], [axes.c.configuration], newest=axes.c.configuration)
@@ -66,7 +67,7 @@ def neighbours(
             newest.setdefault((number, outcome), []).append(seq)
     rows = _entries(connection, (seqs[0] for seqs in newest.values()))
     made = [
-        Neighbour(by_configuration[number], rows[seqs[0]], len(seqs))
+        Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
         for (number, _), seqs in newest.items()
         if seqs[0] in rows
     ]

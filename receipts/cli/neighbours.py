@@ -1,0 +1,207 @@
+"""``receipts neighbours``: every stored launch one axis away, with its effect and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, is_file, parsed_file, pass_session
+
+if TYPE_CHECKING:
+    from receipts.neighbours import Judged, Neighbourhood
+    from receipts.verdict import Comparison
+
+SHOWN_UNSTATED = 12
+
+EPILOG = """\b
+Examples:
+  receipts neighbours 3f9c
+  receipts neighbours @golden --axis parallelism.tensor
+  receipts neighbours run.json --metric step_seconds --limit 50
+  receipts neighbours @golden --json
+
+Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis stands first.
+Exit codes: 0 there are neighbours, 2 wrong call or input, 3 none that it can be compared with."""
+
+
+@click.command("neighbours", epilog=EPILOG)
+@click.argument("receipt", metavar="ID|FILE")
+@click.option("--axis", "-a", metavar="AXIS", help="Only what differs in this axis; see: receipts axes.")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Configurations an axis, the newest."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the neighbours as JSON.")
+@pass_session
+def command(session: Session, receipt: str, axis: str | None, metric: str, limit: int, as_json: bool) -> int:
+    """Show every stored receipt that is one axis away, with effect and verdict."""
+    from receipts.neighbours import neighbours
+
+    if axis is not None:
+        axis = _axis(axis)
+    with session.open_store() as store:
+        parsed = parsed_file(receipt) if is_file(receipt) else store.get(receipt)
+        shown: output.Progress | None = None
+
+        def told(done: int, total: int) -> None:
+            nonlocal shown
+            shown = shown or output.Progress(total, answers=False)
+            shown.at(done)
+
+        found = neighbours(store, parsed, session.rulebook, metric=metric, axis=axis, limit=limit, progress=told)
+        if shown is not None:
+            shown.clear()
+    if as_json:
+        output.as_json(_as_data(found))
+    else:
+        _print(found, axis)
+    return found.exit_code
+
+
+def _axis(name: str) -> str:
+    """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
+    from receipts.axes import axis_leaves, axis_of
+    from receipts.axes.effective import OPEN_MAPS
+    from receipts.errors import NotFound, near
+
+    if name.partition(".")[0] in OPEN_MAPS:
+        return axis_of(name)
+    leaves = axis_leaves()
+    exact = {leaf.axis for leaf in leaves if name in (leaf.axis, leaf.path, *leaf.stated_at)}
+    ending = exact or {leaf.axis for leaf in leaves if leaf.path.rpartition(".")[2] == name}
+    if len(ending) == 1:
+        return ending.pop()
+    if ending:
+        raise NotFound(f"{name} is the end of {', '.join(sorted(ending))}; write one of them")
+    hint = near(name, sorted({item for leaf in leaves for item in (leaf.axis, leaf.path)}))
+    raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
+
+
+def _print(found: Neighbourhood, axis: str | None) -> None:
+    run = found.of.receipt.run
+    output.line(f"{output.clean(found.of.name)}  {found.of.id[:12]}")
+    output.line(f"   lane {output.clean(run.lane)} · metric {found.metric}")
+    for name, items in found.by_axis.items():
+        output.heading(output.clean(name))
+        _table(name, items, found.more)
+    if found.refused:
+        output.heading("Refused")
+        for item in found.refused:
+            said = f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
+            output.wrapped(said, 2, 4)
+    if not found.found:
+        output.line()
+        output.wrapped(_nothing(found, axis), 0)
+    for line in _remarks(found):
+        output.note(line)
+
+
+def _table(axis: str, items: Sequence[Judged], more: Sequence[str]) -> None:
+    from receipts.cli.comparison_text import effect_word, interval, ratio
+
+    cells = []
+    for item in items:
+        headline = item.headline
+        cells.append((
+            _moved(item),
+            ratio(headline) if headline else "~",
+            interval(headline) if headline else "~",
+            effect_word(headline, item.verdict) if headline else item.verdict.effect,
+            item.verdict.status,
+            str(len(item.verdict.b)),
+            item.entry.id[:12],
+            item.entry.label or "",
+        ))  # fmt: skip
+    columns = ("from → to", "change", "95 % interval", "effect", "verdict", "launches", "id", "label")
+    output.table(columns, cells, right=(1, 2, 5))
+    if axis in more:
+        output.wrapped(f"the newest of this axis; more with --axis {axis} --limit N")
+    open_questions = [item for item in items if item.verdict.status == "inconclusive" and item.reason]
+    for reason in dict.fromkeys(item.reason for item in open_questions):
+        output.wrapped(f"open: {reason}", 2, 4)
+
+
+def _moved(item: Judged) -> str:
+    """What the axis changed from and to, leaf by leaf."""
+    from receipts.cli.comparison_text import value
+
+    change = next((change for change in item.verdict.difference.changed if change.axis == item.axis), None)
+    if change is None:
+        return "?"
+    moves = [f"{value(member.a)} → {value(member.b)}" for member in change.members]
+    if len(moves) == 1:
+        return moves[0]
+    names = [member.path.rpartition(".")[2] for member in change.members]
+    return "; ".join(f"{name} {move}" for name, move in zip(names, moves, strict=True))
+
+
+def _nothing(found: Neighbourhood, axis: str | None) -> str:
+    """Why there is none, and what to do next."""
+    where = f"in {axis} alone" if axis is not None else "in one axis alone"
+    if found.refused:
+        return f"Every launch that differs {where} is refused; receipts compare says what would settle it."
+    if found.unstated:
+        shown = ", ".join(found.unstated[:SHOWN_UNSTATED])
+        rest = len(found.unstated) - SHOWN_UNSTATED
+        return (
+            f"No stored launch is known to differ {where}: the receipt leaves {len(found.unstated)} axes open and "
+            f"names no run.context that holds them ({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
+            "the context, in this receipt and in those that it is to be compared with."
+        )
+    return (
+        f"No stored launch of lane {found.of.receipt.run.lane} differs {where}. The chain to one that is further away: "
+        f"receipts bridge {found.of.id[:12]} ID"
+    )
+
+
+def _remarks(found: Neighbourhood) -> list[str]:
+    if found.indexed:
+        return []
+    return ["the index does not hold every receipt of this lane as it is read now; run: receipts db reindex"]
+
+
+def _as_data(found: Neighbourhood) -> dict[str, Any]:
+    return {
+        "receipt": found.of.id,
+        "label": found.of.receipt.run.label,
+        "lane": found.of.receipt.run.lane,
+        "metric": found.metric,
+        "neighbours": [_one(item) for item in found.found],
+        "refused": [_one(item) for item in found.refused],
+        "unstated": list(found.unstated),
+        "more": list(found.more),
+        "indexed": found.indexed,
+    }
+
+
+def _one(item: Judged) -> dict[str, Any]:
+    headline = item.headline
+    return {
+        "axis": item.axis,
+        "members": [
+            {"path": member.path, "from": member.a, "to": member.b}
+            for change in item.verdict.difference.changed
+            if change.axis == item.axis
+            for member in change.members
+        ],
+        "receipt": item.entry.id,
+        "label": item.entry.label,
+        "launches": list(item.verdict.b),
+        **_verdict(item.verdict),
+        "ratio": item.ratio,
+        "low": headline.effect.low if headline else None,
+        "high": headline.effect.high if headline else None,
+        "reason": item.reason or None,
+    }
+
+
+def _verdict(verdict: Comparison) -> dict[str, str]:
+    return {
+        "status": verdict.status,
+        "comparable": verdict.comparable,
+        "path": verdict.path,
+        "effect": verdict.effect,
+    }
