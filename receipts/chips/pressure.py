@@ -25,6 +25,10 @@ class Margin(NamedTuple):
     share: float
     source: Source
 
+    def below(self, one: float, other: float) -> bool:
+        """Whether one figure is below another by more than this share of the larger."""
+        return other - one > self.share * other * (1 + 1e-9)  # the pair that the share was taken from is no change
+
     def __str__(self) -> str:
         words = {
             "exact": "any change counts, as equal launches of this lane agree to the byte",
@@ -91,15 +95,14 @@ def pressure(
     one, other = middle(rows_a), middle(rows_b)
     leaders_a, leaders_b = _leaders(one), _leaders(other)
     made = Pressure("same", metric, "", margin, tuple(wanted), one, other, leaders_a, leaders_b)
-    high, low = 1 + margin.share, 1 - margin.share
     for old in leaders_a:
         for new in (chip for chip in leaders_b if chip not in leaders_a):
-            if other[old] < one[old] * low and other[new] > one[new] * high:
+            if margin.below(other[old], one[old]) and margin.below(one[new], other[new]):
                 return made._replace(kind="moved", leaders_a=_first(old, leaders_a), leaders_b=_first(new, leaders_b))
     before, after = made.highest
-    if after < before * low:
+    if margin.below(after, before):
         return made._replace(kind="fell")
-    return made._replace(kind="rose") if after > before * high else made
+    return made._replace(kind="rose") if margin.below(before, after) else made
 
 
 def _states(one: Account, name: str, metric: Figure) -> bool:

@@ -1,0 +1,109 @@
+"""Pictures: where chips stand, which colour a value has, and SVG that says what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from receipts.draw.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
+from receipts.draw.heat import GIB, Heat
+from receipts.draw.layout import Layout, layout
+from receipts.draw.terminal import lines
+
+
+def place(made: Layout, chip: int) -> tuple[int, int, int]:
+    return tuple(made.places[chip])  # type: ignore[return-value]  # three numbers
+
+
+@pytest.mark.parametrize(
+    ("physical", "count", "chip", "expected"),
+    [("4x4", 16, 6, (0, 1, 2)), ("16x16", 256, 17, (0, 1, 1)), ("2x4", 8, 3, (0, 1, 1)), ("4x4x4", 64, 27, (1, 2, 3))],
+)
+def test_a_torus_has_its_first_coordinate_fastest(
+    physical: str, count: int, chip: int, expected: tuple[int, int, int]
+) -> None:
+    made = layout(range(count), count=count, physical=physical, accelerator="TPU v6e")
+    assert place(made, chip) == expected
+
+
+def test_machines_without_a_torus_stand_in_rows_by_host() -> None:
+    made = layout(range(16), count=16, hosts=2, physical="2x8", accelerator="NVIDIA H200")
+    assert (made.rows, made.columns, made.row_word) == (2, 8, "host")
+    assert place(made, 9) == (0, 1, 1)
+
+
+def test_a_shape_that_does_not_hold_the_chips_is_not_drawn() -> None:
+    made = layout(range(8), count=8, physical="4x4", accelerator="TPU v6e")
+    assert "does not hold these 8 chips" in made.says
+
+
+def test_a_chip_without_a_row_keeps_its_place() -> None:
+    made = layout([0, 1, 3], count=4, physical="2x2", accelerator="TPU v6e")
+    assert place(made, 2) == (0, 1, 0)
+
+
+def test_ordinals_with_gaps_stand_in_their_order() -> None:
+    made = layout([8, 9, 12, 13], count=4, physical="2x2", accelerator="TPU v6e")
+    assert [place(made, chip)[2] for chip in (8, 9, 12, 13)] == [0, 1, 2, 3]
+
+
+def test_the_ramp_grows_darker_all_the_way() -> None:
+    light = [ramp(share / 20).luminance for share in range(21)]
+    assert light == sorted(light, reverse=True)
+    assert ramp(-1).hex == SEQUENTIAL[0]
+    assert ramp(2).hex == SEQUENTIAL[-1]
+
+
+@pytest.mark.parametrize("share", [index / 10 for index in range(-10, 11)])
+def test_text_on_a_cell_can_be_read(share: float) -> None:
+    for colour in (ramp(abs(share)), diverging(share)):
+        ink = of(colour.ink).luminance
+        low, high = sorted((ink, colour.luminance))
+        assert (high + 0.05) / (low + 0.05) >= 4.0
+
+
+def test_no_two_categories_are_one_colour() -> None:
+    assert len(set(CATEGORIES)) == len(CATEGORIES)
+    assert INK != PAPER
+
+
+def heat(*values: float, **more: object) -> Heat:
+    amounts = {chip: value * GIB for chip, value in enumerate(values)}
+    return Heat(layout(list(amounts), count=len(amounts)), amounts, "title", "about", **more)  # type: ignore[arg-type]  # each as its field
+
+
+def test_chips_alike_look_alike() -> None:
+    made = heat(100.0, 100.1)
+    low, high = made.scale
+    assert high - low == pytest.approx(0.05 * 100.1 * GIB)
+    assert abs((made.share(0) or 0) - (made.share(1) or 0)) < 0.03
+
+
+def test_the_least_headroom_is_the_darkest() -> None:
+    made = heat(1.0, 20.0, worse="lower")
+    assert made.share(0) == 1.0
+    assert made.share(1) == 0.0
+
+
+def test_a_change_is_white_where_there_is_none_and_red_where_pressure_grew() -> None:
+    grew, shrank = heat(-5.0, 0.0, 10.0, worse="either"), heat(-5.0, 0.0, 10.0, worse="either", relief="up")
+    assert [grew.share(chip) for chip in range(3)] == [-0.5, 0.0, 1.0]
+    assert [shrank.share(chip) for chip in range(3)] == [0.5, 0.0, -1.0]
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    made = heat(*(float(value) for value in range(10, 18)))
+    plain = lines(made, width=80, colour=False)
+    painted = "\n".join(lines(made, width=80, colour=True))
+    assert not any("\x1b" in line for line in plain)
+    assert "\x1b[48;5;" in painted
+    for value in range(10, 18):
+        assert f"{value}.0" in "\n".join(plain)
+        assert f"{value}.0" in painted
+
+
+def test_drawing_in_a_terminal_loads_no_matplotlib() -> None:
+    code = "import sys, receipts.draw.chips, receipts.draw.terminal; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
