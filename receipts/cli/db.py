@@ -1,52 +1,120 @@
-"""``receipts db``: the store's schema."""
+"""``receipts db``: the store's schema, and the indexes that are made from its documents."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
+if TYPE_CHECKING:
+    from receipts.store.reindex import Reindexed
+
 EPILOG = """\b
 Examples:
   receipts db check
+  receipts db reindex
   receipts --store lab.sqlite db upgrade"""
 
 
 @click.group("db", epilog=EPILOG)
 def command() -> None:
-    """Upgrade or check the store's schema."""
+    """Upgrade or check the store's schema, or make its indexes anew."""
 
 
 @command.command("upgrade", epilog="\b\nExamples:\n  receipts db upgrade\n  receipts --store lab.sqlite db upgrade")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def upgrade(session: Session, as_json: bool) -> int:
-    """Bring the store to this version's schema, all of it or nothing."""
+    """Bring the store to this version's schema, all of it or nothing, and index what is not indexed yet.
+
+    Indexing can be stopped at any time: receipts db reindex goes on with it.
+    """
     from receipts.store import schema
     from receipts.store.address import address
+    from receipts.store.reindex import coverage
 
-    done = schema.upgrade(address(session.store_url))
+    place = address(session.store_url)
+    done = schema.upgrade(place)
+    if not as_json:
+        if done.found == done.wanted:
+            output.line(f"{done.store}: at schema {done.wanted} already")
+        else:
+            output.line(f"{done.store}: upgraded from {done.found or 'nothing'} to {done.wanted}")
+    left = coverage(place, session.rulebook.lanes)
+    made = _reindex(session, everything=False) if left.missing or left.outdated else None
     if as_json:
-        output.as_json(done._asdict())
-    elif done.found == done.wanted:
-        output.line(f"{done.store}: at schema {done.wanted} already")
-    else:
-        output.line(f"{done.store}: upgraded from {done.found or 'nothing'} to {done.wanted}")
+        output.as_json({**done._asdict(), "reindexed": made._asdict() if made else None})
+    elif made is not None:
+        _print(made)
     return 0
+
+
+@command.command(
+    "reindex", epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all"
+)
+@click.option("--all", "everything", is_flag=True, help="Read every document, and not only those that need it.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+@pass_session
+def reindex(session: Session, everything: bool, as_json: bool) -> int:
+    """Make the indexes of axes and signatures anew from the documents, beside writers.
+
+    It can be stopped at any time and goes on where it was. Exit code 1 where a document is damaged.
+    """
+    made = _reindex(session, everything=everything)
+    if as_json:
+        output.as_json(made._asdict())
+    else:
+        _print(made)
+    return 1 if made.damaged else 0
+
+
+def _reindex(session: Session, *, everything: bool) -> Reindexed:
+    from receipts.store.address import address
+    from receipts.store.reindex import reindex
+
+    shown: output.Progress | None = None
+
+    def told(done: int, total: int) -> None:
+        nonlocal shown
+        shown = shown or output.Progress(total, answers=False)
+        shown.at(done)
+
+    try:
+        return reindex(address(session.store_url), session.rulebook.lanes, everything=everything, progress=told)
+    finally:
+        if shown is not None:
+            shown.clear()
+
+
+def _print(made: Reindexed) -> None:
+    output.line(f"{made.store}: {made.receipts:,} receipts looked at, {made.placed:,} placed in the axis index")
+    for receipt in made.damaged:
+        output.wrapped(f"{receipt[:12]} is damaged and left out; see: receipts audit", 2, 4)
 
 
 @command.command("check", epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @pass_session
 def check(session: Session, as_json: bool) -> int:
-    """Look the store over: schema, triggers, and the engine's own check. Exit code 1 where something is wrong."""
+    """Look the store over: schema, triggers, indexes, and the engine's own check.
+
+    Exit code 1 where something is wrong.
+    """
     from receipts.store import schema
     from receipts.store.address import address
+    from receipts.store.reindex import coverage
 
-    found = schema.check(address(session.store_url))
+    place = address(session.store_url)
+    found = schema.check(place)
+    # A damaged file is told by the check itself: counting in it would fail.
+    left = coverage(place, session.rulebook.lanes) if not found.problems else None
+    if left is not None and left.problem:
+        found = found._replace(problems=(*found.problems, left.problem))
     if as_json:
-        output.as_json(found._asdict())
+        output.as_json({**found._asdict(), "index": left._asdict() if left is not None else None})
     else:
         output.line(f"{found.store}: schema {found.found or 'unknown'}, {found.receipts:,} receipts")
         for problem in found.problems:

@@ -1,0 +1,191 @@
+"""Making the indexes anew from the documents: axis index and signatures, in batches, beside writers.
+
+It goes from the newest receipt to the oldest and leaves out what is right already, so that it can be stopped at any
+time and started again; a receipt that comes in meanwhile is indexed by who submits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Engine, Select, func, select
+
+from receipts.axes.configuration import Configuration, configuration, reading_of
+from receipts.errors import InputError, StoreError
+from receipts.lane import Lanes
+from receipts.receipt import Document, Parsed, parse_again
+from receipts.store import index, schema, signatures
+from receipts.store.address import Address
+from receipts.store.engine import connect, reading, told, write
+from receipts.store.lock import lock
+from receipts.store.many import change
+from receipts.store.packing import unpack
+from receipts.store.tables import configurations, documents, placements, receipts
+
+WINDOW: Final = 2000
+BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
+Progress = Callable[[int, int], None]
+
+
+class Reindexed(NamedTuple):
+    """What was made anew: receipts that were looked at, those that were placed, and those whose bytes are damaged."""
+
+    store: str
+    receipts: int
+    placed: int
+    damaged: tuple[str, ...]
+
+
+class Coverage(NamedTuple):
+    """Receipts that the axis index does not hold, and those that it holds as they were read before."""
+
+    missing: int
+    outdated: int
+
+    @property
+    def problem(self) -> str:
+        """What is wrong and what to do, in a sentence; empty where nothing is."""
+        said = []
+        if self.missing:
+            said.append(f"the axis index does not hold {_counted(self.missing)}")
+        if self.outdated:
+            said.append(f"it holds {_counted(self.outdated)} under an older catalogue of axes or another lane file")
+        return f"{', and '.join(said)}; run: receipts db reindex" if said else ""
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} receipt" if number == 1 else f"{number:,} receipts"
+
+
+class _Row(NamedTuple):
+    seq: int
+    id: str
+    lane: str
+    configuration: int | None
+    catalogue: int | None
+    whole: bytes | None
+
+
+class _Made(NamedTuple):
+    row: _Row
+    parsed: Parsed
+    configuration: Configuration
+
+
+def coverage(address: Address, lanes: Lanes) -> Coverage:
+    """How much of a store its axis index does not hold as it would be read now."""
+    engine = connect(address)
+    try:
+        with told(address), reading(engine) as connection:
+            counted = (select(func.count()).select_from(table) for table in (receipts, placements))
+            held, placed = (connection.execute(query).scalar_one() for query in counted)
+            query = (
+                select(configurations.c.lane, configurations.c.catalogue, func.count())
+                .join(placements, placements.c.configuration == configurations.c.seq)
+                .group_by(configurations.c.lane, configurations.c.catalogue)
+            )
+            rows = connection.execute(query).all()
+            return Coverage(held - placed, sum(n for lane, made, n in rows if made != _catalogue(lanes, lane)))
+    finally:
+        engine.dispose()
+
+
+def _catalogue(lanes: Lanes, lane: str) -> int:
+    return reading_of(lanes.of(lane)).digest
+
+
+def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progress: Progress | None = None) -> Reindexed:
+    """Index every receipt that the axis index does not hold as it would be read now; with ``everything`` read all.
+
+    ``progress`` is told how many receipts of how many were looked at. Raises StoreError.
+    """
+    engine = connect(address)
+    try:
+        with told(address):
+            schema.ensure(engine, address, create=False)
+            with reading(engine) as connection:
+                total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
+            seen = placed = 0
+            damaged: list[str] = []
+            for rows in _windows(engine):
+                for wanted in _batches([row for row in rows if everything or not _is_current(row, lanes)]):
+                    made = list(_made(engine, wanted, lanes, damaged))
+                    placed += write(engine, partial(_replace, made=made, lanes=lanes))
+                seen += len(rows)
+                if progress is not None:
+                    progress(min(seen, total), total)
+            return Reindexed(str(address), seen, placed, tuple(damaged))
+    finally:
+        engine.dispose()
+
+
+def _windows(engine: Engine) -> Iterator[list[_Row]]:
+    """Receipts with where they are placed, from the newest to the oldest."""
+    query: Select[Any] = (
+        select(
+            *(receipts.c[name] for name in ("seq", "id", "lane")),
+            placements.c.configuration,
+            configurations.c.catalogue,
+            configurations.c.whole,
+        )
+        .outerjoin(placements, placements.c.receipt == receipts.c.seq)
+        .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
+        .order_by(receipts.c.seq.desc())
+        .limit(WINDOW)
+    )
+    before: int | None = None
+    while True:
+        with reading(engine) as connection:
+            further = query if before is None else query.where(receipts.c.seq < before)
+            rows = [_Row._make(row) for row in connection.execute(further)]
+        if not rows:
+            return
+        yield rows
+        before = rows[-1].seq
+
+
+def _batches(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]
+
+
+def _is_current(row: _Row, lanes: Lanes) -> bool:
+    return row.catalogue is not None and row.catalogue == _catalogue(lanes, row.lane)
+
+
+def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Made]:
+    """What receipts ran, read from their documents outside of any transaction that writes."""
+    query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(
+        documents.c.receipt.in_([row.seq for row in rows])
+    )
+    with reading(engine) as connection:
+        stored = {number: (codec, body) for number, codec, body in connection.execute(query)}
+    for row in rows:
+        if row.seq not in stored:
+            continue  # purged meanwhile
+        try:
+            parsed = parse_again(Document(unpack(*stored[row.seq], row.id[:12]), row.id[:12]))
+        except (StoreError, InputError):
+            damaged.append(row.id)
+            continue
+        yield _Made(row, parsed, configuration(parsed, lanes.of(parsed.receipt.run.lane)))
+
+
+def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int:
+    """Write placements and signatures of one batch anew; gives how many placements were not right already."""
+    moved = [item for item in made if item.row.whole is None or bytes(item.row.whole) != item.configuration.whole]
+    # Alone where configurations may become empty: nobody may place a receipt in one while it is taken away.
+    lock(connection, alone=any(item.row.configuration is not None for item in moved))
+    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
+    there = set(connection.execute(query).scalars())
+    moved = [item for item in moved if item.row.seq in there]
+    index.forget(connection, [item.row.seq for item in moved])
+    index.add(connection, [index.Placed(item.row.seq, item.configuration) for item in moved])
+    change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
+    for item in made:
+        if item.row.seq in there:
+            lane = lanes.of(item.parsed.receipt.run.lane)
+            signatures.rewrite(connection, item.row.seq, item.parsed, lane)
+    return len(moved)
