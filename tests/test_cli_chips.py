@@ -97,6 +97,14 @@ def test_what_is_stated_is_told_where_the_figure_asked_for_is_not(shell: Shell) 
     assert "--phase steady --metric peak" in " ".join(said.out.split())
 
 
+def test_without_a_name_the_first_figure_that_is_stated_is_drawn(shell: Shell) -> None:
+    made = [{"chip": chip, "phase": "steady", "peak_reserved_bytes": (20 + chip) * GIB} for chip in range(4)]
+    hardware = {"accelerator": "TPU v6e", "chips": 4, "physical": "2x2"}
+    said = shell("chips", shell.write("one", "tpu", hardware=hardware, memory={"chips": made}))
+    assert said.code == 0
+    assert said.lines[0] == "Pool peak by chip, steady, in GiB"
+
+
 def test_headroom_marks_the_chip_with_the_least(shell: Shell) -> None:
     said = shell("chips", slice_of(shell, "one", 4, "2x2"), "--metric", "headroom", "--json")
     assert said.json["tightest"]["chip"] == 3

@@ -42,15 +42,14 @@ Exit codes: 0 drawn, 2 wrong call or input, 3 no figure of a chip is stated."""
     "--metric",
     "-m",
     type=click.Choice(["used", "peak", "pool", "headroom"]),
-    default="peak",
-    show_default=True,
-    help="In use, live peak, pool peak, or what the limit leaves above the live peak.",
+    help="In use, live peak, pool peak, or what the limit leaves above the live peak. Unless named, the first stated "
+    "of live peak, pool peak and in use.",
 )
 @click.option("--svg", "svg", metavar="FILE", help="Write the picture there as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print every phase and chip as JSON, in bytes.")
 @pass_session
 def command(
-    session: Session, a: str, b: str | None, phase: str | None, metric: Metric, svg: str | None, as_json: bool
+    session: Session, a: str, b: str | None, phase: str | None, metric: Metric | None, svg: str | None, as_json: bool
 ) -> int:
     """Draw memory by physical chip: who leads, who peaks earlier, what is left; or what B changed against A."""
     from receipts.errors import UsageError
@@ -64,10 +63,22 @@ def command(
     return max(codes)
 
 
-def _one(session: Session, parsed: Parsed, phase: str | None, metric: Metric, svg: str | None, as_json: bool) -> int:
+def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
+    """The first of live peak, pool peak and in use that every launch states; live peak where none is."""
+    from receipts.chips import PHASES
+
+    names: tuple[Metric, ...] = ("peak", "pool", "used")
+    phases = (phase,) if phase else PHASES
+    return next((name for name in names if all(one.by_chip(name, phases) for one in accounts)), "peak")
+
+
+def _one(
+    session: Session, parsed: Parsed, phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
+) -> int:
     from receipts.chips import account, to_json, words
 
     made = account(parsed)
+    metric = asked or _stated([made], phase)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
     chosen = made.get(phase) if phase else made.worst(metric)
     drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
@@ -152,16 +163,18 @@ def _about(parsed: Parsed) -> str:
     count = hardware.chips if hardware and hardware.chips is not None else "?"
     machine = hardware.accelerator if hardware and hardware.accelerator else "accelerator not stated"
     name = output.clean(parsed.name)
-    return f"{name if len(name) <= 80 else f'{name[:79]}…'} · {parsed.id[:12]} · {count} × {output.clean(machine)}"
+    called = f"{name if len(name) <= 80 else f'{name[:79]}…'} · " if not parsed.id.startswith(name) else ""
+    return f"{called}{parsed.id[:12]} · {count} × {output.clean(machine)}"
 
 
 def _changed(
-    session: Session, names: tuple[str, str], phase: str | None, metric: Metric, svg: str | None, as_json: bool
+    session: Session, names: tuple[str, str], phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
     from receipts.chips import account, pressure, pressure_json, to_json, words
 
     sides = fetch(session, names)
     accounts = [[account(item) for item in side] for side in sides]
+    metric = asked or _stated([one for side in accounts for one in side], phase)
     figure: Figure = "peak" if metric == "headroom" else metric
     spread = None if figure != "peak" or all(map(is_file, names)) else _spread(session, sides[0][0])
     made = pressure(*accounts, metric=figure, phase=phase, spread=spread)
