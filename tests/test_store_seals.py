@@ -16,6 +16,7 @@ from receipts.store.engine import connect, reading, writing
 from receipts.store.leaves import KINDS
 from receipts.store.seal import Seal, all_seals, held, seal
 from store_receipts import publish, ready
+from tampering import tamper
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_many_rows_are_sealed_in_parts_none_left_out(store: Store) -> None:
 
 
 CHANGES = {
-    "receipts": ["UPDATE receipts SET id = 'f' || substr(id, 2) WHERE seq = 3"],
+    "receipts": ["UPDATE receipts SET id = substr(id, 2) || substr(id, 1, 1) WHERE seq = 3"],
     "columns": ["UPDATE receipts SET mfu = 0.99 WHERE seq = 3"],
     "verdicts": ["DELETE FROM verdicts WHERE seq = 4"],
     "supersessions": ["UPDATE supersessions SET reason = 'y'"],
@@ -105,40 +106,18 @@ CHANGES = {
 }
 
 
-def tamper(store: Store, *statements: str) -> None:
-    """Run statements as somebody would who owns the database: no trigger, no key holds them back."""
-    engine = connect(store._address)
-    sqlite = engine.dialect.name == "sqlite"
-    with engine.connect() as connection:
-        if sqlite:
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-            connection.commit()
-            dropped = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
-            kept = connection.exec_driver_sql(dropped).all()
-            for name, _ in kept:
-                connection.exec_driver_sql(f"DROP TRIGGER {name}")
-        else:
-            connection.exec_driver_sql("SET session_replication_role = replica")
-        for statement in statements:
-            connection.execute(text(statement))
-        for _, made in kept if sqlite else []:
-            connection.exec_driver_sql(made)
-        connection.commit()
-    engine.dispose()
-
-
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_row_that_was_changed_or_taken_away_breaks_its_seal(store: Store, what: str) -> None:
     _filled(store)
     store.seal()
-    tamper(store, *CHANGES[what])
+    tamper(store.url, *CHANGES[what])
     assert what in _broken(store)
 
 
 def test_a_row_put_into_a_sealed_range_breaks_the_seal(store: Store) -> None:
     ids = _filled(store)
     tamper(
-        store,
+        store.url,
         "DELETE FROM pins",
         *[
             f"INSERT INTO pins (seq, name, receipt, at) VALUES ({number}, 'a', '{ids[0]}', '2026-01-01 00:00:00')"
@@ -147,7 +126,7 @@ def test_a_row_put_into_a_sealed_range_breaks_the_seal(store: Store) -> None:
     )
     store.seal()
     assert _broken(store) == []
-    tamper(store, f"INSERT INTO pins (seq, name, receipt, at) VALUES (3, 'a', '{ids[0]}', '2026-01-01 00:00:00')")
+    tamper(store.url, f"INSERT INTO pins (seq, name, receipt, at) VALUES (3, 'a', '{ids[0]}', '2026-01-01 00:00:00')")
     assert _broken(store) == ["pins"]
 
 
@@ -166,7 +145,7 @@ def test_a_tombstone_that_is_taken_away_breaks_the_seal_over_what_was_erased(sto
     store.seal()
     store.purge(ids[2], "a token")
     store.seal()
-    tamper(store, "DELETE FROM purges")
+    tamper(store.url, "DELETE FROM purges")
     assert _broken(store) == ["erased"]
 
 

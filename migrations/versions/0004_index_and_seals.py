@@ -155,10 +155,10 @@ def sealed() -> None:
     )
     op.create_table(
         "origins",
-        words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
-        number("here", "The row's number here", required=True),
         words("store", "Id of the store that it came from", required=True),
+        words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
         number("number", "Its number there", required=True),
+        number("here", "The row's number here", required=True),
         sa.PrimaryKeyConstraint("store", "what", "number", name=op.f("origins_pkey")),
         comment="Rows that another store sealed: they came from it, or both hold the same receipt",
         sqlite_with_rowid=False,

@@ -43,6 +43,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "retract": ("retract", "Withdraw a receipt without a successor."),
     "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
     "audit": ("audit", "Hold every row against its digests and seals."),
+    "backup": ("backup", "Write the whole store into one file."),
+    "restore": ("restore", "Make a store of a backup."),
     "db": ("db", "Upgrade or check the store's schema."),
     "completion": ("completion", "Print shell completion for bash, zsh or fish."),
 }

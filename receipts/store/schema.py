@@ -75,6 +75,16 @@ def ensure(engine: Engine, address: Address, *, create: bool) -> None:
     compare(address, found)
 
 
+def recognise(engine: Engine, address: Address) -> None:
+    """Raise StoreError where this is no store of receipts, or of a newer version; an older one will do."""
+    with reading(engine) as connection:
+        found = revision(connection)
+    if not found:
+        raise StoreError(f"{address}: this is no store of receipts")
+    if found > HEAD:
+        compare(address, found)
+
+
 def compare(address: Address, found: str) -> None:
     """Raise where a revision is not the present one."""
     if found == HEAD:

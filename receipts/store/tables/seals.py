@@ -28,10 +28,11 @@ seals = Table(
 origins = Table(
     "origins",
     metadata,
-    words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
-    Column("here", BigInteger, nullable=False, comment="The row's number here"),
+    # As in the key: SQLite's own check takes a column between those of a key for one that is null.
     words("store", "Id of the store that it came from", required=True),
+    words("what", "Table of the row: receipts, verdicts, supersessions, …", required=True),
     number("number", "Its number there", required=True),
+    Column("here", BigInteger, nullable=False, comment="The row's number here"),
     PrimaryKeyConstraint("store", "what", "number"),
     comment="Rows that another store sealed: they came from it, or both hold the same receipt",
     sqlite_with_rowid=False,

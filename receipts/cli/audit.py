@@ -1,0 +1,132 @@
+"""``receipts audit``: whether the store is what it was when its rows were written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipts.audit import Audit
+    from receipts.store import Store
+    from receipts.store.seal import Seal
+
+EPILOG = """\b
+Examples:
+  receipts audit
+  receipts audit --seal
+  receipts audit --expect 5dc9da79a70659a9
+  receipts audit --proof 3f9c
+
+A seal is a Merkle root over all rows that came since the last one (docs/store.md). Whoever can change the database
+can write new seals as well: keep the root that --seal prints somewhere else, and name it with --expect.
+Exit codes: 0 all is as it was written, 1 it is not: each fault is printed with what to do, 4 the store failed."""
+
+
+@click.command("audit", epilog=EPILOG)
+@click.option("--seal", "sealing", is_flag=True, help="Seal what no seal holds yet, where nothing is found amiss.")
+@click.option("--expect", multiple=True, metavar="ROOT", help="A root that was kept elsewhere: its seal must be here.")
+@click.option("--proof", metavar="ID", help="Print how a receipt's id leads to the root of its seal (RFC 6962).")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@pass_session
+def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str | None, as_json: bool) -> int:
+    """Compute every digest again and hold every row against the seals.
+
+    Finds a changed byte, an edited column, a receipt or verdict that was taken away without a tombstone, a row that
+    was put among sealed ones, and a verdict or reference that leads nowhere.
+    """
+    from receipts.audit import audit
+
+    if proof is not None and (sealing or expect):
+        raise UsageError("--proof is asked for alone: receipts audit --proof ID")
+    for root in expect:
+        if len(root) < 8 or not set(root.lower()) <= set("0123456789abcdef"):
+            raise UsageError(f"--expect {root}: write at least 8 digits of a root, as audit --seal printed it")
+    with session.open_store() as store:
+        if proof is not None:
+            return _prove(store, proof, as_json)
+        progress = output.Progress(0, answers=False)
+
+        def tell(done: int, total: int) -> None:
+            nonlocal progress
+            if done == 1:
+                progress = output.Progress(total, answers=False)
+            progress.at(done)
+
+        found = audit(store, session.rulebook, expect, tell)
+        progress.clear()
+        made = store.seal() if sealing and not found.faults else []
+    if as_json:
+        output.as_json(_as_data(found, made))
+    else:
+        _print(found, made, sealing)
+    return found.exit_code
+
+
+def _as_data(found: Audit, made: list[Seal]) -> dict[str, Any]:
+    head = next((item.root for item in reversed(made) if item.what == "seals"), found.head)
+    return {
+        "store": found.store,
+        "counts": dict(found.counts),
+        "unsealed": 0 if made else found.unsealed,
+        "head": head,
+        "faults": [
+            {"kind": item.kind, "where": item.where, "found": item.found, "do": item.do} for item in found.faults
+        ],
+        "notes": list(found.notes),
+        "sealed": [item._asdict() for item in made],
+    }
+
+
+def _print(found: Audit, made: list[Seal], sealing: bool) -> None:
+    counts = found.counts
+    held = ", ".join(
+        f"{counts[name]:,} {name}" for name in ("receipts", "verdicts", "seals", "purges") if name in counts
+    )
+    output.line(f"{output.clean(found.store)}: {held or 'it cannot be read through'}")
+    for fault in found.faults:
+        output.wrapped(f"{fault.where}: {fault.found}", 2, 4)
+        output.wrapped(fault.do, 4)
+    for item in found.notes:
+        output.wrapped(item, 2, 4)
+    if found.faults:
+        count = len(found.faults)
+        output.line(f"{count} fault{'s' if count > 1 else ''}")
+        if sealing:
+            output.note("nothing was sealed: a seal would say that all this is as it should be")
+        return
+    output.line("whole")
+    for one in made:
+        output.line(f"  sealed {one.what} {one.first:,} to {one.last:,}: {one.held:,} rows, root {one.root[:16]}")
+    if made:
+        output.line(f"root over all seals: {made[-1].root}")
+        output.note(
+            f"keep it somewhere else, and hold the store against it with: receipts audit --expect {made[-1].root[:16]}"
+        )
+    elif found.unsealed:
+        output.note(f"{found.unsealed:,} rows came since the last seal; seal them with: receipts audit --seal")
+
+
+def _prove(store: Store, word: str, as_json: bool) -> int:
+    receipt = store.resolve(word)
+    with store.inspect() as inspection:
+        found = inspection.proof(receipt)
+    if found is None:
+        output.note(f"no seal holds {receipt[:12]}; write one with: receipts audit --seal")
+        return 3
+    one, steps = found
+    if as_json:
+        way = [{"left": step.left, "digest": step.digest.hex()} for step in steps]
+        output.as_json(
+            {"receipt": receipt, "content": ["receipts", receipt], "root": one.root, "seal": one.seq, "proof": way}
+        )
+        return 0
+    output.line(f'leaf   SHA-256 over a zero byte and ["receipts","{receipt}"]')
+    for step in steps:
+        output.line(f"{'left ' if step.left else 'right'}  {step.digest.hex()}")
+    output.line(f"root   {one.root}")
+    return 0

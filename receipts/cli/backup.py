@@ -1,0 +1,40 @@
+"""``receipts backup``: the whole store in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts backup receipts-2026-03-08.sqlite
+  receipts --store postgresql+psycopg://owner@db/receipts backup lab.sqlite
+  receipts --store lab.sqlite audit
+
+The file is a store of its own: --store FILE lists, compares and audits it."""
+
+
+@click.command("backup", epilog=EPILOG)
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace a file of that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@pass_session
+def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
+    """Write the whole store into one SQLite file, in one state of it, while others go on writing.
+
+    The copy is checked before it gets its name. Where it fails nothing is left of it.
+    """
+    from receipts.store.address import address
+    from receipts.store.backup import backup
+
+    made = backup(address(session.store_url), file.expanduser().absolute(), force=force)
+    if as_json:
+        output.as_json(made._asdict())
+    else:
+        output.line(f"{output.clean(made.place)}: {made.receipts:,} receipts, {made.rows:,} rows in all")
+        output.note(f"it comes back with: receipts --store STORE restore {file}")
+    return 0

@@ -1,0 +1,39 @@
+"""``receipts restore``: a store of a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+
+EPILOG = """\b
+Examples:
+  receipts --store new.sqlite restore receipts-2026-03-08.sqlite
+  receipts --store postgresql+psycopg://owner@db/empty restore lab.sqlite
+
+A backup of either engine is restored on either."""
+
+
+@click.command("restore", epilog=EPILOG)
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print what was restored as JSON.")
+@pass_session
+def command(session: Session, file: Path, as_json: bool) -> int:
+    """Make a store of a backup, where there is none yet; all of it or nothing.
+
+    It is the same store: its id, and the numbers of its rows, are those of the one that was backed up, so that
+    every seal holds.
+    """
+    from receipts.store.address import address
+    from receipts.store.backup import restore
+
+    made = restore(file.expanduser().absolute(), address(session.store_url))
+    if as_json:
+        output.as_json(made._asdict())
+    else:
+        output.line(f"{output.clean(made.place)}: {made.receipts:,} receipts, {made.rows:,} rows in all")
+        output.note("hold it against its seals with: receipts audit")
+    return 0

@@ -1,0 +1,244 @@
+"""An audit finds what was changed, taken away or put in, says what to do, and is silent about what is lawful."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import rule_cases as cases
+from command_line import Shell
+from receipts.audit import Audit, audit
+from receipts.compare import Request, compare
+from receipts.receipt import Document
+from receipts.rulebook import Rulebook
+from receipts.store import Store, merkle, open_store
+from receipts.store.packing import pack
+from receipts.submit import submit
+from store_receipts import publish
+from tampering import tamper
+
+RULEBOOK = Rulebook()
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """A store with something in each table, sealed and unsealed, and a receipt that was purged."""
+    with open_store(store_url) as opened:
+        base = [
+            *cases.group(cases.build({}), "a", 3),
+            *cases.group(cases.build({"set": {"batch.micro_batch": 4}}), "b", 3),
+        ]
+        every = [Document(item.raw, item.source) for item in base]
+        ids = [item.submitted.id for item in submit(every, opened, RULEBOOK) if item.submitted]
+        opened.record(compare(base[:3], base[3:4], RULEBOOK, Request(facts=opened.facts(base))))
+        opened.pin("@golden", ids[0])
+        publish(opened, ids[0])
+        opened.seal()
+        opened.retract(ids[5], "the clock was wrong")
+        opened.purge(ids[4], "a token")
+        yield opened
+
+
+def _audit(store: Store, *expected: str) -> Audit:
+    return audit(store, RULEBOOK, expected)
+
+
+def _found(store: Store) -> list[str]:
+    """Every fault on one line; each says what to do."""
+    found = _audit(store)
+    assert all(item.do for item in found.faults)
+    return [f"{item.kind} {item.where}: {item.found}" for item in found.faults]
+
+
+def test_a_store_as_it_was_written_is_whole_with_its_purges_and_retractions(store: Store) -> None:
+    found = _audit(store)
+    assert found.faults == ()
+    assert found.exit_code == 0
+    assert found.counts["receipts"] == 5
+    assert found.counts["purges"] == 1
+    assert found.head is not None
+    store.seal()
+    assert _found(store) == []
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["sealed", "never sealed"])
+def test_a_changed_byte_of_a_document_is_found(store: Store, again: bool) -> None:
+    number = 2
+    if again:
+        late = cases.group(cases.build({"set": {"batch.micro_batch": 8}}), "c", 1)
+        list(submit([Document(item.raw, "late") for item in late], store, RULEBOOK))
+        number = max(item.seq for item in store.find())
+    entry = {item.seq: item for item in store.find()}[number]
+    raw = store.document(entry.id).replace(b'"measured"', b'"Measured"')
+    body = pack(raw).hex()
+    literal = f"X'{body}'" if store.url.endswith("sqlite") else f"'\\x{body}'"
+    tamper(store.url, f"UPDATE documents SET body = {literal} WHERE receipt = {number}")
+    assert any(line.startswith(f"document receipt {entry.id[:12]}: its bytes hash to") for line in _found(store))
+
+
+EDITS = {
+    "UPDATE receipts SET tokens_per_second = tokens_per_second * 1.5 WHERE seq = 2": "column receipt",
+    "UPDATE receipts SET label = 'better' WHERE seq = 2": "label is better",
+    "UPDATE receipts SET status = 'invalid' WHERE seq = 2": "status is invalid",
+    "UPDATE receipts SET path_answer = 'left' WHERE seq = 2": "path_answer is left",
+    "UPDATE receipts SET started = '2020-01-01 00:00:00' WHERE seq = 2": "started is 2020",
+    "UPDATE receipts SET submitted_at = '2020-01-01 00:00:00' WHERE seq = 2": "seal seal 2 over columns",
+    "UPDATE receipts SET generation = 7 WHERE seq = 2": "over columns",
+    "UPDATE receipts SET id = substr(id, 2) || substr(id, 1, 1) WHERE seq = 2": "document receipt",
+    "DELETE FROM documents WHERE receipt = 2": "its document is not there",
+    "UPDATE documents SET size = 7 WHERE receipt = 2": "its row says 7",
+    "UPDATE documents SET codec = 'lz9' WHERE receipt = 2": "packed as lz9",
+    "DELETE FROM verdicts WHERE seq = 2": "the verdict that it was stored with is gone",
+    "DELETE FROM verdicts WHERE kind = 'comparison'": "over verdicts 1 to 7",
+    "UPDATE verdicts SET status = 'accepted' WHERE seq = 7": "status is accepted and its body says",
+    "UPDATE verdicts SET judged_at = '2020-01-01 00:00:00' WHERE seq = 1": "over verdicts",
+    "DELETE FROM subjects WHERE verdict = 2": "it speaks of 1 receipts and its rows name 0",
+    "UPDATE claim_verdicts SET status = 'refuted'": "status is refuted and its body says supported",
+    "DELETE FROM supersessions": "",
+    "DELETE FROM purges": "its tombstone is gone",
+    "DELETE FROM erased": "seal seal",
+    "DELETE FROM seals WHERE what = 'pins'": "over seals",
+    "UPDATE seals SET root = substr(root, 2) || substr(root, 1, 1) WHERE what = 'pins'": "over pins",
+    "UPDATE claims SET body = '{}' WHERE seq = 1": "over claims 1 to 2",
+    "DELETE FROM claims WHERE id = 'second'": "which is neither here nor purged",
+    "UPDATE decisions SET decision = 'ship'": "over decisions",
+    "UPDATE pins SET receipt = 'feed'": "it names feed",
+}
+
+
+@pytest.mark.parametrize("statement", EDITS)
+def test_tampering_is_found_and_named(store: Store, statement: str) -> None:
+    tamper(store.url, statement)
+    found = _found(store)
+    if statement == "DELETE FROM supersessions":
+        assert found == []  # it came after the last seal, and only a seal can tell that it was there
+        return
+    assert any(EDITS[statement] in line for line in found), found
+
+
+def test_a_receipt_that_was_deleted_without_a_tombstone_is_found(store: Store) -> None:
+    tamper(
+        store.url,
+        "DELETE FROM verdicts WHERE seq = 2",
+        "DELETE FROM subjects WHERE verdict = 2",
+        "DELETE FROM documents WHERE receipt = 2",
+        "DELETE FROM receipts WHERE seq = 2",
+    )
+    found = _found(store)
+    assert any("over receipts 1 to 6" in line and "1 of 6 rows were taken away" in line for line in found)
+    assert any("there is none of number 2" in line for line in found)
+
+
+def test_a_tombstone_that_is_forged_does_not_excuse_a_deletion(store: Store) -> None:
+    gone = {item.seq: item for item in store.find()}[2]
+    tamper(
+        store.url,
+        f"INSERT INTO purges (receipt, reason, at) VALUES ('{gone.id}', 'never mind', '2026-01-01 00:00:00')",
+        *(
+            f"DELETE FROM {table} WHERE {column} = 2"
+            for table, column in (("verdicts", "seq"), ("subjects", "verdict"))
+        ),
+        "DELETE FROM documents WHERE receipt = 2",
+        "DELETE FROM receipts WHERE seq = 2",
+    )
+    assert any("over receipts 1 to 6" in line for line in _found(store))
+
+
+def test_seals_that_were_written_anew_over_changed_rows_are_found_by_a_root_that_was_kept(store: Store) -> None:
+    kept = _audit(store).head
+    assert kept is not None
+    assert _audit(store, kept[:16]).exit_code == 0
+    tamper(store.url, "UPDATE decisions SET decision = 'ship'", "DELETE FROM seals")
+    store.seal()
+    late = _audit(store, kept[:16])
+    assert [item.where for item in late.faults if item.kind == "seal"][-1] == f"root {kept[:16]}"
+
+
+def test_columns_that_another_version_wrote_are_no_fault_while_their_seal_holds(store: Store) -> None:
+    """A formula that is put right later must not make every store of before look edited."""
+    other = replace_digest(RULEBOOK)
+    tamper(store.url, "UPDATE receipts SET mfu = 0.5", "DELETE FROM seals")
+    assert any("mfu is 0.5" in line for line in _found(store))
+    store.seal()
+    found = audit(store, other)
+    assert found.faults == ()
+    assert found.notes == ("5 receipts were taken in under other rules, which give another mfu",)
+    tamper(store.url, "UPDATE receipts SET mfu = 0.6 WHERE seq = 2")
+    edited = audit(store, other).faults
+    assert {item.kind for item in edited} == {"column", "seal"}
+
+
+def replace_digest(rulebook: Rulebook) -> Rulebook:
+    """The same rules under another digest."""
+    made = Rulebook()
+    made.__dict__["rules"] = replace(rulebook.rules, digest="f" * 64)
+    return made
+
+
+def test_a_missing_trigger_is_found(store: Store, store_url: str) -> None:
+    tamper(store.url, "DELETE FROM quotes WHERE seq = 77")
+    assert _found(store) == []
+    from receipts.store.address import address
+    from receipts.store.engine import connect
+
+    engine = connect(address(store_url))
+    with engine.begin() as connection:
+        on = "" if engine.dialect.name == "sqlite" else " ON receipts"
+        connection.exec_driver_sql(f"DROP TRIGGER receipts_no_update{on}")
+    engine.dispose()
+    assert ["schema" in line and "receipts_no_update" in line for line in _found(store)] == [True]
+
+
+def test_the_command_lists_faults_with_what_to_do_and_does_not_seal_over_them(shell: Shell) -> None:
+    shell.store("one")
+    sealed = shell("audit", "--seal")
+    assert sealed.code == 0
+    root = next(line.split()[-1] for line in sealed.lines if line.startswith("root over all seals"))
+    assert f"receipts audit --expect {root[:16]}" in sealed.err
+    assert shell("audit", "--expect", root).lines[-1] == "whole"
+    tamper(str(shell.folder / "store.sqlite"), "UPDATE receipts SET label = 'two'")
+    found = shell("audit", "--seal")
+    assert found.code == 1
+    assert "label is two and its document gives one: the row was edited" in " ".join(found.out.split())
+    assert "receipts restore FILE" in found.out
+    assert "nothing was sealed" in found.err
+    data = shell("audit", "--json")
+    assert data.code == 1
+    assert {item["kind"] for item in data.json["faults"]} == {"column", "seal"}
+    assert shell("audit", "--expect", "xyz").code == 2
+    assert shell("audit", "--expect", "0123456789").code == 1
+
+
+def test_a_proof_leads_from_the_id_to_the_root(shell: Shell) -> None:
+    ids = [shell.store(name) for name in ("one", "two", "three")]
+    assert shell("audit", "--proof", ids[1]).code == 3
+    shell("audit", "--seal")
+    told = shell("audit", "--proof", ids[1], "--json").json
+    leaf = merkle.leaf(json.dumps(told["content"], separators=(",", ":")).encode())
+    steps = [merkle.Step(step["left"], bytes.fromhex(step["digest"])) for step in told["proof"]]
+    assert merkle.follow(leaf, steps).hex() == told["root"]
+    assert shell("audit", "--proof", ids[1]).lines[-1].split()[-1] == told["root"]
+
+
+@pytest.mark.parametrize("table", ["documents", "verdicts", "receipts"])
+def test_a_damaged_page_is_listed_and_the_rest_is_read(tmp_path: Path, table: str) -> None:
+    file = tmp_path / "store.sqlite"
+    with open_store(str(file)) as store:
+        base = cases.group(cases.build({}), "a", 12)
+        list(submit([Document(item.raw, item.source) for item in base], store, RULEBOOK))
+        store.seal()
+        with store._engine.connect() as connection:
+            query = f"SELECT pageno FROM dbstat WHERE name = '{table}' AND pagetype = 'leaf' ORDER BY pageno DESC"
+            page = connection.exec_driver_sql(query).scalar()
+    content = bytearray(file.read_bytes())
+    content[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    file.write_bytes(content)
+    with open_store(str(file), create=False) as store:
+        found = audit(store, RULEBOOK)
+    assert found.exit_code == 1
+    assert any("damaged" in item.found or "malformed" in item.found for item in found.faults)
+    assert all("restore" in item.do or "recover" in item.do for item in found.faults)
