@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from receipts.accelerators import find
+from receipts.fit.calibrate import Calibration, Point, calibrate
 from receipts.lane import Lane
-from receipts.memory import OUTSIDE, Assumed, Circumstances, Name, Setup, Surface, fullest, resolve
-from receipts.memory.calibrate import Calibration, Point, calibrate
+from receipts.memory.estimate import fullest
+from receipts.memory.facts import Assumed
+from receipts.memory.resolve import Circumstances, resolve
+from receipts.memory.setup import Setup
 from receipts.memory.shrink import Shrink, shrinks
+from receipts.memory.surface import OUTSIDE, Name, Surface
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:

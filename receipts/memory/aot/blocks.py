@@ -63,9 +63,7 @@ def attention(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
 
 def _splash(scale: float, q: Array, k: Array, v: Array) -> Array:
     """The kernel that MaxText runs (jax.experimental.pallas.ops.tpu.splash_attention), causal, blocks of 512."""
-    from jax.experimental.pallas.ops.tpu.splash_attention import (  # type: ignore[import-untyped]  # jax marks it so
-        splash_attention_kernel as kernel,
-    )
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as kernel
     from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
 
     length, heads = q.shape[1], q.shape[2]
@@ -116,7 +114,7 @@ def experts(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
         jnp.einsum("bsh,he->bse", y, p["router"], preferred_element_type=jnp.float32), "router scores"
     )
     stream = PartitionSpec(BATCH, None, None)
-    bank = {name: PartitionSpec("expert", None, "tensor") for name in ("gate", "up") if name in p}
+    bank: Parameters = {name: PartitionSpec("expert", None, "tensor") for name in ("gate", "up") if name in p}
     bank["down"] = PartitionSpec("expert", "tensor", None)
     routed = jax.shard_map(
         partial(_dispatch, setup),

@@ -82,7 +82,7 @@ def compile_step(setup: Setup) -> Compiled:
     try:
         import jax
         import jaxlib
-        import libtpu  # type: ignore[import-not-found]  # an optional extra
+        import libtpu
     except ImportError as error:
         raise UsageError(f"--aot needs jax and libtpu ({error.name} is not installed): {EXTRA}") from None
     from receipts.memory.aot.step import Step

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from receipts.stats.student import quantile
 
@@ -53,7 +52,7 @@ def calibrate(points: Sequence[Point]) -> Calibration | None:
     if len(found) < FEWEST:
         return None
     logs = list(found.values())
-    middle, count = fmean(logs), len(logs)
+    middle, count = _mean(logs), len(logs)
     spread = math.sqrt(sum((value - middle) ** 2 for value in logs) / (count - 1))
     reach = quantile(0.5 + SHARE / 2, count - 1) * spread * math.sqrt(1 + 1 / count)
     errors = sorted(left_out(points).values())
@@ -75,7 +74,7 @@ def left_out(points: Sequence[Point]) -> dict[str, float]:
     for group, own in found.items():
         others = [value for other, value in found.items() if other != group]
         if others:
-            errors[group] = abs(math.exp(fmean(others) - own) - 1)
+            errors[group] = abs(math.exp(_mean(others) - own) - 1)
     return errors
 
 
@@ -84,4 +83,8 @@ def _ratios(points: Sequence[Point]) -> dict[str, float]:
     for index, point in enumerate(points):
         if point.estimated > 0 and point.measured > 0:
             groups.setdefault(point.group or f"#{index}", []).append(math.log(point.measured / point.estimated))
-    return {group: fmean(values) for group, values in groups.items()}
+    return {group: _mean(values) for group, values in groups.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
