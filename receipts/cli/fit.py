@@ -12,7 +12,9 @@ from receipts.errors import UsageError
 
 if TYPE_CHECKING:
     from receipts.fit import Estimate
-    from receipts.memory.calibrate import Calibration
+    from receipts.fit.calibrate import Calibration
+    from receipts.fit.compiled import Answer
+    from receipts.lane import Lane
     from receipts.receipt import Parsed
 
 EPILOG = """\b
@@ -36,9 +38,19 @@ Exit codes: 0 it fits, 1 it does not, 2 wrong call or input, 3 too little is sta
 @click.option("--svg", type=click.Path(dir_okay=False), help="Write the stacked bar as SVG.")
 @click.option("--calibrate", is_flag=True, help="Scale by the lane's measured peaks in the store, with an interval.")
 @click.option("--aot", is_flag=True, help="Compile the train step for TPU v6e and show the compiler's bytes.")
+@click.option(
+    "--oom", type=click.Path(dir_okay=False), help="With --aot: where the compiler refuses, write that receipt here."
+)
 @pass_session
 def command(
-    session: Session, plan: str, other: str | None, as_json: bool, svg: str | None, calibrate: bool, aot: bool
+    session: Session,
+    plan: str,
+    other: str | None,
+    as_json: bool,
+    svg: str | None,
+    calibrate: bool,
+    aot: bool,
+    oom: str | None,
 ) -> int:
     """Estimate what PLAN holds on its fullest chip; with OTHER, say which bucket grows.
 
@@ -47,20 +59,24 @@ def command(
     from receipts.cli import fit_text
     from receipts.fit import estimate
 
+    if oom is not None and not aot:
+        raise UsageError("--oom writes what the compiler refuses; give --aot with it")
     if aot and other is not None:
         raise UsageError("--aot compiles one plan; give one, and compare the two without it")
     lanes = session.rulebook.lanes
     found = [_read(session, word) for word in (plan, other) if word is not None]
     known = _calibrations(session, found) if calibrate else {}
     made = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in found]
-    compiled = _compile(found[0], made[0]) if aot else None
+    answer = _compile(found[0], lanes.of(made[0].lane), made[0]) if aot else None
+    if oom is not None and answer is not None and answer.failure is not None:
+        _write_refusal(oom, found[0], answer)
     if svg is not None:
         fit_text.write_svg(svg, made)
     if as_json:
-        output.as_json(fit_text.document(made, compiled, calibrated=calibrate))
+        output.as_json(fit_text.document(made, answer, calibrated=calibrate))
     else:
-        fit_text.tell(made, compiled, calibrated=calibrate)
-    return _code(made)
+        fit_text.tell(made, answer, calibrated=calibrate)
+    return _code(made, answer)
 
 
 def _read(session: Session, word: str) -> Parsed:
@@ -83,10 +99,31 @@ def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibratio
         return calibrations(store, lanes, [lanes.of(item.receipt.run.lane).name for item in found])
 
 
-def _compile(parsed: Parsed, made: Estimate) -> object:
-    raise UsageError("--aot is not there yet")
+def _compile(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
+    from receipts.fit.compiled import ask_compiler
+
+    return ask_compiler(parsed, lane, made)
 
 
-def _code(made: list[Estimate]) -> int:
-    """Of two plans the second decides: it is the one that is asked about."""
+def _write_refusal(path: str, parsed: Parsed, answer: Answer) -> None:
+    import json
+    from pathlib import Path
+
+    from receipts.fit.compiled import oom_receipt
+
+    text = json.dumps(oom_receipt(parsed, answer), indent=2) + "\n"
+    try:
+        with Path(path).open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    output.note(f"wrote {path}; then: receipts check {path}")
+
+
+def _code(made: list[Estimate], answer: Answer | None) -> int:
+    """Of two plans the second decides: it is the one that is asked about. A compiler's answer outranks an estimate."""
+    if answer is not None:
+        return 0 if answer.compiled.total is not None else 1
     return {True: 0, False: 1, None: 3}[made[-1].fits]

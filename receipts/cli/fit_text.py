@@ -10,21 +10,40 @@ from receipts.cli import output
 from receipts.draw.geometry import GIB, SIGNS, Bar, Part, geometry, text_bar
 from receipts.errors import UsageError
 from receipts.fit import Estimate, compared, growth
-from receipts.memory import OUTSIDE, Name
+from receipts.fit.compiled import Answer, as_json
+from receipts.memory.surface import OUTSIDE, Name
 
 if TYPE_CHECKING:
-    from receipts.memory.calibrate import Calibration
+    from receipts.fit.calibrate import Calibration
 
 _ORDER = {name: index for index, name in enumerate(Name)}
 _MOST = 8  # changes that are told; --json has them all
 
 
-def tell(made: Sequence[Estimate], compiled: Any, *, calibrated: bool) -> None:
+def tell(made: Sequence[Estimate], answer: Answer | None, *, calibrated: bool) -> None:
     """Everything about one estimate, or two side by side."""
     if len(made) == 2:
         _tell_two(made[0], made[1])
     else:
         _tell_one(made[0], calibrated=calibrated)
+    if answer is not None:
+        _tell_compiler(answer)
+
+
+def _tell_compiler(answer: Answer) -> None:
+    found = answer.compiled
+    output.heading(f"The compiler, {found.versions}, {found.seconds:.0f} s")
+    if found.total is None:
+        failure = answer.failure
+        what = f"{failure.class_}: " if failure is not None else ""
+        output.wrapped(f"refuses it, {what}{' '.join(found.message.split())[:600]}")
+        return
+    rows = [(name, _gib(value)) for name, value in (
+        ("arguments", found.argument), ("outputs", found.output), ("outputs that are arguments", found.alias),
+        ("temporaries", found.temp), ("code", found.code), ("together", found.total),
+    )]  # fmt: skip
+    output.table(("a chip", "bytes"), rows, right=(1,))
+    output.wrapped(f"estimated {_gib(answer.estimated)}, {answer.error:+.1%}")
 
 
 def _gib(value: float | None) -> str:
@@ -166,14 +185,14 @@ def write_svg(path: str, made: Sequence[Estimate]) -> None:
     output.note(f"wrote {path}")
 
 
-def document(made: Sequence[Estimate], compiled: Any, *, calibrated: bool) -> dict[str, Any]:
+def document(made: Sequence[Estimate], answer: Answer | None, *, calibrated: bool) -> dict[str, Any]:
     """The answer as JSON: bytes throughout, None where something is unknown."""
     found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in made]}
     if len(made) == 2:
         rows = growth(made[0], made[1])
         found["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
-    if compiled is not None:
-        found["compiled"] = compiled
+    if answer is not None:
+        found["compiled"] = as_json(answer)
     return found
 
 
