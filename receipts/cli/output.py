@@ -81,13 +81,14 @@ def note(text: str) -> None:
 class Progress:
     """How far long work is, as one line of standard error that is written over; nothing where that is no terminal.
 
-    Silent too where the answer itself appears line by line on the same terminal.
+    Silent too where the answer itself appears line by line on the same terminal. ``total`` is None where only the end
+    tells it.
     """
 
-    def __init__(self, total: int, *, answers: bool) -> None:
+    def __init__(self, total: int | None, *, answers: bool) -> None:
         self._total = total
         self._shown = 0.0
-        self._on = total >= SLOW and sys.stderr.isatty() and not (answers and sys.stdout.isatty())
+        self._on = (total is None or total >= SLOW) and sys.stderr.isatty() and not (answers and sys.stdout.isatty())
 
     def __repr__(self) -> str:
         return f"Progress({self._total})"
@@ -99,7 +100,8 @@ class Progress:
         now = time.monotonic()
         if self._on and now - self._shown >= 0.1:
             self._shown = now
-            sys.stderr.write(f"\r{done:,} of {self._total:,}\x1b[K")
+            of = f" of {self._total:,}" if self._total is not None else ""
+            sys.stderr.write(f"\r{done:,}{of}\x1b[K")
             sys.stderr.flush()
 
     def clear(self) -> None:

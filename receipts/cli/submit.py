@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, from_stdin, pass_session
+from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.submit import Outcome
     from receipts.verdict import Status
 
+MANY = 100  # files from which on nobody reads a line for each
 EPILOG = """\b
 Examples:
   receipts submit run.json
   receipts submit runs/*.json --require valid
+  receipts submit runs/ --jobs 2
+  receipts submit runs.jsonl
   ssh node cat run.json | receipts submit -
 
 Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 unwitnessed),
@@ -24,47 +30,121 @@ Exit codes: 0 stored, whatever its status, which is printed (with --require vali
 
 
 @click.command("submit", epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="FILE…|-")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…|DIR|-")
 @click.option("--require", type=click.Choice(["valid"]), help="Let the status decide the exit code as well.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=1,
+    metavar="N",
+    help="Processes that parse and judge, beside the one that writes; worth it from some hundred receipts on.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what became of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
 @pass_session
-def command(session: Session, files: tuple[str, ...], require: str | None, as_json: bool, quiet: bool) -> int:
+def command(
+    session: Session, files: tuple[str, ...], require: str | None, jobs: int, as_json: bool, quiet: bool
+) -> int:
     """Check receipts and keep them in the store. `-` is standard input.
 
     A receipt that is invalid, or that tells of a failure, is kept all the same: only what is not a receipt is
     refused, with every error at once. Submitting the same bytes again is harmless.
+
+    A folder stands for the .json and .jsonl files in it, a .jsonl file (or such a stream) for one receipt a line. Of
+    many receipts a summary is printed; a hundred at a time are on the disk, and where it was interrupted the same call
+    goes on: what is stored is known by its digest. A seal is written at the end.
     """
+    from receipts.receipt.stream import documents, is_many
     from receipts.submit import exit_code, submit
 
-    documents = [from_stdin() if word == "-" else word for word in files]
     wanted: Status | None = "valid" if require else None
-    outcomes = []
-    progress = output.Progress(len(documents), answers=not (quiet or as_json))
+    many = len(files) > MANY or any(is_many(word) for word in files)
+    tally = _Tally()
+    rows: list[dict[str, object]] = []
+    progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
     with session.open_store(create=True) as store:
-        for item in submit(documents, store, session.rulebook):
-            outcomes.append(item)
-            progress.at(len(outcomes))
+        found = documents(files, sys.stdin.buffer)
+        several = many or len(files) > 1 or "-" in files
+        for item in submit(found, store, session.rulebook, jobs=jobs, resume=several and not require):
+            tally.add(item)
+            progress.at(tally.told)
             if item.error is not None:
                 progress.clear()
                 output.refuse(item.error)
-            elif not quiet and not as_json:
+            if as_json:
+                rows.append(_as_data(item))
+            elif not quiet and not many and tally.told <= MANY:
                 print_outcome(item)
-    progress.clear()
+        progress.clear()
+        # A stream is known to be many only when it has been read.
+        many = many or tally.told > MANY
+        if many and tally.new:
+            store.seal()
     if as_json:
-        output.as_json([_as_data(item) for item in outcomes])
-    return exit_code(outcomes, wanted)
+        output.as_json(rows)
+    elif many and not quiet:
+        output.line(tally.sentence)
+    return exit_code(tally.outcomes, wanted)
+
+
+@dataclass
+class _Tally:
+    """How many documents came to what, without the documents."""
+
+    new: int = 0
+    known: int = 0
+    refused: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)  # one of each kind: all that an exit code asks for
+
+    @property
+    def told(self) -> int:
+        return self.new + self.known + self.refused
+
+    def add(self, item: Outcome) -> None:
+        if item.submitted is None:
+            self.refused += 1
+        elif item.submitted.new:
+            self.new += 1
+        else:
+            self.known += 1
+        kind = item.status if item.stored and item.status is not None else "refused"
+        if kind not in self.statuses:
+            self.outcomes.append(item)
+        self.statuses[kind] = self.statuses.get(kind, 0) + 1
+
+    @property
+    def sentence(self) -> str:
+        """``9,800 stored (9,700 valid, 100 invalid), 150 stored before, 50 refused``."""
+        by_status = [f"{count:,} {name}" for name, count in self.statuses.items() if name != "refused"]
+        parts = [f"{self.new:,} stored", f"{self.known:,} stored before", f"{self.refused:,} refused"]
+        return f"{', '.join(parts)}; {', '.join(by_status) or 'nothing to judge'}"
+
+
+def _total(files: Sequence[str]) -> int | None:
+    """How many documents there will be; None where only reading them tells."""
+    import os
+
+    from receipts.receipt.stream import LINES
+    from receipts.receipt.stream import files as in_folder
+
+    count = 0
+    for word in files:
+        places = in_folder(word) if os.path.isdir(word) else (word,)
+        for place in places:
+            if place == "-" or place.endswith(LINES):
+                return None
+            count += 1
+    return count
 
 
 def print_outcome(item: Outcome) -> None:
     """One stored receipt in one line, and what it replaced."""
-    if item.submitted is None or item.parsed is None:
+    if item.submitted is None:
         return
     stored = item.submitted
     again = "" if stored.new else f"  already stored {stored.at:%Y-%m-%d %H:%M} UTC"
-    output.line(
-        f"{stored.id[:12]}  {output.paint(stored.status, stored.status)}  {output.clean(item.parsed.name)}{again}"
-    )
+    output.line(f"{stored.id[:12]}  {output.paint(stored.status, stored.status)}  {output.clean(item.name)}{again}")
     for replaced in stored.superseded:
         output.line(f"  supersedes {replaced[:12]}")
     if not stored.stands:

@@ -6,12 +6,13 @@ added. See `tables` for the schema, `schema` for making, upgrading and checking 
 
 from __future__ import annotations
 
+from receipts.store.around import Held
 from receipts.store.find import Condition, Filters, condition
 from receipts.store.history import Pin, Supersession
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry
-from receipts.store.store import Store, open_store
-from receipts.store.submission import Submitted
+from receipts.store.store import Store, open_store, prepared
+from receipts.store.submission import Prepared, Submitted
 from receipts.store.verdicts import StoredVerdict
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "Decision",
     "Entry",
     "Filters",
+    "Held",
     "NewClaim",
     "Pin",
+    "Prepared",
     "Quote",
     "Store",
     "StoredClaim",
@@ -30,4 +33,5 @@ __all__ = [
     "Supersession",
     "condition",
     "open_store",
+    "prepared",
 ]

@@ -94,6 +94,9 @@ _CONFIGURED_OF_MANY: Final = Statement(
         configurations.c.digest == any_(bindparam("digests", type_=ARRAY(configurations.c.digest.type)))
     )
 )
+_HELD_COLUMNS: Final = (*(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _said.label("said"))
+_HELD: Final = Statement(select(*_HELD_COLUMNS).where(receipts.c.id == bindparam("id")))
+_HELD_OF_MANY: Final = Statement(select(*_HELD_COLUMNS).where(_among(receipts.c.id, "ids")))
 # Numbers are given out before anything is written, so that every row can be written at once. On PostgreSQL writers
 # pass side by side, and a number that is not used is left out; SQLite has one writer at a time.
 _LAST: Final = Statement(
@@ -184,3 +187,27 @@ def _in_one(connection: Connection, rows: Sequence[Mapping[str, Any]], digests: 
         ],
     )
     return Around(World(Neighbour(*row) for row in found), dict(placed), iter(numbers))
+
+
+class Held(NamedTuple):
+    """A stored receipt as one is told of who brings its bytes again. ``at`` is when it was stored, in UTC."""
+
+    id: str
+    label: str | None
+    status: str
+    at: datetime
+    said: int | None
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence: its label, else the start of its id."""
+        return self.label or self.id[:12]
+
+
+def held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
+    """Those of some ids that are stored; of PostgreSQL in one round trip."""
+    if connection.dialect.name == "postgresql":
+        (rows,) = together(connection, [(_HELD_OF_MANY, {"ids": list(ids)})], end=True)
+    else:
+        rows = [row for name in dict.fromkeys(ids) for row in _HELD.all(connection, {"id": name})]
+    return {one.id: one for one in map(Held._make, rows)}

@@ -16,14 +16,15 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
+from receipts.store import around, history, names, near, published, schema
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
-from receipts.store import history, names, near, published, schema
 from receipts.store import seal as seal_module
 from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
+from receipts.store.around import Held
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
@@ -82,6 +83,11 @@ class Store:
         """Where it is: a path, or a URL without its password."""
         return str(self._address)
 
+    @property
+    def full_url(self) -> str:
+        """Its URL with the password, by which another process of the same user opens it: for no message."""
+        return self._address.url.render_as_string(hide_password=False)
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with told(self._address), reading(self._engine) as connection:
@@ -115,6 +121,11 @@ class Store:
         with told(self._address):
             found = iter(write(self._engine, lambda item: submission_module.take(item, ready), at_once=True))
         return [item if isinstance(item, InputError) else next(found) for item in items]
+
+    def held(self, ids: Sequence[str]) -> dict[str, Held]:
+        """Those of some documents, by the digests of their bytes, that the store holds already."""
+        with told(self._address), reading(self._engine, at_once=True) as connection:
+            return around.held(connection, ids)
 
     # Reading receipts
 
