@@ -1,54 +1,31 @@
-"""Finding receipts by any axis: conditions on promoted columns are answered in SQL, others by reading documents."""
+"""Finding receipts by any axis: conditions are answered by promoted columns, the axis index, or reading documents."""
 
 from __future__ import annotations
 
-import fnmatch
-import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
-from receipts.axes.effective import effective, flag_text
+from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
 from receipts.errors import NotFound, UsageError, near
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
+from receipts.store import indexed
+from receipts.store.conditions import COMPARE, NOT_STATED, Condition, condition, is_pattern, meets
+from receipts.store.near import holds_all
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS, PATHS, Entry, entries, entry, standing
 from receipts.store.tables import documents, receipts
 
-Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+__all__ = ["Condition", "Filters", "Order", "condition", "find"]
+
 Order = Literal["newest", "oldest", "stored"]
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_CONDITION: Final = re.compile(r"^\s*([^=<>!\s]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
 _TIMES: Final = ("started", "finished", "submitted_at")
-_NOT_STATED: Final = "-"
 _CHUNK: Final = 100
-
-
-class Condition(NamedTuple):
-    """One condition. `name` is a column, a leaf's path, or the last part of one; `value` is as it was typed.
-
-    A value with ``*``, ``?`` or ``[`` is a pattern; ``-`` means *not stated*.
-    """
-
-    name: str
-    operator: Operator
-    value: str
-
-    def __str__(self) -> str:
-        return f"{self.name}{self.operator}{self.value}"
 
 
 class Filters(NamedTuple):
@@ -58,15 +35,6 @@ class Filters(NamedTuple):
     superseded: bool = False
     order: Order = "newest"
     limit: int | None = None
-
-
-def condition(text: str) -> Condition:
-    """Read ``batch.micro_batch=2``, ``chips>=8``, ``label=grid*``. Raises UsageError for anything else."""
-    found = _CONDITION.match(text)
-    if not found:
-        raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
-    name, sign, value = found.groups()
-    return Condition(name, cast("Operator", sign), value)
 
 
 def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
@@ -80,7 +48,7 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
     rest: list[tuple[str, Condition]] = []
     for asked in filters.conditions:
         column = _column(asked.name)
-        clause = _clause(column, asked) if column else None
+        clause = _clause(column, asked) if column else _indexed(connection, _path(asked.name), asked)
         if clause is not None:
             query = query.where(clause)
         else:
@@ -97,6 +65,12 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
         if filters.limit is not None and count >= filters.limit:
             return
         yield item
+
+
+def _indexed(connection: Connection, path: str, item: Condition) -> ColumnElement[bool] | None:
+    """The condition by the axis index; None where that cannot answer it, or does not hold every receipt."""
+    axis = indexed.axis(path)
+    return indexed.clause(connection, axis, path, item) if axis is not None and holds_all(connection) else None
 
 
 _ORDER: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -139,17 +113,13 @@ def _path(name: str) -> str:
 def _clause(column: str, item: Condition) -> ColumnElement[bool] | None:
     """The condition in SQL; None for a pattern, which SQL engines read each in their own way."""
     target = receipts.c[column]
-    if item.value == _NOT_STATED and item.operator in ("=", "!="):
+    if item.value == NOT_STATED and item.operator in ("=", "!="):
         return target.is_(None) if item.operator == "=" else target.is_not(None)
-    if _is_pattern(item):
+    if is_pattern(item):
         return None
     value = _typed(column, item)
-    compared: ColumnElement[bool] = _COMPARE[item.operator](target, value)
+    compared: ColumnElement[bool] = COMPARE[item.operator](target, value)
     return or_(compared, target.is_(None)) if item.operator == "!=" else compared
-
-
-def _is_pattern(item: Condition) -> bool:
-    return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")
 
 
 def _typed(column: str, item: Condition) -> Any:
@@ -215,6 +185,8 @@ def _read(
 def value_of(parsed: Parsed, path: str) -> Any:
     """The value at a leaf: what was effective where it is an axis, else what is stated; None where it is not stated."""
     value = effective(parsed).get(path)
+    if value == UNSET and (name := path.partition(".")[0]) in OPEN_MAPS and is_complete(parsed, name):
+        return None  # it says what its absence says
     if value is not None:
         return value
     stated = parsed.stated
@@ -222,22 +194,3 @@ def value_of(parsed: Parsed, path: str) -> Any:
         if name in stated:
             return stated[name]
     return None
-
-
-def meets(value: Any, item: Condition) -> bool:
-    """Whether a value meets a condition. What is not stated meets only ``!=`` and ``=-``."""
-    if item.value == _NOT_STATED and item.operator in ("=", "!="):
-        return (value is None) == (item.operator == "=")
-    if value is None:
-        return item.operator == "!="
-    if isinstance(value, list | tuple):
-        hits = [meets(member, Condition(item.name, "=", item.value)) for member in value]
-        return any(hits) if item.operator == "=" else item.operator == "!=" and not any(hits)
-    text = value.isoformat() if isinstance(value, datetime) else flag_text(value)
-    if _is_pattern(item):
-        return fnmatch.fnmatchcase(text, item.value) == (item.operator == "=")
-    try:
-        left, right = float(text), float(item.value.replace(",", "").replace("_", ""))
-    except ValueError:
-        return bool(_COMPARE[item.operator](text, item.value))
-    return bool(_COMPARE[item.operator](left, right))

@@ -1,0 +1,72 @@
+"""Conditions as people type them, ``batch.micro_batch=2`` or ``label=grid*``, and which values meet them."""
+
+from __future__ import annotations
+
+import fnmatch
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from receipts.axes.effective import flag_text
+from receipts.errors import UsageError
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_CONDITION: Final = re.compile(r"^\s*([^=<>!\s]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
+NOT_STATED: Final = "-"
+
+
+class Condition(NamedTuple):
+    """One condition. `name` is a column, a leaf's path, or the last part of one; `value` is as it was typed.
+
+    A value with ``*``, ``?`` or ``[`` is a pattern; ``-`` means *not stated*.
+    """
+
+    name: str
+    operator: Operator
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.operator}{self.value}"
+
+
+def condition(text: str) -> Condition:
+    """Read ``batch.micro_batch=2``, ``chips>=8``, ``label=grid*``. Raises UsageError for anything else."""
+    found = _CONDITION.match(text)
+    if not found:
+        raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
+    name, sign, value = found.groups()
+    return Condition(name, cast("Operator", sign), value)
+
+
+def is_pattern(item: Condition) -> bool:
+    """Whether a condition's value is a pattern."""
+    return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")
+
+
+def meets(value: Any, item: Condition) -> bool:
+    """Whether a value meets a condition. What is not stated meets only ``!=`` and ``=-``."""
+    if item.value == NOT_STATED and item.operator in ("=", "!="):
+        return (value is None) == (item.operator == "=")
+    if value is None:
+        return item.operator == "!="
+    if isinstance(value, list | tuple):
+        hits = [meets(member, Condition(item.name, "=", item.value)) for member in value]
+        return any(hits) if item.operator == "=" else item.operator == "!=" and not any(hits)
+    text = value.isoformat() if isinstance(value, datetime) else flag_text(value)
+    if is_pattern(item):
+        return fnmatch.fnmatchcase(text, item.value) == (item.operator == "=")
+    try:
+        left, right = float(text), float(item.value.replace(",", "").replace("_", ""))
+    except ValueError:
+        return bool(COMPARE[item.operator](text, item.value))
+    return bool(COMPARE[item.operator](left, right))
