@@ -35,7 +35,7 @@ class Imported:
     """What became of an export. Each of `refused` says what and why; nothing of what it names was written.
 
     `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left` rows
-    that speak of a receipt that is not here. `notes` are sentences that are no error.
+    that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals.
     """
 
     place: str
@@ -45,6 +45,7 @@ class Imported:
     purged: int = 0
     left: int = 0
     otherwise: int = 0
+    sealed: int = 0
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -63,6 +64,7 @@ class Imported:
             "purged": self.purged,
             "left_out": self.left,
             "columns_read_otherwise": self.otherwise,
+            "sealed": self.sealed,
             "refused": self.refused,
             "notes": self.notes,
         }
@@ -84,7 +86,8 @@ class _Bringing:
 
         self._source = source
         self._rulebook = rulebook
-        self._taking = Taking(store, source.store)
+        self._store = store
+        self._taking = Taking(store, source.store, whole=source.whole)
         self._done = Imported(source.place, source.store)
         self._said: dict[str, list[Saying]] = {}
         self._out: set[str] = set()
@@ -120,6 +123,8 @@ class _Bringing:
                 self._rows(name, rows)
         self._receipts(waiting, [])
         self._rows("pins", pins)
+        if any(self._done.new.values()):
+            self._done.sealed = len(self._store.seal())
         return self._done
 
     def _sayings(self, rows: Sequence[Row]) -> None:
@@ -165,6 +170,9 @@ class _Bringing:
         document = Document(row["document"].encode(), row["id"][:12])
         if document.id != row["id"]:
             self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed", row["id"])
+            return None
+        if not said:
+            self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it", row["id"])
             return None
         if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
             self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt", row["id"])

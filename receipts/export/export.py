@@ -222,13 +222,20 @@ class _Work:
             stands: dict[str, bool] = {}
             for item in self._state.claim_verdicts():
                 stands[item.about or ""] = stands.get(item.about or "", True) and self._has(item.subjects)
-            wanted = {claim for claim, holds in stands.items() if holds}
+            wanted = self._with_successors({claim for claim, holds in stands.items() if holds})
         self._plain(writer, "claims", "id", wanted)
         self._plain(writer, "claim_supersessions", "claim", wanted)
         rows = map(claim_verdict_row, self._state.claim_verdicts())
         self._add(
             writer, "claim_verdicts", (row for row in rows if wanted is None or row["claim"] in wanted), all_of=True
         )
+
+    def _with_successors(self, claims: set[str]) -> set[str]:
+        """The same and whatever replaced one of them: what no longer stands must not stand elsewhere."""
+        replaced = [(row["claim"], row["successor"]) for row in self._state.rows("claim_supersessions")]
+        while new := {other for claim, other in replaced if claim in claims and other} - claims:
+            claims = claims | new
+        return claims
 
     def _plain(self, writer: Writer, name: str, column: str = "receipt", wanted: set[str] | None = None) -> None:
         if name in ("seals", "erased", "origins") and not self._asked.whole:

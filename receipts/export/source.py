@@ -139,13 +139,25 @@ def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
     try:
         # The file itself and nothing of its folders' names: what they say stands in it.
         with pq.ParquetFile(place / file, buffer_size=2**20, pre_buffer=False) as opened:
-            wanted = arrow.schema(dataset)
-            if not opened.schema_arrow.equals(wanted, check_metadata=False):
-                raise _wrong(place, file, "its columns are not those of this version's exports", _MADE)
+            _check_columns(place, file, opened.schema_arrow, arrow.schema(dataset))
+            names = [field.name for field in dataset.fields]
             for batch in opened.iter_batches(batch_size=_CHUNK):
-                yield arrow.rows(batch)
+                # A column that came to exports later is not stated in earlier ones.
+                yield [{name: row.get(name) for name in names} for row in arrow.rows(batch)]
     except (pa.ArrowException, OSError) as error:
         raise _wrong(place, file, f"it cannot be read: {' '.join(str(error).split())[:200]}", "copy it again") from None
+
+
+def _check_columns(place: Path, file: str, found: Any, wanted: Any) -> None:
+    problems = []
+    for field in wanted:
+        at = found.get_field_index(field.name)
+        if at < 0 and not field.nullable:
+            problems.append(Problem(file, f"it has no column {field.name}", _MADE))
+        elif at >= 0 and not found.field(at).type.equals(field.type):
+            problems.append(Problem(file, f"{field.name} is of type {found.field(at).type}, not {field.type}", _MADE))
+    if problems:
+        raise InputError(str(place), problems)
 
 
 # JSON lines

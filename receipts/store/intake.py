@@ -25,6 +25,7 @@ from receipts.store.tables import documents, purges, receipts, supersessions
 from receipts.verdict import PathAnswer, ReceiptVerdict, Status
 
 PURGED: Final = "superseded by a receipt that was purged"
+ELSEWHERE: Final = "superseded by {successor}, which has not come along: {reason}"
 
 
 class Saying(NamedTuple):
@@ -97,13 +98,21 @@ class _Known(NamedTuple):
     reason: str | None
 
 
-def take(connection: Connection, store: str, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]]) -> Taken:
+def take(
+    connection: Connection,
+    store: str,
+    batch: Sequence[Arrival],
+    said: Mapping[str, Sequence[Saying]],
+    *,
+    whole: bool = True,
+) -> Taken:
     """Take in a batch of receipts of the store of that id. ``said`` is all that it says of standing, by receipt.
 
-    A receipt whose launch has another one here that stands is refused, and nothing of it is written.
+    A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
+    is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
     lock(connection, alone=True)
-    here = _Here(connection, batch, said)
+    here = _Here(connection, batch, said, whole=whole)
     fates = [here.admit(item) for item in batch]
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]
     if admitted:
@@ -130,7 +139,10 @@ def take(connection: Connection, store: str, batch: Sequence[Arrival], said: Map
 class _Here:
     """What is here of a batch's receipts, launches and successors, kept up to date while the batch is admitted."""
 
-    def __init__(self, connection: Connection, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]]) -> None:
+    def __init__(
+        self, connection: Connection, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]], *, whole: bool
+    ) -> None:
+        self._whole = whole
         self._connection = connection
         self._coming = said
         self.rows: dict[str, dict[str, Any]] = {}
@@ -217,30 +229,42 @@ class _Here:
         here: dict[str, list[Saying]] = defaultdict(list)
         for row in self._connection.execute(query):
             here[row.receipt].append(Saying(row.seq, row.receipt, row.successor, row.reason, row.at))
-        erased = self._erased([item.successor for receipt in about for item in self._coming.get(receipt, ())])
+        coming = self._resolved(about)
         new: list[Saying] = []
         for receipt in about:
-            coming = [
-                item._replace(reason=PURGED) if item.successor in erased else item
-                for item in self._coming.get(receipt, ())
-            ]
-            pairs = {item.successor for item in (*here[receipt], *coming)}
-            coming += [item for item in self._extra if item.receipt == receipt and item.successor not in pairs]
-            new += to_add(here[receipt], coming, same=_saying, rank=lambda item: item.at)
+            pairs = {item.successor for item in (*here[receipt], *coming[receipt])}
+            coming[receipt] += [item for item in self._extra if item.receipt == receipt and item.successor not in pairs]
+            new += to_add(here[receipt], coming[receipt], same=_saying, rank=lambda item: item.at)
         made = insert_rows(self._connection, supersessions, [_saying_row(item) for item in new])
         origin = {item.number: seq for item, seq in zip(new, made, strict=True) if item.number}
-        origin |= self._known_sayings(about, here)
+        known = {_saying(item): item.number for receipt in about for item in here[receipt]}
+        origin |= {
+            item.number: known[_saying(item)]
+            for receipt in about
+            for item in self._coming.get(receipt, ())
+            if _saying(item) in known
+        }
         come_from(self._connection, store, "supersessions", origin)
         return len(new)
 
-    def _known_sayings(self, about: Iterable[str], here: Mapping[str, Sequence[Saying]]) -> dict[int, int]:
-        known = {_saying(item): item.number for receipt in about for item in here[receipt]}
-        coming = (item for receipt in about for item in self._coming.get(receipt, ()))
-        return {item.number: known[_saying(item)] for item in coming if _saying(item) in known}
+    def _resolved(self, about: Iterable[str]) -> dict[str, list[Saying]]:
+        """What the other store says of standing, without what a purge took from here, and without loose ends."""
+        coming = {receipt: list(self._coming.get(receipt, ())) for receipt in about}
+        successors = {item.successor for said in coming.values() for item in said if item.successor}
+        erased = self._those(purges.c.receipt, successors)
+        there = erased | self._those(receipts.c.id, successors)
+        return {receipt: [self._one(item, erased, there) for item in said] for receipt, said in coming.items()}
 
-    def _erased(self, successors: Iterable[str | None]) -> set[str]:
-        query = select(purges.c.receipt).where(purges.c.receipt.in_({item for item in successors if item}))
-        return set(self._connection.execute(query).scalars())
+    def _one(self, item: Saying, erased: set[str], there: set[str]) -> Saying:
+        if item.successor in erased:
+            return item._replace(reason=PURGED)
+        if item.successor is None or item.successor in there or self._whole:
+            return item
+        told = ELSEWHERE.format(successor=item.successor[:12], reason=item.reason)
+        return item._replace(successor=None, reason=told)
+
+    def _those(self, column: Any, wanted: set[str]) -> set[str]:
+        return set(self._connection.execute(select(column).where(column.in_(wanted))).scalars())
 
 
 def _saying(item: Saying) -> tuple[Any, ...]:

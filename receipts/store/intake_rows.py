@@ -246,7 +246,9 @@ def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came
     columns = tuple(column.name for column in erased.columns if column.name != "seq")
     query = select(erased).where(erased.c.receipt.in_({row["receipt"] for row in rows}))
     known = {tuple(getattr(row, key) for key in columns) for row in connection.execute(query)}
-    new = [row for row in rows if tuple(row[key] for key in columns) not in known]
+    query = select(purges.c.receipt).where(purges.c.receipt.in_({row["receipt"] for row in rows}))
+    gone = set(connection.execute(query).scalars())
+    new = [row for row in rows if row["receipt"] in gone and tuple(row[key] for key in columns) not in known]
     if new:
         connection.execute(insert(erased), [{key: row[key] for key in columns} for row in new])
     return Came(len(new))

@@ -18,18 +18,19 @@ T = TypeVar("T")
 
 
 class Taking:
-    """A store that takes in what another store exported; ``other`` is that store's id.
+    """A store that takes in what another store exported, all of it or a part; ``other`` is that store's id.
 
     Every method is one transaction, and doing it again changes nothing. Raises StoreError.
     """
 
-    def __init__(self, store: Store, other: str) -> None:
+    def __init__(self, store: Store, other: str, *, whole: bool) -> None:
         self._store = store
+        self._whole = whole
         self._other = other
 
     def receipts(self, batch: Sequence[Arrival], said: Mapping[str, Sequence[Saying]]) -> Taken:
         """Receipts with the verdicts on each alone; see `intake.take`."""
-        return self._write(lambda connection: intake.take(connection, self._other, batch, said))
+        return self._write(lambda connection: intake.take(connection, self._other, batch, said, whole=self._whole))
 
     def verdicts(self, batch: Sequence[Judgement]) -> tuple[int, int]:
         """Verdicts on several receipts: how many are new, and how many were left out."""
