@@ -25,7 +25,7 @@ from receipts.compare import Request, compare
 from receipts.judge import judge_case, judge_statement
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.rule import Case, Facts, Rule, RuleSet, Shape, StatementCase
+from receipts.rule import Case, EarlierFailure, Facts, Rule, RuleSet, Shape, StatementCase
 from receipts.rulebook import Rulebook, builtin
 from receipts.verdict import ClaimVerdict, Finding, Level
 
@@ -202,7 +202,7 @@ def facts_of(
     )
     named = ids or {}
     superseded = {named.get(key, key): tuple(why) for key, why in values.pop("superseded", {}).items()}
-    failures = tuple(values.pop("failures", []))
+    failures = tuple(EarlierFailure(**{"phase": None, "class_": None, **row}) for row in values.pop("failures", []))
     return Facts(superseded=superseded, shapes=shapes, failures=failures, **kin, **values)
 
 

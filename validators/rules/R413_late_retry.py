@@ -1,0 +1,64 @@
+"""# R413 late_retry
+
+*Why.* A fallback is a search for a shape that starts: it ends when the first step after step 0 has compiled. A run that
+shrinks itself later has measured two configurations and calls them one, and the degradation never stops.
+
+*Rejected.* An attempt after a failure in `steady`; after a compile at step 500, which is no start-up either.
+
+*Accepted.* Attempts after a failure at start-up, in the first compile, or in the compile window behind step 0 (step 1
+at the latest, counted from where the launch began). A failure in `steady` that ends in `stop`: the frontier is
+recorded. Where nothing says when it failed the question stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from receipts.rule import NONE, Case, E, I, Offence, rule
+
+LAST_STEP = 1  # the first step behind step 0
+_PHASE, _STEP = "failure.phase", "failure.step"
+
+
+def needs(case: Case) -> Iterable[str]:
+    """When it failed, where something was tried afterwards."""
+    if _tried(case):
+        yield _PHASE
+
+
+def applies(case: Case) -> bool:
+    """Nothing is tried after a launch that ended well."""
+    return bool(case.get("run.outcome") != "ok")
+
+
+@rule("R413", "late_retry", E, question=NONE, needs=needs, applies=applies)
+def late_retry(case: Case) -> Iterator[Offence]:
+    """The phase and the step of the failure, where attempts followed it."""
+    tried = _tried(case)
+    if not tried:
+        return
+    phase, step = case.get(_PHASE), case.get(_STEP)
+    later = step is not None and step - (case.get("run.start_step") or 0) > LAST_STEP
+    if phase == "unknown" and not later:
+        yield _offence(_PHASE, "unknown", f"{tried} after it", unjudged=True)
+    elif phase == "steady":
+        yield _offence(_PHASE, f"steady{f', step {step}' if step is not None else ''}", f"{tried} after it")
+    elif later:
+        yield _offence(_STEP, f"step {step}", f"{tried} after it")
+
+
+def _offence(at: str, found: str, tried: str, *, unjudged: bool = False) -> Offence:
+    return Offence(
+        at=at,
+        found=f"{found}, and {tried}",
+        expected="attempts at start-up or in the first compile window behind step 0 alone",
+        do="stop and record the frontier, and launch the smaller shape as a launch of its own",
+        level=I if unjudged else None,
+        unjudged=unjudged,
+    )
+
+
+def _tried(case: Case) -> str:
+    """What was tried after the failure, `stop` apart, which tries nothing."""
+    failure = case.receipt.failure
+    return ", ".join(item.rung for item in (failure.ladder or ()) if item.rung != "stop") if failure is not None else ""
