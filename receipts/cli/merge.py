@@ -41,7 +41,7 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
 
     if path != "-" and Path(path).exists():
         raise UsageError(f"{path} exists and is kept; name another file, or remove it first")
-    merged = _merged(_expanded(parts))
+    merged = merge_files(_expanded(parts))
     raw = merged.text().encode()
     whole = not merged.missing
     if whole or partial:
@@ -83,7 +83,7 @@ def _expanded(words: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _merged(files: list[str]) -> Merged:
+def merge_files(files: list[str]) -> Merged:
     from receipts.cli.recover import blamed
     from receipts.emit.merge import Refused, load, merge
 
