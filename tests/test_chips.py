@@ -166,7 +166,13 @@ def test_pressure_moved_where_the_old_leader_fell_and_another_rose_and_leads() -
 
 @pytest.mark.parametrize(
     ("b", "kind"),
-    [((90, 80, 85), "fell"), ((119, 80, 118), "same"), ((119, 130, 80), "rose"), ((90, 95, 70), "moved")],
+    [
+        ((90, 80, 85), "fell"),
+        ((70, 78, 75), "fell"),
+        ((119, 80, 118), "same"),
+        ((119, 130, 80), "rose"),
+        ((90, 95, 70), "moved"),
+    ],
 )
 def test_pressure_fell_rose_or_stayed(b: tuple[float, ...], kind: str) -> None:
     assert pressure([peaks(119, 80, 80)], [peaks(*b)]).kind == kind

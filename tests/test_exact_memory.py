@@ -66,6 +66,19 @@ def test_live_memory_may_be_exact_where_the_pool_is_not(tmp_path: Path) -> None:
     assert floor.exact_memory == {"peak_bytes"}
 
 
+def test_a_figure_that_is_merely_stated_shows_nothing_exact(tmp_path: Path) -> None:
+    figure = {"aggregate": {"bytes": 640_000_000, "over": "max", "kind": "live"}}
+    assert floor_of(tmp_path, launches(1, 1, 1, memory=figure)).exact_memory == frozenset()
+
+
+def without_steps(name: str, peak: int, **leaves: Any) -> list[Parsed]:
+    """A launch whose time no noise floor could judge."""
+    (item,) = launches(peak, name=name, **leaves)
+    tree = json.loads(item.raw)
+    del tree["measurement"]["step_durations_seconds"]
+    return [rule_cases.parsed(tree, f"{name}.json")]
+
+
 def test_launches_an_axis_apart_say_nothing_of_exactness(tmp_path: Path) -> None:
     made = [launches(640_000_000, name=f"s{seed}", numerics__seed=seed) for seed in range(3)]
     floor = floor_of(tmp_path, *made)
@@ -121,7 +134,7 @@ def stored(shell: Shell, *groups: list[Parsed]) -> list[str]:
 
 def test_compare_asks_the_store_whether_memory_is_exact(shell: Shell) -> None:
     a = launches(640_000_000, 640_000_000, 640_000_000)
-    first, *_, last = stored(shell, a, launches(630_000_000, name="b", batch__micro_batch=4))
+    first, *_, last = stored(shell, a, without_steps("b", 630_000_000, batch__micro_batch=4))
     data = shell("compare", first, last, "-m", "peak_bytes", "--json").json
     result = next(item for item in data["results"] if item["metric"] == "peak_bytes")
     assert (result["effect"]["design"], result["effect"]["kind"]) == ("exact", "faster")
@@ -129,13 +142,13 @@ def test_compare_asks_the_store_whether_memory_is_exact(shell: Shell) -> None:
 
 
 def test_a_claim_about_memory_asks_the_store_whether_it_is_exact(shell: Shell) -> None:
-    first, *_ = stored(shell, launches(640_000_000, 640_000_000, 640_000_000))
+    *_, last = stored(shell, launches(640_000_000, 640_000_000, 640_000_000), without_steps("c", 640_000_000))
     claim = {
         "id": "fits",
         "text": "at most 0.6 GiB",
         "kind": "memory",
-        "candidate": [first],
-        "bound": "at most 0.6 GiB",
+        "candidate": [last],
+        "effect": "at most 0.6 GiB",
     }
     rulebook = rule_cases.rulebook()
     with open_store(str(shell.folder / "store.sqlite")) as store:
