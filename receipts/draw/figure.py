@@ -108,7 +108,7 @@ def rectangle(axes: Axes, x: float, y: float, width: float, height: float, colou
     from matplotlib.patches import Rectangle
 
     given: dict[str, object] = {"facecolor": colour, "edgecolor": "none", "linewidth": 0.0, "clip_on": False, **how}
-    axes.add_patch(Rectangle((x, y), width, height, **given))  # type: ignore[arg-type]  # as for text
+    axes.add_artist(Rectangle((x, y), width, height, **given))  # type: ignore[arg-type]  # as for text
 
 
 def save(path: str, text: str) -> None:
