@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from receipts.accelerators import find as find_accelerator
-from receipts.envelope import envelope
+from receipts.envelope import standing
 from receipts.lane import Lane, Target
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
@@ -119,7 +119,7 @@ def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
         met = next((target for target in lane.targets if at_target(parsed, target)), None)
         at = f"at target {met.name}" if met else "away from the lane's targets"
     case = Case(Launch(parsed, lane), lane, facts)
-    return f"{at} · envelope: {envelope(case)}"
+    return f"{at} · envelope: {standing(facts, case.get)}"
 
 
 def at_target(parsed: Parsed, target: Target) -> bool:

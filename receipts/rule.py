@@ -62,13 +62,15 @@ class EarlierFailure(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A shape of a lane that launches reached, for the envelope."""
+    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them."""
 
     chips: int | None
     sequence_length: int | None
     micro_batch: int | None
     depth: int | None
     launches: int
+    days: int | None = None
+    hosts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def facts_of(
         for name in ("witnesses", "witnessed")
     }
     shapes = tuple(
-        Shape(**{name: row.get(name) for name in ("chips", "sequence_length", "micro_batch", "depth", "launches")})
+        Shape(**{name: row.get(name) for name in Shape._fields})
         for row in values.pop("shapes", [])
     )
     named = ids or {}

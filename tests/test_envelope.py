@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.envelope import envelope
+from receipts.envelope import COUNTED, envelope, grade, standing
 from receipts.metrics import Launch
 from receipts.rule import Case, Facts, Shape
+from receipts.store.facts import MOST_COUNTED
 
 CEILING = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
 
@@ -53,3 +54,44 @@ def test_what_one_launch_reached_is_no_ceiling() -> None:
 def test_without_facts_or_without_a_shape_the_place_is_unknown_and_says_why() -> None:
     assert _place(None) == "unknown: no store was asked"
     assert _place(Facts(shapes=(CEILING,)), ("model.depth",)) == "unknown: model.depth not stated"
+
+
+@pytest.mark.parametrize(
+    ("launches", "days", "hosts", "word"),
+    [
+        (1, 1, 1, "peak"),
+        (2, 2, 2, "repeated"),
+        (3, 1, 1, "repeated"),
+        (3, None, None, "repeated"),
+        (3, 2, 1, "validated"),
+        (3, 1, 2, "validated"),
+        (9, 2, 0, "validated"),
+    ],
+)
+def test_a_ceiling_is_validated_by_three_launches_on_two_days_or_hosts(
+    launches: int, days: int | None, hosts: int | None, word: str
+) -> None:
+    assert grade(launches, days, hosts) == word
+
+
+def _told(*shapes: Shape, **leaves: Any) -> str:
+    mine = {"hardware.chips": 8, "batch.sequence_length": 4096, "batch.micro_batch": 4, "model.depth": 52}
+    return str(standing(Facts(shapes=shapes), {**mine, **leaves}.get))
+
+
+def test_it_is_told_under_which_ceiling_and_how_well_that_is_sustained() -> None:
+    assert _told(CEILING) == ("at a repeated ceiling, 4,096 tokens, micro batch 4, depth 52 on 8 chips: 2 launches")
+    many = CEILING._replace(sequence_length=8192, launches=COUNTED, days=3, hosts=1)
+    assert _told(CEILING, many).startswith("inside a validated ceiling, 8,192 tokens")
+    assert _told(many).endswith("10 or more launches, 3 days, 1 host")
+
+
+def test_beyond_it_the_nearest_ceiling_is_named() -> None:
+    far = CEILING._replace(sequence_length=1024)
+    assert _told(far, CEILING, **{"batch.micro_batch": 8}) == (
+        "beyond: the nearest repeated shape is 4,096 tokens, micro batch 4, depth 52 on 8 chips"
+    )
+
+
+def test_no_more_is_counted_than_the_store_counts() -> None:
+    assert COUNTED == MOST_COUNTED

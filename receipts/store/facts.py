@@ -30,6 +30,7 @@ from receipts.rule import Facts, Shape
 from receipts.store import near
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
+from receipts.store.shapes import spread
 from receipts.store.signatures import ask_earlier, earlier
 from receipts.store.statement import Ask, Row, Statement, together
 from receipts.store.tables import documents, receipts, supersessions
@@ -66,7 +67,10 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     Shapes are those of one lane; for receipts of several lanes there are none.
     """
     known = _asked(connection, group)
-    shapes = next(iter(known.shapes.values())) if len(known.shapes) == 1 else ()
+    shapes: tuple[Shape, ...] = ()
+    if len(known.shapes) == 1:
+        ((lane, found),) = known.shapes.items()
+        shapes = spread(connection, lane, found)
     failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed[one.id])))
     told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(group, told.beside(group), known)

@@ -1,0 +1,117 @@
+"""Shapes that launches of a lane reached or failed at: how often, on how many days and hosts, and the last of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
+
+from receipts.rule import Shape
+from receipts.store.rows import cut, standing
+from receipts.store.statement import Statement
+from receipts.store.tables import receipts
+
+_SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
+# Launches that are looked at from either end of the index: enough to tell two days or two hosts apart.
+_LOOKED_AT: Final = 100
+FEWEST: Final = 3  # launches below which days and hosts make no difference
+
+
+class Reached(NamedTuple):
+    """One shape of a lane with how its launches ended. A part that is None was not stated.
+
+    ``outcome`` is ``ok`` or ``oom``; ``launches`` ended so, on so many ``days`` (UTC) and ``hosts`` that are stated.
+    ``last`` is the id of the newest of them, which started at ``at``.
+    """
+
+    family: str | None
+    accelerator: str | None
+    chips: int | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    outcome: str
+    class_: str | None
+    phase: str | None
+    launches: int
+    days: int
+    hosts: int
+    last: str
+    at: datetime
+
+
+def reached(connection: Connection, lane: str, since: datetime | None = None) -> list[Reached]:
+    """Every shape that measured training of a lane sustained, or ran out of memory at; what no longer stands is out.
+
+    What is invalid was no good launch, and its failure is a failure all the same.
+    """
+    keys = [receipts.c[name] for name in ("family", "accelerator", *_SIZE, "outcome")]
+    keys += [receipts.c.failure_class, receipts.c.failure_phase]
+    day: ColumnElement[Any] = func.date(receipts.c.started)
+    if connection.dialect.name == "postgresql":
+        day = func.date(func.timezone("UTC", receipts.c.started))
+    query = (
+        select(
+            *keys,
+            func.count(),
+            func.count(distinct(day)),
+            func.count(distinct(receipts.c.host)),
+            func.max(receipts.c.seq).label("newest"),
+        )
+        .where(
+            receipts.c.lane == cut(lane),
+            receipts.c.kind == "training",
+            receipts.c.outcome.in_(["ok", "oom"]),
+            receipts.c.provenance == "measured",
+            (receipts.c.status != "invalid") | (receipts.c.outcome == "oom"),
+            standing(),
+        )
+        .group_by(*keys)
+    )
+    if since is not None:
+        query = query.where(receipts.c.started >= since)
+    rows = [tuple(row) for row in connection.execute(query)]
+    newest = select(receipts.c.seq, receipts.c.id, receipts.c.started).where(
+        receipts.c.seq.in_([row[-1] for row in rows])
+    )
+    known = {seq: (name, at) for seq, name, at in connection.execute(newest)}
+    return [Reached._make([*row[:-1], *known[row[-1]]]) for row in rows]
+
+
+def _ends(direction: Any) -> Statement:
+    """Launches that sustained a shape, from one end of the index that covers the order."""
+    order = ("accelerator", "global_batch", "provenance", "status", "path_answer", "started")
+    return Statement(
+        select(receipts.c.started, receipts.c.host)
+        .where(
+            receipts.c.lane == bindparam("lane"),
+            receipts.c.kind == literal("training"),
+            receipts.c.outcome == literal("ok"),
+            *(receipts.c[name] == bindparam(name) for name in _SIZE),
+            receipts.c.provenance == literal("measured"),
+            receipts.c.status != literal("invalid"),
+            standing(),
+        )
+        .order_by(*(direction(receipts.c[name]) for name in order))
+        .limit(_LOOKED_AT)
+    )
+
+
+_FIRST: Final = _ends(asc)
+_LAST: Final = _ends(desc)
+
+
+def spread(connection: Connection, lane: str, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """The shapes with the days and hosts of their launches, where there are enough launches for that to matter."""
+    return tuple(_spread(connection, lane, item) if item.launches >= FEWEST else item for item in shapes)
+
+
+def _spread(connection: Connection, lane: str, shape: Shape) -> Shape:
+    given = {"lane": cut(lane), **{name: getattr(shape, name) for name in _SIZE}}
+    rows = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
+    return shape._replace(
+        days=len({started.date() for started, _ in rows}),
+        hosts=len({host for _, host in rows if host is not None}),
+    )
