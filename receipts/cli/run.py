@@ -1,0 +1,161 @@
+"""``receipts run``: launch a plan, keep a receipt of every attempt, and step down the ladder where memory runs out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipts.cli.run_tools import Launcher
+    from receipts.receipt import Parsed
+    from receipts.runner import Folder
+
+EPILOG = """\b
+Examples:
+  receipts run --plan plan.json -- python train.py --micro-batch {batch.micro_batch}
+  receipts run --plan plan.json -- torchrun --nproc-per-node 8 train.py --config {plan}
+  receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch} {batch.sequence_length}
+  receipts run --resume receipts-run-20261121-0915
+  receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {batch.micro_batch}
+
+{leaf} in the command is that leaf of the attempt's plan, {plan} the plan's file, {dir} the attempt's folder; whatever
+the command writes into {dir} is read as evidence. It also finds RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and
+RECEIPTS_JOURNAL, which the recorder reads. Retried is only what ran out of memory at start-up or in the first window
+that compiles. More: docs/run.md.
+Exit codes: the command's own (128 + n for signal n); 1 where nothing was launched, 2 wrong call, 4 the store failed."""
+
+
+@click.command("run", epilog=EPILOG)
+@click.option("--plan", "plan", metavar="PLAN|ID", help="What to launch: a plan, or a receipt to launch again.")
+@click.option(
+    "--dir", "place", metavar="DIR", help="Folder for plans, logs and receipts.  [default: receipts-run-TIME]"
+)
+@click.option("--resume", metavar="DIR", help="Go on with a run whose runner was killed.")
+@click.option("--retries", type=click.IntRange(0), help="Smaller plans at most.  [default: to the ladder's end]")
+@click.option("--silence", type=click.FloatRange(1), metavar="SECONDS", help="What prints nothing for so long hangs.")
+@click.option(
+    "--grace", type=click.FloatRange(0), default=30, show_default=True, help="Seconds from SIGTERM to SIGKILL."
+)
+@click.option("--force", is_flag=True, help="Launch what is known or predicted to fail, too.")
+@click.option("--nodes", type=int, default=1, show_default=True, help="Nodes that run the plan together.")
+@click.option("--node-rank", type=int, default=0, show_default=True, help="Which of them this is; 0 walks the ladder.")
+@click.option("--json", "as_json", is_flag=True, help="Print the attempts as JSON, and not what the command prints.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
+@pass_session
+def command(
+    session: Session,
+    plan: str | None,
+    place: str | None,
+    resume: str | None,
+    retries: int | None,
+    silence: float | None,
+    grace: float,
+    force: bool,
+    nodes: int,
+    node_rank: int,
+    as_json: bool,
+    words: tuple[str, ...],
+) -> int:
+    """Launch a plan's command, watch it, and keep a receipt of every attempt.
+
+    Where memory runs out at start-up or in the first window that compiles, the next rung of the lane's ladder is tried,
+    the same for every rank. A plan that is known or predicted to fail is not paid for: its next rung is launched.
+    """
+    from receipts.cli.run_tools import Launcher
+    from receipts.runner.child import Limits
+    from receipts.runner.mesh import Mesh, placed
+
+    placed(node_rank, nodes)
+    if resume is not None:
+        refused = plan is not None or place is not None or words
+        if refused:
+            raise UsageError(
+                "--resume goes on with its folder's plan and command; leave --plan, --dir and the command out"
+            )
+        folder, wanted = _taken_up(Path(resume))
+    else:
+        folder, wanted = _begun(session, plan, place, words, nodes, node_rank)
+    launcher = Launcher(folder, Mesh(node_rank, nodes), Limits(silence, grace), words or folder.command, not as_json)
+    if node_rank:
+        return launcher.follow()
+    with folder.alone():
+        return _walk(session, folder, wanted, launcher, retries, force, as_json)
+
+
+def _taken_up(place: Path) -> tuple[Folder, Parsed]:
+    """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
+    from receipts.plan import parse_plan
+    from receipts.receipt import read
+    from receipts.runner import Folder
+    from receipts.runner.child import alive
+
+    folder = Folder(place)
+    folder.open()
+    if folder.over or not folder.attempts:
+        raise UsageError(f"{place}: this run is over; see: receipts run --help")
+    last = folder.attempts[-1]
+    if last.finished is None and last.process is not None and alive(last.process):
+        raise UsageError(
+            f"{place}: attempt {last.number} still runs as process {last.process[0]}; wait for it, or end it"
+        )
+    return folder, parse_plan(read(folder.plan(last)))
+
+
+def _begun(
+    session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
+) -> tuple[Folder, Parsed]:
+    """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
+    from receipts.runner import Folder, Words
+
+    if plan is None:
+        raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
+    if not words:
+        raise UsageError(f"name the command after --: receipts run --plan {plan} -- python train.py …")
+    if nodes > 1 and place is None:
+        raise UsageError("--nodes needs --dir, a folder that every node sees")
+    wanted = _plan(session, plan)
+    folder = Folder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
+    Words(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
+    if rank == 0:
+        folder.begin(words)
+    return folder, wanted
+
+
+def _plan(session: Session, word: str) -> Parsed:
+    from receipts.cli.session import from_stdin, is_file
+    from receipts.plan import parse_plan, read_plan
+
+    if word == "-":
+        return parse_plan(from_stdin())
+    if is_file(word):
+        return read_plan(word)
+    with session.open_store() as store:
+        return read_plan(word, store)
+
+
+def _walk(
+    session: Session,
+    folder: Folder,
+    plan: Parsed,
+    launcher: Launcher,
+    retries: int | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    from receipts.cli.run_text import Teller
+    from receipts.cli.run_tools import tools
+    from receipts.runner import Words, walk
+
+    lane = session.rulebook.lanes.of(plan.receipt.run.lane)
+    teller = Teller(folder, as_json)
+    outcome = walk(
+        plan, lane, folder, Words(folder.command), tools(session, folder, lane, launcher, teller, force), retries
+    )
+    teller.end(outcome)
+    return outcome.code
