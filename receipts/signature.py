@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.effective import OFF, effective
+from receipts.axes.effective import MOST_KEPT, OFF, Memory, intended, settings
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -53,14 +53,15 @@ class Signature(NamedTuple):
 
 def parts(parsed: Parsed) -> dict[str, Any]:
     """What the signature is taken over, by section: effective values, as they were decided before the run."""
-    if "signed" not in parsed.kept:
-        parsed.kept["signed"] = _parts(parsed)
-    found: dict[str, Any] = parsed.kept["signed"]
-    return found
+    return _PARTS.of(settings(parsed), lambda: _parts(intended(parsed)))
 
 
-def _parts(parsed: Parsed) -> dict[str, Any]:
-    values = effective(_decided(parsed))
+_PARTS: Final[Memory[dict[str, Any]]] = Memory(MOST_KEPT)
+_SIGNATURES: Final[Memory[Signature]] = Memory(MOST_KEPT)
+_NAMES: Final[Memory[str]] = Memory(MOST_KEPT)
+
+
+def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
     found["code"].update(_code(values))
     for path, value in values.items():
@@ -75,8 +76,12 @@ def _parts(parsed: Parsed) -> dict[str, Any]:
 
 def sign(parsed: Parsed, lane: Lane) -> Signature:
     """The signature of a plan or receipt, and where it stands among launches that differ in pressure alone."""
-    whole = parts(parsed)
-    extras = dict(_extras(whole["features"], lane.nonessential_features))
+    names = tuple(lane.nonessential_features)
+    return _SIGNATURES.of((settings(parsed), names), lambda: _signed(parts(parsed), names))
+
+
+def _signed(whole: dict[str, Any], nonessential: Collection[str]) -> Signature:
+    extras = dict(_extras(whole["features"], nonessential))
     base = {**whole, "batch": {}, "features": {k: v for k, v in whole["features"].items() if k not in extras}}
     # Which of them are stated stays in the base: what is unstated may be on.
     base["pressures"] = sorted([*whole["batch"], *extras])
@@ -96,7 +101,7 @@ def unstated(parsed: Parsed) -> tuple[str, ...]:
 
 def signature(parsed: Parsed) -> str:
     """The SHA-256 of a plan or receipt over what decides whether it fits, in hex."""
-    return _digest(parts(parsed)).hex()
+    return _NAMES.of(settings(parsed), lambda: _digest(parts(parsed)).hex())
 
 
 def _digest(content: Mapping[str, Any]) -> bytes:
@@ -118,19 +123,3 @@ def _extras(features: Mapping[str, Any], names: Collection[str]) -> Iterator[tup
         path = f"features.{name}"
         if path in features:
             yield path, str(features[path]).lower() not in _NOTHING and features[path] != OFF
-
-
-def _decided(parsed: Parsed) -> Parsed:
-    """The receipt without what its run showed, which a plan cannot say: effective values then are intended ones."""
-    receipt = parsed.receipt
-    path, numerics = receipt.path, receipt.numerics
-    seen = path is not None and path.witnessed is not None
-    applied = numerics is not None and numerics.recompute_applied is not None
-    if not seen and not applied:
-        return parsed
-    changes: dict[str, Any] = {"wheels": None, "flags": None, "measurement": None, "memory": None, "evidence": None}
-    if path is not None:
-        changes["path"] = path.model_copy(update={"witnessed": None})
-    if numerics is not None:
-        changes["numerics"] = numerics.model_copy(update={"recompute_applied": None})
-    return Parsed(parsed.id, b"", parsed.source, receipt.model_copy(update=changes))

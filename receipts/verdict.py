@@ -45,6 +45,7 @@ class Taint(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 UNJUDGED = "unjudged"
+SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,4 +296,4 @@ def to_json(verdict: ReceiptVerdict | Comparison | ClaimVerdict) -> dict[str, An
         document["reasons"] = list(verdict.reasons)
         if verdict.comparison is not None:
             document["comparison"] = to_json(verdict.comparison)
-    return {"schema_version": "1.0", **document}
+    return {"schema_version": SCHEMA_VERSION, **document}

@@ -17,12 +17,15 @@ from receipts.axes.difference import CODE
 from receipts.axes.effective import (
     BROUGHT_BY,
     FOLLOWS,
+    MOST_KEPT,
     OPEN_MAPS,
     UNSET,
+    Memory,
     axis_leaves,
     axis_of,
     effective,
     is_complete,
+    settings,
 )
 from receipts.receipt import Parsed
 
@@ -164,7 +167,39 @@ def configuration(parsed: Parsed, lane: Contract) -> Configuration:
 
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
-    values, reading = effective(parsed), reading_of(lane)
+    reading, run = reading_of(lane), parsed.receipt.run
+    key = (settings(parsed), reading.digest)
+    stated = _STATED.of(key, lambda: _read(parsed, reading))
+    own = bool(stated.unstated) and run.context is None
+
+    def made() -> Configuration:
+        return Configuration(
+            lane=run.lane,
+            catalogue=reading.digest,
+            parts=stated.parts,
+            unstated=stated.unstated,
+            anchor=(run.context or parsed.id) if stated.unstated else None,
+            own=own,
+            follow=reading.follow,
+        )
+
+    # One that has its own id in it is no other receipt's.
+    return made() if own else _MADE.of((*key, run.lane, run.context), made)
+
+
+class _Stated(NamedTuple):
+    """What a receipt states of its axes, and of which it leaves something unstated."""
+
+    parts: Mapping[str, Part]
+    unstated: frozenset[str]
+
+
+_STATED: Final[Memory[_Stated]] = Memory(MOST_KEPT)
+_MADE: Final[Memory[Configuration]] = Memory(MOST_KEPT)
+
+
+def _read(parsed: Parsed, reading: Reading) -> _Stated:
+    values = effective(parsed)
     found: dict[str, dict[str, Any]] = {}
     unstated: set[str] = set()
     for path, axis, counts in reading.leaves:
@@ -182,16 +217,7 @@ def configuration(parsed: Parsed, lane: Contract) -> Configuration:
             found.setdefault(axis, {})[f"{name}.complete"] = True
         elif axis not in reading.not_applicable and name not in reading.not_applicable:
             unstated.add(axis)
-    run = parsed.receipt.run
-    return Configuration(
-        lane=run.lane,
-        catalogue=reading.digest,
-        parts={axis: _part(axis, _json(members)) for axis, members in found.items()},
-        unstated=frozenset(unstated),
-        anchor=(run.context or parsed.id) if unstated else None,
-        own=bool(unstated) and run.context is None,
-        follow=reading.follow,
-    )
+    return _Stated({axis: _part(axis, _json(members)) for axis, members in found.items()}, frozenset(unstated))
 
 
 def _open(parsed: Parsed, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

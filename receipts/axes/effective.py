@@ -6,16 +6,20 @@ shows goes before what was asked for. Only facts that the receipt states lead to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import orjson
 
 from receipts.accelerators import dtype_of
 from receipts.accelerators import find as find_accelerator
 from receipts.receipt import Parsed
 from receipts.receipt.catalogue import Leaf, leaves
-from receipts.receipt.leaf import Role
+from receipts.receipt.leaf import Role, Section
 from receipts.receipt.maps import COMPLETE
+from receipts.receipt.path import Witnessed
 
 OFF = "off"
 UNSET = "unset"
@@ -24,6 +28,11 @@ Value = Any
 _NOTHING = frozenset({"none", "off"})
 _WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})
 Stated = Mapping[str, Any]
+T = TypeVar("T")
+MOST_KEPT: Final = 250  # configurations that are kept, some 40 kB each with all that is made of them
+# What evidence shows of a launch, and a plan cannot say.
+_SEEN: Final = tuple(f"path.witnessed.{name}" for name in Witnessed.model_fields)
+_APPLIED: Final = "numerics.recompute_applied"
 
 
 class AxisLeaf(NamedTuple):
@@ -162,14 +171,86 @@ def effective(parsed: Parsed) -> Mapping[str, Value]:
 
     Open maps stand here as ``flags.NAME`` and so on; ``map.complete`` is left to `receipts.axes.difference`.
     """
-    if "effective" not in parsed.kept:
-        parsed.kept["effective"] = _effective(parsed)
-    found: Mapping[str, Value] = parsed.kept["effective"]
+    found: Mapping[str, Value] | None = parsed.kept.get("effective")
+    if found is None:
+        found = _EFFECTIVE.of(settings(parsed), lambda: _effective(_stated(parsed), parsed))
+        parsed.kept["effective"] = found
     return found
 
 
-def _effective(parsed: Parsed) -> Mapping[str, Value]:
-    stated = parsed.flat.leaves  # no axis is a row of a list
+def intended(parsed: Parsed) -> Mapping[str, Value]:
+    """`effective` values as they were decided before the run: without what evidence showed of it."""
+
+    def made() -> Mapping[str, Value]:
+        stated = {path: value for path, value in _stated(parsed).items() if path not in _SEEN and path != _APPLIED}
+        return _effective(stated, parsed)
+
+    return _INTENDED.of(settings(parsed), made)
+
+
+def settings(parsed: Parsed) -> bytes:
+    """All that effective values are read from, as one text: launches of one configuration have the same."""
+    found: bytes | None = parsed.kept.get("settings")
+    if found is None:
+        stated = _stated(parsed)
+        maps = [_entries(getattr(parsed.receipt, name)) for name in OPEN_MAPS]
+        found = _text([list(stated), list(stated.values()), maps])
+        parsed.kept["settings"] = found
+    return found
+
+
+def _stated(parsed: Parsed) -> Stated:
+    leaves = parsed.flat.leaves
+    return {path: leaves[path] for path in _read_paths() if path in leaves}
+
+
+@lru_cache(maxsize=1)
+def _read_paths() -> tuple[str, ...]:
+    """The leaves outside the open maps that effective values may be read from: no other is handed to `_effective`."""
+    places = [place for leaf in axis_leaves() for place in leaf.stated_at]
+    return tuple(dict.fromkeys([*places, *_SEEN, _APPLIED]))
+
+
+def _entries(entries: Mapping[str, Any] | None) -> Any:
+    if entries is None:
+        return None
+    return [
+        [key, list(vars(entry).values()) if isinstance(entry, Section) else entry] for key, entry in entries.items()
+    ]
+
+
+def _text(content: Any) -> bytes:
+    try:
+        return orjson.dumps(content)
+    except TypeError:  # an integer of more than 64 bits, or half a surrogate pair
+        return json.dumps(content).encode()
+
+
+class Memory(Generic[T]):
+    """What was made of the last few settings: a launch is repeated, and a grid's launches come together."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[Any, T] = {}
+
+    def __repr__(self) -> str:
+        return f"Memory({len(self._kept)} of {self._most})"
+
+    def of(self, key: Any, make: Callable[[], T]) -> T:
+        """What was made for a key, or is made now; nobody may change it."""
+        found = self._kept.get(key)
+        if found is None:
+            if len(self._kept) >= self._most:
+                self._kept.clear()
+            found = self._kept[key] = make()
+        return found
+
+
+_EFFECTIVE: Memory[Mapping[str, Value]] = Memory(MOST_KEPT)
+_INTENDED: Memory[Mapping[str, Value]] = Memory(MOST_KEPT)
+
+
+def _effective(stated: Stated, parsed: Parsed) -> Mapping[str, Value]:
     found: dict[str, Value] = {}
     for leaf in axis_leaves():
         for place in leaf.stated_at:
@@ -177,7 +258,7 @@ def _effective(parsed: Parsed) -> Mapping[str, Value]:
             if value is not None:
                 found[leaf.path] = canonical(value)
                 break
-    applied = stated.get("numerics.recompute_applied")
+    applied = stated.get(_APPLIED)
     if applied is not None:
         found["numerics.recompute"] = canonical(applied)
     seen = stated.get("path.witnessed.posture")

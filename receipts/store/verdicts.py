@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -14,11 +15,12 @@ from receipts.errors import NotFound
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts, subjects, verdicts
-from receipts.verdict import Comparison, ReceiptVerdict, to_json
+from receipts.verdict import SCHEMA_VERSION, Comparison, ReceiptVerdict, to_json
 
 Verdict = ReceiptVerdict | Comparison
 _VERDICT: Final = Statement.insert(verdicts)
 _SUBJECT: Final = Statement.insert(subjects)
+_NAMES: Final = tuple(field.name for field in fields(ReceiptVerdict))
 
 
 class StoredVerdict(NamedTuple):
@@ -39,12 +41,14 @@ class StoredVerdict(NamedTuple):
 
 def packed(verdict: Verdict) -> bytes:
     """A verdict's JSON, packed."""
-    document = to_json(verdict)
     try:
-        return pack(orjson.dumps(document, default=_plain))
+        if isinstance(verdict, ReceiptVerdict):  # orjson reads data classes by itself, ten times as fast as `to_json`
+            plain = {"schema_version": SCHEMA_VERSION, **{name: getattr(verdict, name) for name in _NAMES}}
+            return pack(orjson.dumps(plain))
+        return pack(orjson.dumps(to_json(verdict), default=_plain))
     except TypeError:
         # A feature may be an integer of more than 64 bits, which orjson refuses.
-        return pack(json.dumps(document, default=_plain, separators=(",", ":")).encode())
+        return pack(json.dumps(to_json(verdict), default=_plain, separators=(",", ":")).encode())
 
 
 def row_of(verdict: Verdict, at: datetime) -> dict[str, Any]:
