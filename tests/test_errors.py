@@ -17,6 +17,7 @@ CODES = {
     errors.ConflictError: 2,
     errors.StoreError: 4,
     errors.SchemaTooOld: 4,
+    errors.Unreachable: 4,
     errors.RuleError: 4,
     errors.ResourceError: 4,
 }

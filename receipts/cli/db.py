@@ -103,6 +103,7 @@ def check(session: Session, as_json: bool) -> int:
 
     Exit code 1 where something is wrong.
     """
+    from receipts.cli.spooling import remind
     from receipts.store import schema
     from receipts.store.address import address
     from receipts.store.reindex import coverage
@@ -121,4 +122,5 @@ def check(session: Session, as_json: bool) -> int:
             output.wrapped(problem, 2, 4)
         if not found.problems:
             output.line("whole")
+    remind(session)
     return found.exit_code

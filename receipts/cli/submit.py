@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
+from receipts.cli.spooling import spooling
 
 if TYPE_CHECKING:
     from receipts.submit import Outcome
@@ -26,7 +27,8 @@ Examples:
   ssh node cat run.json | receipts submit -
 
 Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 unwitnessed),
-2 some document was refused (every other one is stored), 4 the store failed."""
+2 some document was refused (every other one is stored), 4 the store failed. Where the store is on a server that does
+not answer, what it could not take is kept on this machine for receipts flush (exit code 4)."""
 
 
 @click.command("submit", epilog=EPILOG)
@@ -60,12 +62,13 @@ def command(
     wanted: Status | None = "valid" if require else None
     many = len(files) > MANY or any(is_many(word) for word in files)
     tally = _Tally()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
-    with session.open_store(create=True) as store:
-        found = documents(files, sys.stdin.buffer)
+    found = documents(files, sys.stdin.buffer)
+    with spooling(session, found, rows) as kept, session.open_store(create=True) as store:
         several = many or len(files) > 1 or "-" in files
-        for item in submit(found, store, session.rulebook, jobs=jobs, resume=several and not require):
+        for item in submit(kept.items, store, session.rulebook, jobs=jobs, resume=several and not require):
+            kept.items.settle()
             tally.add(item)
             progress.at(tally.told)
             if item.error is not None:
@@ -84,7 +87,7 @@ def command(
         output.as_json(rows)
     elif many and not quiet:
         output.line(tally.sentence)
-    return exit_code(tally.outcomes, wanted)
+    return kept.code or exit_code(tally.outcomes, wanted)
 
 
 @dataclass

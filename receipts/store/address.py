@@ -22,9 +22,22 @@ class Address(NamedTuple):
     file: Path | None
     own: bool = False
 
+    @property
+    def target(self) -> str | None:
+        """The database on its server, without who asks and with what password; None where the store is a file."""
+        if self.file is not None:
+            return None
+        from sqlalchemy import URL
+
+        url = self.url
+        query = {name: value for name, value in url.query.items() if name in ("host", "port", "service")}
+        return URL.create(url.drivername, None, None, url.host, url.port, url.database, query).render_as_string()
+
     def __str__(self) -> str:
         """What to call it in a sentence: its path, or its URL without the password."""
-        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+        if self.file:
+            return str(self.file)
+        return self.url.difference_update_query(["password", "sslpassword"]).render_as_string(hide_password=True)
 
 
 def address(text: str | None = None) -> Address:

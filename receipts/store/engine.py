@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from receipts.errors import StoreError
+from receipts.errors import StoreError, Unreachable
 from receipts.store.address import Address
 from receipts.store.statement import run
 
@@ -22,6 +22,14 @@ BUSY_SECONDS: Final = 30
 ATTEMPTS: Final = 12
 _WRITES = "receipts_writes"
 _MAGIC: Final = b"SQLite format 3\0"
+# A job that has ended does not wait for minutes on a network that drops what it sends; the URL may say otherwise.
+_PATIENCE: Final = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 # PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
 _AGAIN = ("40001", "40P01", "23505", "55P03")
 
@@ -29,7 +37,8 @@ _AGAIN = ("40001", "40P01", "23505", "55P03")
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
     if address.file is None:
-        return create_engine(address.url, pool_size=2)
+        patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
+        return create_engine(address.url, pool_size=2, connect_args=patience)
     _refuse_other_file(address.file)
     return _sqlite(address.file)
 
@@ -151,7 +160,28 @@ def told(address: Address) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StoreError(f"{address}: {_sentence(error, address)}") from error
+        kind = Unreachable if _is_away(error, address) else StoreError
+        raise kind(f"{address}: {_sentence(error, address)}") from error
+
+
+# connection_exception, too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout.
+_AWAY: Final = ("08", "53300", "57P01", "57P02", "57P03", "57P05")
+# A server that answers, and would answer the same later. Before there is a connection psycopg has words and no code.
+_REFUSED: Final = (
+    *("authentication failed", "pg_hba.conf", "no password", "does not exist", "permission denied"),
+    *("not permitted to log in", "certificate", "not support SSL", "SSL negotiation", "SCRAM"),
+    *("invalid connection option", "unsupported frontend protocol"),
+)
+
+
+def _is_away(error: DBAPIError, address: Address) -> bool:
+    """Whether a server could not be reached, or was lost: the same may succeed when it is back."""
+    if address.file is not None or not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_AWAY)
+    return not any(words in str(error.orig) for words in _REFUSED)
 
 
 _SQLITE = {
@@ -171,8 +201,10 @@ def _sentence(error: DBAPIError, address: Address) -> str:
     if address.file:
         return next((says for part, says in _SQLITE.items() if part in text), text)
     state = getattr(error.orig, "sqlstate", None)
-    if state is None and isinstance(error, OperationalError):
+    if _is_away(error, address):
         return f"the server cannot be reached ({text}); check the URL and that it runs"
+    if state is None and isinstance(error, OperationalError):
+        return f"the server refused ({text}); check user, password and database in the URL"
     if state == "42501":
         return f"the role may not do this ({text}); grant it, or use another role"
     if state == "25006":

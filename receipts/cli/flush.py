@@ -1,0 +1,96 @@
+"""``receipts flush``: give a store what waited for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipts.spool import Flushed
+
+EPILOG = """\b
+Examples:
+  receipts flush
+  receipts --store postgresql+psycopg://me@db/receipts flush
+  receipts flush --again
+
+Where a store's server does not answer, receipts submit keeps the documents in a folder of this machine: in the
+user's data folder, or where RECEIPTS_SPOOL names one. Flushing twice, or twice at once, stores each once.
+Exit codes: 0 all are stored, 2 some were refused and stay with the reason, 4 the store still does not answer."""
+
+
+@click.command("flush", epilog=EPILOG)
+@click.option("--again", is_flag=True, help="Offer what the store refused before as well.")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of each document as JSON.")
+@pass_session
+def command(session: Session, again: bool, as_json: bool) -> int:
+    """Give the store every document that was kept on this machine while it did not answer."""
+    from receipts import spool
+    from receipts.store.address import address
+
+    target = address(session.store_url).target
+    if target is None:
+        return _elsewhere(as_json)
+    done: list[Flushed] = []
+    total = spool.count(target)
+    progress = output.Progress(total, answers=not as_json)
+    if total or again:
+        with session.open_store() as store:
+            for item in spool.flush(store, target, session.rulebook, again=again):
+                done.append(item)
+                progress.at(len(done))
+                if not as_json:
+                    progress.clear()
+                    _print(item)
+        progress.clear()
+    refused = spool.waiting(target, refused=True)
+    if as_json:
+        output.as_json(
+            {"flushed": [_as_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
+        )
+    elif not done:
+        output.line("nothing waits")
+    if refused:
+        where = spool.place(target) / spool.REFUSED
+        output.note(f"{len(refused)} refused: they lie in {where}; offer them again with: receipts flush --again")
+    torn = spool.damaged(target)
+    for file in torn:
+        output.note(f"{file}: it is not whole; look at it, and take it away")
+    return 2 if torn or any(item.refused for item in done) else 0
+
+
+def _elsewhere(as_json: bool) -> int:
+    """The store is a file, for which nothing ever waits: say for which others something does."""
+    from receipts import spool
+
+    found = spool.others()
+    if found:
+        told = ", ".join(f"{number} for {store}" for store, number in found.items())
+        raise UsageError(f"documents wait for another store ({told}); name it with --store, with user and password")
+    if as_json:
+        output.as_json({"flushed": [], "waiting": 0, "refused": 0})
+    else:
+        output.line("nothing waits")
+    return 0
+
+
+def _print(item: Flushed) -> None:
+    from receipts.cli.submit import print_outcome
+
+    if item.outcome.error is not None:
+        output.refuse(item.outcome.error)
+    else:
+        print_outcome(item.outcome)
+
+
+def _as_data(item: Flushed) -> dict[str, object]:
+    submitted = item.outcome.submitted
+    told: dict[str, object] = {"id": item.waiting.id, "source": item.waiting.source, "kept_at": item.waiting.at}
+    if submitted is None:
+        return {**told, "error": item.refused}
+    return {**told, "new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}

@@ -1,0 +1,82 @@
+"""What a submit does where the store's server does not answer: it keeps what is left for `receipts flush`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from receipts.cli import output
+from receipts.cli.session import Session
+from receipts.errors import InputError, StoreError, Unreachable
+
+if TYPE_CHECKING:
+    from receipts.receipt.stream import Item
+    from receipts.spool import Pending
+
+
+@dataclass
+class Spooling:
+    """What became of a submit's rest: the exit code, 0 where nothing had to be kept, and a row for each document."""
+
+    items: Pending[Item]
+    rows: list[dict[str, Any]]
+    code: int = 0
+
+
+@contextmanager
+def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, Any]]) -> Iterator[Spooling]:
+    """Around a submit: where the server cannot be reached, keep every document that it was not told the end of.
+
+    Other faults of a store pass: a user who may not write, or a full disk, is nothing that waiting mends.
+    """
+    from receipts.spool import Pending
+
+    found = Spooling(Pending(documents), rows)
+    try:
+        yield found
+    except Unreachable as error:
+        found.code = error.exit_code
+        _keep(session, found, error)
+    else:
+        remind(session)
+
+
+def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
+    from receipts import spool
+    from receipts.store.address import address
+
+    target = address(session.store_url).target
+    assert target is not None  # a file is never out of reach
+    output.refuse(error)
+    kept = 0
+    try:
+        for item in spool.keep(found.items.rest(), target):
+            if isinstance(item, InputError):
+                output.refuse(item)
+                found.rows.append({"source": item.source, "error": str(item)})
+            else:
+                kept += 1
+                found.rows.append({"source": item.source, "id": item.id, "spooled": True})
+    except StoreError as failed:
+        output.refuse(failed)
+    if kept:
+        output.note(
+            f"nothing is lost: {kept:,} kept in {spool.place(target)}\n"
+            "when the server is back, store them with: receipts flush"
+        )
+
+
+def remind(session: Session) -> None:
+    """Say that documents wait for this store, where some do."""
+    from receipts.store.address import address
+
+    target = address(session.store_url).target
+    if target is None:
+        return
+    from receipts import spool
+
+    waiting = spool.count(target)
+    if waiting:
+        output.note(f"{waiting:,} kept earlier still wait for this store; store them with: receipts flush")
