@@ -196,10 +196,7 @@ def facts_of(
         name: tuple(parsed(build(item, base_name), f"{name}.json") for item in values.pop(name, []))
         for name in ("witnesses", "witnessed")
     }
-    shapes = tuple(
-        Shape(**{name: row.get(name) for name in Shape._fields})
-        for row in values.pop("shapes", [])
-    )
+    shapes = tuple(Shape(**{name: row.get(name) for name in Shape._fields}) for row in values.pop("shapes", []))
     named = ids or {}
     superseded = {named.get(key, key): tuple(why) for key, why in values.pop("superseded", {}).items()}
     failures = tuple(EarlierFailure(**{"phase": None, "class_": None, **row}) for row in values.pop("failures", []))
