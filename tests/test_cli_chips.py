@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+import rule_cases
 from command_line import HOSTILE, Shell
 from receipts.chips import METRICS, PHASES
 from receipts.cli import chips as command
@@ -204,6 +206,19 @@ def test_show_tells_what_chips_tells(shell: Shell) -> None:
     assert sentence in drawn
     memory = json.loads(shell("show", path, "--json").out)["memory"]
     assert memory["phases"] == shell("chips", path, "--json").json["phases"]
+
+
+def test_the_weekly_report_tells_leader_skew_and_earlier_peak(shell: Shell) -> None:
+    made = [*rows({0: 20.0, 1: 20.0, 2: 25.0}, step=12), *rows({3: 20.0}, step=40)]
+    shell.store("one", "tpu", hardware={"accelerator": "TPU v6e", "chips": 4}, memory={"chips": made})
+    started = datetime.fromisoformat(rule_cases.base("tpu")["run"]["started"])
+    week = f"{started:%G-W%V}"
+    data = shell("report", "weekly", "--week", week, "--as-of", "2100-01-01T00:00Z", "--json").json
+    (found,) = data["headroom"]
+    assert (found["leaders"], found["skew"]) == ([2], pytest.approx(0.25))
+    assert (found["first_chips"], found["first_step"], found["last_step"]) == ([0, 1, 2], 12, 40)
+    page = Path("report/report.md").read_text(encoding="utf-8")
+    assert "chips 0 to 2 at step 12, the last at 40" in page
 
 
 def test_show_of_very_many_chips_lists_the_tightest(shell: Shell) -> None:

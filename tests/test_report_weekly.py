@@ -109,6 +109,7 @@ def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
 def test_memory_is_read_chip_by_chip(data: WeekData) -> None:
     tightest = data.headroom[0]
     assert tightest.chips == 1
+    assert (tightest.leaders, tightest.skew, tightest.first_chips, tightest.faulty) == ((0,), None, (), False)
     assert tightest.left == pytest.approx(1 - 640_000_000 / 2**34)
 
 
