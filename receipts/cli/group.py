@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "impact": ("impact", "List what goes stale with a receipt."),
     "preflight": ("preflight", "Say whether a plan is known to work or to fail, and what to try."),
     "run": ("run", "Launch a plan, record every attempt, step down the ladder."),
+    "ceiling": ("ceiling", "Show the largest shapes that a lane sustained, and where it ran out of memory."),
     "init": ("init", "Write a receipt skeleton for a lane."),
     "import": ("import_", "Take in a notebook's table, or another store's export."),
     "export": ("export", "Write the store as Parquet, JSON lines or CSV."),

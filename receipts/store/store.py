@@ -20,6 +20,7 @@ from receipts.store import around, history, names, near, published, schema
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
 from receipts.store import seal as seal_module
+from receipts.store import shapes as shapes_module
 from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
@@ -33,6 +34,7 @@ from receipts.store.packing import unpack
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry, entries, entry
 from receipts.store.seal import Seal
+from receipts.store.shapes import Reached
 from receipts.store.signatures import Known
 from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
@@ -320,6 +322,11 @@ class Store:
         with self._reading() as connection:
             larger = signatures_module.larger_worked(connection, signature)
             return larger, signatures_module.smaller_failed(connection, signature)
+
+    def reached(self, lane: str, since: datetime | None = None) -> list[Reached]:
+        """Shapes that measured training of a lane sustained or ran out of memory at, whole or in part unstated."""
+        with self._reading() as connection:
+            return shapes_module.reached(connection, lane, since)
 
     def replicate_candidates(self, parsed: Parsed, ran: Configuration | None = None) -> list[str]:
         """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them.
