@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from receipts import replicates
+from receipts import metrics, replicates
 from receipts.chips import account, largest_difference
 from receipts.lane import Lane, Lanes
 from receipts.metrics import METRICS, Launch
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
 MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
+FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
 SURVEYED = 20_000
 DeltaSource = Literal["lane", "measured", "declared", "default"]
 
@@ -94,6 +95,19 @@ def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
         f"sequence_length={length}",
     )
     return _floor(_equal(store, _entries(store, wanted, 5 * MOST_LAUNCHES), lane, MOST_LAUNCHES))
+
+
+def wants_floor(groups: Sequence[Sequence[Parsed]], lane: Lane, metric: str) -> bool:
+    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+
+    And for memory always, since they alone show whether it is exact. A receipt without its steps has no effect that
+    they could decide.
+    """
+    if metrics.get(metric).summary == "memory":
+        return True
+    few = min(len(group) for group in groups) < FEWEST_LAUNCHES
+    steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
+    return steps and (few or lane.delta is None)
 
 
 def with_floor(facts: Facts, floor: Floor) -> Facts:

@@ -22,13 +22,10 @@ from receipts.cli.session import (
 )
 
 if TYPE_CHECKING:
-    from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.rule import Facts
     from receipts.store import Decision
     from receipts.verdict import Comparison
-
-FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
 
 EPILOG = """\b
 Examples:
@@ -136,6 +133,7 @@ class Memory(NamedTuple):
 def _from_store(
     session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], metric: str, *, replicates: bool
 ) -> tuple[list[Parsed], list[Parsed], Facts, list[Decision]]:
+    from receipts.noise import noise_floor, wants_floor, with_floor
     from receipts.replicates import with_replicates
 
     with session.open_store() as store:
@@ -147,28 +145,10 @@ def _from_store(
         if replicates:
             groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
         facts = store.facts([*groups[0], *groups[1]])
-        if _wants_floor(groups, lane, metric):
-            from receipts.noise import noise_floor, with_floor
-
+        if wants_floor(groups, lane, metric):
             facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
         decided = store.decisions([item.id for group in groups for item in group])
         return groups[0], groups[1], facts, decided
-
-
-def _wants_floor(groups: list[list[Parsed]], lane: Lane, metric: str) -> bool:
-    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
-
-    And for memory always, since they alone show whether it is exact.
-
-    A receipt without its steps has no effect that either could decide.
-    """
-    from receipts import metrics
-
-    if metrics.get(metric).summary == "memory":
-        return True
-    few = min(len(group) for group in groups) < FEWEST_LAUNCHES
-    steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
-    return steps and (few or lane.delta is None)
 
 
 def print_comparison(
