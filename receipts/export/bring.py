@@ -90,7 +90,6 @@ class _Bringing:
         self._taking = Taking(store, source.store, whole=source.whole)
         self._done = Imported(source.place, source.store)
         self._said: dict[str, list[Saying]] = {}
-        self._out: set[str] = set()
 
     def all(self, progress: Progress | None) -> Imported:
         """Part after part, in the order in which the export gives them."""
@@ -148,10 +147,9 @@ class _Bringing:
         taken = self._taking.receipts(batch, self._said)
         for item, fate in zip(batch, taken.fates, strict=True):
             if fate.what == "refused":
-                self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}", fate.id)
+                self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}")
                 self._done.left += len(item.verdicts)
             elif fate.what == "purged":
-                self._out.add(fate.id)
                 self._done.purged += 1
                 self._done.left += len(item.verdicts)
             else:
@@ -169,13 +167,13 @@ class _Bringing:
 
         document = Document(row["document"].encode(), row["id"][:12])
         if document.id != row["id"]:
-            self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed", row["id"])
+            self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed")
             return None
         if not said:
-            self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it", row["id"])
+            self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it")
             return None
         if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
-            self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt", row["id"])
+            self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
             return None
         try:
             parsed = parse(document)
@@ -184,7 +182,7 @@ class _Bringing:
                 launch, row["number"], row["generation"], row["status"], row["path_answer"], row["submitted_at"], said
             )
         except InputError as error:
-            self._refuse(str(error), row["id"])
+            self._refuse(str(error))
             return None
         self._done.otherwise += any(_differs(row, name, value) for name, value in made.row.items())
         return made
@@ -206,7 +204,7 @@ class _Bringing:
         )
         if not _says(made):
             name = subjects[0][1][:12] if subjects else "nothing"
-            self._refuse(f"verdict {made.number} on {name}: its columns and its document do not agree", None)
+            self._refuse(f"verdict {made.number} on {name}: its columns and its document do not agree")
             return None
         return made
 
@@ -219,19 +217,15 @@ class _Bringing:
         self._done.known["comparisons"] += len(batch) - new - left
 
     def _rows(self, name: str, rows: Sequence[Row]) -> None:
-        # What a refused document was decided on, or pinned as, would name what is not here.
-        kept = [row for row in rows if row.get("receipt") not in self._out or name in ("purges", "erased")]
-        self._done.left += len(rows) - len(kept)
-        came: Came = self._taking.rows(name, kept)
+        came: Came = self._taking.rows(name, rows)
         self._done.new[name] += came.new
-        self._done.known[name] += max(0, len(kept) - came.new - len(came.conflicts))
+        self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
+        self._done.left += came.left
         self._done.notes += came.notes
         self._done.refused += came.conflicts
 
-    def _refuse(self, why: str, receipt: str | None) -> None:
+    def _refuse(self, why: str) -> None:
         self._done.refused.append(why)
-        if receipt is not None:
-            self._out.add(receipt)
 
 
 def _subjects(row: Row) -> list[tuple[str, str]]:

@@ -34,11 +34,15 @@ Row = Mapping[str, Any]
 
 
 class Came(NamedTuple):
-    """What became of rows: how many are new, sentences for people, and conflicts, which left their rows out."""
+    """What became of rows: how many are new, sentences for people, and conflicts, which left their rows out.
+
+    `left` counts rows that were left out because they speak of a receipt that is neither here nor purged.
+    """
 
     new: int
     notes: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    left: int = 0
 
 
 def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
@@ -92,6 +96,7 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
     """
     lock(connection, alone=True)
     plain = _PLAIN[name]
+    every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions") else rows
     table, group = plain.table, plain.table.c[plain.group]
     coming: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -111,7 +116,18 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
     numbers |= {same(row): seq for row, seq in zip(new, made, strict=True)}
     come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in rows if same(row) in numbers})
     notes = tuple(_pinned_otherwise(coming, here)) if name == "pins" else ()
-    return Came(len(new), notes, conflicts)
+    return Came(len(new), notes, conflicts, len(every) - len(rows))
+
+
+def _speaking(connection: Connection, rows: Sequence[Row]) -> Sequence[Row]:
+    """Rows that speak of no receipt, or of one that is here or was purged."""
+    wanted = {row["receipt"] for row in rows}
+    known = {
+        None,
+        *connection.execute(select(receipts.c.id).where(receipts.c.id.in_(wanted))).scalars(),
+        *connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(wanted))).scalars(),
+    }
+    return [row for row in rows if row["receipt"] in known]
 
 
 def _same(columns: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
