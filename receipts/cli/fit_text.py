@@ -120,8 +120,9 @@ def _marks(item: Estimate) -> None:
         output.wrapped(f"budget: {_gib(item.budget.bytes)}, {item.budget.source}{beside}")
     if item.measured is not None and item.delta is not None:
         kind = "pool" if item.measured.pool else "live"
+        chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         output.wrapped(
-            f"measured: {_gib(item.measured.bytes)} {kind} on chip {item.measured.chip}; "
+            f"measured: {_gib(item.measured.bytes)} {kind}{chip}; "
             f"estimated {_gib(compared(item))}, {item.delta:+.1%}"
         )
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from receipts.fit.calibrate import Calibration, Point, calibrate
 from receipts.fit.estimate import (
     Budget,
     Estimate,
@@ -18,15 +19,19 @@ from receipts.fit.estimate import (
     growth,
     measured,
     point,
+    point_of,
     setup_of,
 )
 
 __all__ = [
     "Budget",
+    "Calibration",
     "Estimate",
     "Growth",
     "Measured",
+    "Point",
     "budget",
+    "calibrate",
     "calibration_of",
     "calibrations",
     "compared",
@@ -34,5 +39,6 @@ __all__ = [
     "growth",
     "measured",
     "point",
+    "point_of",
     "setup_of",
 ]

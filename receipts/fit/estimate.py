@@ -184,13 +184,23 @@ def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
 
 
 def measured(parsed: Parsed) -> Measured | None:
-    """The highest live peak of any chip and phase, else the highest pool; None where no chip's memory was read."""
+    """The highest live peak of any chip and phase, else the highest pool; None where no chip's memory was read.
+
+    One figure for several chips is taken where it is said to be the highest of them.
+    """
     memory = parsed.receipt.memory
     for name, pool in (("peak_bytes", False), ("peak_reserved_bytes", True)):
         rows = [row for row in (memory.chips if memory is not None else None) or () if getattr(row, name) is not None]
         if rows:
             top = max(rows, key=lambda row: int(getattr(row, name)))
             return Measured(int(getattr(top, name)), pool, top.chip)
+    one = memory.aggregate if memory is not None else None
+    if (
+        one is not None
+        and one.kind in ("live", "reserved")
+        and (one.over == "max" or parsed.stated.get("hardware.chips") == 1)
+    ):
+        return Measured(int(one.bytes), one.kind == "reserved")
     return None
 
 
@@ -201,8 +211,13 @@ def point(parsed: Parsed, lane: Lane) -> Point | None:
     made = estimate(parsed, lane)
     if made.measured is None or made.live_bytes is None:
         return None
+    return point_of(parsed, made, made.measured.bytes)
+
+
+def point_of(parsed: Parsed, made: Estimate, measured_bytes: float) -> Point:
+    """An estimate and a measured peak as evidence; launches that agree in every axis of shape are one configuration."""
     shape = tuple((path, value) for path, value in sorted(parsed.stated.items()) if path.startswith(_SHAPE))
-    return Point(compared(made), float(made.measured.bytes), parsed.name, str(shape))
+    return Point(compared(made), float(measured_bytes), parsed.name, str(shape))
 
 
 def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:

@@ -14,6 +14,8 @@ from receipts.patterns import ALPHABETS, ATTENDING, STATEFUL, Kind, Pattern, rea
 _EXPAND = 2
 _HEAD = 64
 _STATE = 128
+# The width of a head where nothing tells it: that of most models since Llama (Touvron et al. 2023, arXiv:2302.13971).
+_ATTENTION_HEAD = 128
 
 
 def architecture(facts: Facts) -> tuple[Architecture, tuple[str, ...]]:
@@ -75,7 +77,12 @@ def _dense(facts: Facts, geometry: Geometry) -> bool:
 
 
 def _with_attention(facts: Facts, model: Architecture) -> Architecture:
-    heads = facts.need("model.heads")
+    heads = facts.stated.get("model.heads")
+    if heads is None and model.hidden:
+        wide = int(facts.stated.get("model.head_dim") or _ATTENTION_HEAD)
+        heads = max(1, model.hidden // wide)
+        facts.assume("model.heads", heads, f"as many heads of {wide} as the hidden width has room for")
+    heads = int(heads or 1)
     kv_heads = facts.take("model.kv_heads", heads, "as many as query heads, the larger cache and projection")
     head_dim = facts.take(
         "model.head_dim", model.hidden // max(1, heads), "hidden width over heads (Vaswani et al. 2017)"
@@ -105,6 +112,8 @@ def _with_states(facts: Facts, model: Architecture, kinds: set[Kind]) -> Archite
     inner = _EXPAND * model.hidden
     heads = facts.take("model.ssm_heads", max(1, inner // _HEAD), "twice the hidden width in heads of 64, as Mamba-2's")
     said = facts.word("model.ssm_variant")
+    if Kind.RECURRENT in kinds and "rnn" not in said:
+        facts.assume("model.ssm_variant", f"{said or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
     return replace(
         model,
         ssm_inner=inner,
@@ -137,8 +146,6 @@ def _uncounted(facts: Facts, kinds: set[Kind]) -> tuple[str, ...]:
     if Kind.DELTA in kinds:
         found.append("a gated delta net is counted as a Mamba block")
     variant = facts.word("model.ssm_variant")
-    if Kind.RECURRENT in kinds and "rnn" not in variant:
-        found.append("R is counted as the Mamba block that it is built as where model.ssm_variant names no RNN")
     if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:
         found.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
     return tuple(found)

@@ -57,8 +57,7 @@ def attention(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
         out_specs=heads,
         check_vma=False,
     )
-    out = checkpoint_name(core(q, k, v), "attention output")
-    return x + jnp.einsum("bsnd,ndh->bsh", out, p["out"])
+    return x + jnp.einsum("bsnd,ndh->bsh", core(q, k, v), p["out"])
 
 
 def _splash(scale: float, q: Array, k: Array, v: Array) -> Array:
@@ -74,7 +73,12 @@ def _splash(scale: float, q: Array, k: Array, v: Array) -> Array:
     )  # fmt: skip
     mask = masks.MultiHeadMask([masks.CausalMask((length, length)) for _ in range(heads)])
     run = kernel.make_splash_mha(
-        mask=mask, head_shards=1, q_seq_shards=1, block_sizes=blocks, residual_checkpoint_name="row sums"
+        mask=mask,
+        head_shards=1,
+        q_seq_shards=1,
+        block_sizes=blocks,
+        # The kernel names its output and its row sums alike.
+        residual_checkpoint_name="attention output",
     )
     q, k, v = (t.transpose(0, 2, 1, 3) for t in (q * scale, k, v))
     return jax.vmap(run)(q, k, v).transpose(0, 2, 1, 3)
@@ -88,7 +92,7 @@ def _scores(scale: float, q: Array, k: Array, v: Array) -> Array:
     mask = jnp.tril(jnp.ones((length, length), bool))
     weights = checkpoint_name(jax.nn.softmax(jnp.where(mask, raw, -1e30), axis=-1).astype(q.dtype), "scores")
     out = jnp.einsum("bngqk,bknd->bqngd", weights, v)
-    return out.reshape(*out.shape[:2], heads * group, out.shape[4])
+    return checkpoint_name(out.reshape(*out.shape[:2], heads * group, out.shape[4]), "attention output")
 
 
 def feed_forward(name: str, p: Parameters, y: Array) -> Array:
