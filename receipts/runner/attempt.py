@@ -46,7 +46,10 @@ class Folder:
     """Where one walk down a ladder keeps its plans, logs, receipts and state."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
+        try:
+            self.path = path.resolve()
+        except (ValueError, OSError):
+            raise UsageError(f"--dir {str(path)!r}: no folder can have such a name") from None
         self.attempts: list[Attempt] = []
         self.command: tuple[str, ...] = ()
         self.over = False
