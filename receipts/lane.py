@@ -56,7 +56,7 @@ class Target:
     depth: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lane:
     """One lane. Shares are fractions; times are seconds; empty means *nothing said*."""
 
@@ -99,7 +99,12 @@ class Lane:
 
     def applies(self, path: str) -> bool:
         """Whether a leaf or axis exists for this lane; a name covers everything below it."""
-        return not any(path == name or path.startswith(f"{name}.") for name in self.not_applicable)
+        missing = self.not_applicable
+        return not missing or (path not in missing and not path.startswith(self._below))
+
+    @cached_property
+    def _below(self) -> tuple[str, ...]:
+        return tuple(f"{name}." for name in self.not_applicable)
 
 
 _NESTED = {

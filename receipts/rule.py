@@ -136,7 +136,7 @@ class Case:
         standing = [item for item in known.witnesses if item.id not in known.superseded] if known is not None else ()
         return lend(self.launch.parsed, standing, self.lane)
 
-    @property
+    @cached_property
     def parsed(self) -> Parsed:
         """The receipt with what is lent to it. Id and bytes are its own."""
         return self.lent.parsed
@@ -152,7 +152,7 @@ class Case:
         """Stated leaves by path, and lent ones."""
         return self.parsed.stated
 
-    @property
+    @cached_property
     def receipt(self) -> Any:
         """The receipt's model, with what is lent to it."""
         return self.parsed.receipt
@@ -264,9 +264,10 @@ class Rule:
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
         wanted = self.needs(case) if callable(self.needs) else self.needs
-        states, found = case.parsed.states, []
+        flat, found = case.parsed.flat, []
+        states = flat.states
         for need in wanted:
-            if states(need):
+            if need in flat.leaves or states(need):
                 continue
             options = need.split("|")
             if not any(map(states, options)) and all(map(case.lane.applies, options)):
@@ -311,9 +312,14 @@ class RuleSet:
     rules: tuple[Rule, ...]
     digest: str
 
+    @cached_property
+    def _by_subject(self) -> dict[str, tuple[Rule, ...]]:
+        subjects = dict.fromkeys(item.subject for item in self.rules)
+        return {name: tuple(item for item in self.rules if item.subject == name) for name in subjects}
+
     def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
         """Rules on one kind of subject."""
-        return tuple(item for item in self.rules if item.subject == subject)
+        return self._by_subject.get(subject, ())
 
     def get(self, code: str) -> Rule:
         """The rule of a code or name. Raises NotFound."""

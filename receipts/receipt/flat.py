@@ -79,8 +79,13 @@ class _Walk:
         for path, value in zip(_paths(type(section), before), section.__dict__.values(), strict=True):
             if value is None:
                 continue
-            if type(value) in _SCALARS:
+            kind = type(value)
+            if kind in _SCALARS:
                 leaves[path] = value
+            elif kind is tuple:
+                self._list(path, value)
+            elif kind is dict:
+                self._map(path, value)
             else:
                 self._add(path, value)
 
@@ -94,21 +99,25 @@ class _Walk:
                 self.leaves[path] = {}
         elif isinstance(value, dict):
             self._map(path, value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Section):
-            self.places.add(path)
-            if self._rows:
-                for index, row in enumerate(value):
-                    self._add(f"{path}[{index}]", row)
-            else:
-                self.keys += sum([len(row.model_fields_set) for row in value])
-                if not all(map(_is_plain, set(map(type, value)))):
-                    self.keys += sum(map(_keys_within, value))
         elif isinstance(value, tuple):
-            self.leaves[path] = list(value)
+            self._list(path, value)
         elif isinstance(value, datetime):
             self.leaves[path] = value.isoformat().replace("+00:00", "Z")
         else:
             self.leaves[path] = value
+
+    def _list(self, path: str, items: tuple[Any, ...]) -> None:
+        if not items or not isinstance(items[0], Section):
+            self.leaves[path] = list(items)
+            return
+        self.places.add(path)
+        if self._rows:
+            for index, row in enumerate(items):
+                self._add(f"{path}[{index}]", row)
+            return
+        self.keys += sum([len(row.model_fields_set) for row in items])
+        if not all(map(_is_plain, set(map(type, items)))):
+            self.keys += sum(map(_keys_within, items))
 
     def _map(self, path: str, entries: Mapping[str, Any]) -> None:
         self.keys += len(entries)
@@ -120,7 +129,10 @@ class _Walk:
             at = f"{path}.{key}"
             if "." in key:  # a flag of a flag: the outer one is a place too
                 self.places.update(f"{path}.{key[:dot]}" for dot, sign in enumerate(key) if sign == ".")
-            self._add(at, value)
+            if type(value) in _SCALARS:
+                self.leaves[at] = value
+            else:
+                self._add(at, value)
 
 
 @lru_cache(maxsize=_MOST_PLACES)

@@ -20,7 +20,8 @@ def summary_only(case: Case) -> Iterator[Offence]:
     """No durations on a launch that went well."""
     if case.receipt.run.outcome != "ok" or case.launch.durations:
         return
-    stated = [path for path in case.stated if path.startswith("measurement.stated.") and not path.endswith("_stated")]
+    leaves = case.parsed.flat.leaves
+    stated = [path for path in leaves if path.startswith("measurement.stated.") and not path.endswith("_stated")]
     yield Offence(
         at="measurement.step_durations_seconds",
         found="aggregates alone" if stated else "no step times",
