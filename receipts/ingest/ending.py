@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Final
 
 from receipts.errors import UsageError
@@ -19,6 +20,8 @@ from receipts.ingest.series import Series
 
 SOURCE: Final = "ending"
 _SHOWN: Final = 5
+# Sources that print step 1 and then every so many: behind step 1 alone several more may have passed.
+_FIRST_ALONE: Final = ("torchtitan",)
 _TRACEBACK: Final = b"Traceback (most recent call last)"
 _IGNORED: Final = b"Exception ignored in"
 # The line that ends a traceback, behind the prefix of a rank or a launcher.
@@ -36,6 +39,7 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
     stopped = _first_fatal(draft, failures, steps)
     if stopped is not None:
         file, reading, failure = stopped
+        failure = _timed(draft, file, failure)
         where = Where(file.name, failure.place)
         for item in fields(Failure):
             value = getattr(failure, item.name)
@@ -75,6 +79,28 @@ def _first_fatal(
         if len(survived) <= _SHOWN:
             draft.tell("note", f"{failure.message[:100] or failure.class_}: {why}", where)
     return None
+
+
+def _timed(draft: Draft, file: FileEvidence, failure: Failure) -> Failure:
+    """The failure with its phase and step, as the steps tell that its own file prints before it; none follow it.
+
+    Behind one step it is the first compile window, behind two it is steady. A record that stands for several steps, or
+    the first of a source that prints its first step and then every so many, leaves open which step came last.
+    """
+    records = max((reading for reading in file.readings), key=lambda reading: len(reading.steps), default=None)
+    numbers = records.steps.numbers() if records is not None else []
+    if records is None or not numbers:
+        return failure
+    every = records.steps.interval in (None, 1) and all(b == a + 1 for a, b in pairwise(numbers))
+    begun = draft.get("run.start_step") or 0
+    phase = failure.phase
+    if phase == "unknown":
+        if len(numbers) > 1 or (records.steps.interval or 1) > 1:
+            phase = "steady"
+        elif numbers[0] - begun <= 1 and records.source not in _FIRST_ALONE:
+            phase = "first_window"
+    known = every and (len(numbers) > 1 or phase == "first_window")
+    return replace(failure, phase=phase, step=numbers[-1] + 1 if failure.step is None and known else failure.step)
 
 
 def _went_on(file: FileEvidence, failure: Failure, steps: Series | None) -> str | None:

@@ -1,0 +1,89 @@
+"""When a launch failed, as the steps tell that its log prints before the failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ingest_evidence import at, file, ingested, stepping
+
+from receipts.evidence import Failure, Reading, read
+from receipts.evidence.reading import Place
+from receipts.ingest import Ingested, Options, assemble
+
+
+def _failing(line: int = 9, phase: str = "unknown", step: int | None = None) -> Reading:
+    made = Reading("oom", records=1)
+    made.failures.append(Failure(Place(line), True, "capacity", phase, message="CUDA out of memory", step=step))
+    return made
+
+
+def _ended(folder: Path, steps: Reading, failing: Reading | None = None) -> tuple[str, int | None]:
+    found = ingested(file(folder, steps, failing or _failing()))
+    return at(found, "failure.phase"), at(found, "failure.step")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_behind_one_step_it_is_the_first_window_and_behind_two_it_is_steady(tmp_path: Path, first: int) -> None:
+    assert _ended(tmp_path, stepping([1.0], first=first)) == ("first_window", first + 1)
+    assert _ended(tmp_path, stepping([1.0, 1.0], first=first)) == ("steady", first + 2)
+    assert _ended(tmp_path, stepping([1.0] * 40, first=first)) == ("steady", first + 40)
+
+
+def test_a_record_of_several_steps_is_steady_and_leaves_the_step_open(tmp_path: Path) -> None:
+    averages = stepping([1.0], first=10, every=10)
+    averages.steps.interval = 10
+    assert _ended(tmp_path, averages) == ("steady", None)
+
+
+def test_one_record_far_from_the_start_leaves_the_phase_open(tmp_path: Path) -> None:
+    assert _ended(tmp_path, stepping([1.0], first=5001)) == ("unknown", None)
+    begun = ingested(file(tmp_path, stepping([1.0], first=5001), _failing()), run__start_step=5000)
+    assert at(begun, "failure.phase") == "first_window"
+
+
+def test_a_source_that_prints_its_first_step_alone_leaves_the_phase_open(tmp_path: Path) -> None:
+    assert _ended(tmp_path, stepping([1.0], "torchtitan")) == ("unknown", None)
+    assert _ended(tmp_path, stepping([1.0, 1.0], "torchtitan"))[0] == "steady"
+
+
+def test_what_the_failure_says_itself_stays(tmp_path: Path) -> None:
+    assert _ended(tmp_path, stepping([1.0, 1.0]), _failing(phase="compile")) == ("compile", 3)
+    assert _ended(tmp_path, stepping([1.0, 1.0]), _failing(step=7)) == ("steady", 7)
+
+
+def test_without_steps_in_its_own_file_nothing_is_told(tmp_path: Path) -> None:
+    log = file(tmp_path, stepping([1.0, 1.0]), name="steps.log")
+    other = file(tmp_path, _failing(), name="stderr.log")
+    assert at(ingested(log, other), "failure.phase") == "unknown"
+
+
+def _real(cases: Path, folder: Path, log: str, oom: str, steps: int) -> Ingested:
+    """A real log up to that many steps, and the real message of a failure behind it."""
+    lines = (cases / log).read_text(encoding="utf-8").splitlines(keepends=True)
+    path = folder / "run.log"
+    for end in range(1, len(lines) + 1):
+        path.write_text("".join(lines[:end]), encoding="utf-8")
+        if max((len(reading.steps) for reading in read(path).readings), default=0) >= steps:
+            break
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("\n" + (cases / oom).read_text(encoding="utf-8"))
+    return assemble([read(path)], Options(lane="nvidia-megatron"))
+
+
+@pytest.mark.parametrize(("steps", "phase"), [(1, "first_window"), (2, "steady"), (3, "steady")])
+@pytest.mark.parametrize(
+    ("log", "oom"),
+    [
+        ("logs/nvidia/megatron/01-v2021-fp16-overflow-argsdump.log", "logs/nvidia/oom/06-format-c-torch25plus.log"),
+        ("logs/nvidia/nemo/01-nemo2-nemorun-default0-prefix.log", "logs/nvidia/oom/06-format-c-torch25plus.log"),
+        ("logs/nvidia/nanotron/01-2024-humanformat-memory-stage-switch.log", "logs/nvidia/oom/10-hip-wording.log"),
+        ("logs/xla/maxtext/01-v5p8-deepseek2-16b-steps.log", "logs/xla/oom/45-gpu-a100-sharding.log"),
+    ],
+)
+def test_real_logs_that_end_in_a_real_failure(
+    cases: Path, tmp_path: Path, log: str, oom: str, steps: int, phase: str
+) -> None:
+    found = _real(cases, tmp_path, log, oom, steps)
+    assert at(found, "run.outcome") == "oom"
+    assert at(found, "failure.phase") == phase
