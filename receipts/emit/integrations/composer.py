@@ -1,15 +1,15 @@
 """Composer and loops like it: a callback of events (`fit_start`, `batch_start`, `batch_end`, `eval_start`, …).
 
 Composer's own class is its base where it can be imported; otherwise the same methods stand alone, for loops that call
-them. The tests call them as composer 0.32 does (`composer/core/callback.py`, `trainer/trainer.py`): a stand-in of the
-recorded interface, since its imports of torchvision do not fit every torch.
+them. Run with the Trainer of composer 0.32.1 (`composer/core/callback.py`, `trainer/trainer.py`), whose imports of
+torchvision and of a cloud's client were stood in for; the tests that need no such environment call as it does.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from receipts.emit.integrations.loop import Hooked, Loop, guarded
+from receipts.emit.integrations.loop import Hooked, Loop, guarded, spanned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,19 @@ class Hooks(Hooked):
         super().__init__(loop)
         self._tokens = tokens
         self._seen = 0
+        self._savers: list[tuple[Any, Any]] = []
 
     @guarded
     def fit_start(self, state: Any, logger: Any = None) -> None:
         """Training begins."""
         self.loop.start()
         self._seen = _tokens(state)
+        for saver in tuple(getattr(state, "callbacks", None) or ()):
+            # No event says when a checkpoint is written: the saver is asked at every batch, and decides by itself.
+            inner = getattr(saver, "_save_checkpoint", None)
+            if inner is not None and not any(known is saver for known, _ in self._savers):
+                saver._save_checkpoint = spanned(self.loop, inner, "checkpoint")
+                self._savers.append((saver, inner))
 
     @guarded
     def batch_start(self, state: Any, logger: Any = None) -> None:
@@ -79,6 +86,9 @@ class Hooks(Hooked):
     def fit_end(self, state: Any, logger: Any = None) -> None:
         """The last step has ended."""
         self.loop.rest()
+        while self._savers:
+            saver, inner = self._savers.pop()
+            saver._save_checkpoint = inner
 
 
 def _tokens(state: Any) -> int:
