@@ -20,9 +20,9 @@ EPILOG = """\b
 Examples:
   receipts run --plan plan.json -- python train.py --micro-batch {batch.micro_batch}
   receipts run --plan plan.json -- torchrun --nproc-per-node 8 train.py --config {plan}
-  receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch} {batch.sequence_length}
+  receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch}
   receipts run --resume receipts-run-20261121-0915
-  receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {batch.micro_batch}
+  receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
 
 {leaf} in the command is that leaf of the attempt's plan, {plan} the plan's file, {dir} the attempt's folder; whatever
 the command writes into {dir} is read as evidence. It also finds RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and
