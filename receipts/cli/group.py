@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "report": ("report", "Write the weekly frontier report."),
     "retract": ("retract", "Withdraw a receipt without a successor."),
     "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
+    "revalidate": ("revalidate", "Judge what is stored by the present rules, and say what flipped."),
     "flush": ("flush", "Store what was kept here while the server did not answer."),
     "audit": ("audit", "Hold every row against its digests and seals."),
     "backup": ("backup", "Write the whole store into one file."),

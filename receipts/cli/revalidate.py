@@ -1,0 +1,132 @@
+"""``receipts revalidate``: the present rule set over what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from receipts.revalidate import Judged, Tally
+
+EPILOG = """\b
+Examples:
+  receipts revalidate --dry-run
+  receipts revalidate
+  receipts revalidate --since 2026-03-01 --lane 'gb200-*'
+
+Earlier verdicts stay. What was judged under the present rule set is passed by, so that the same call goes on where it
+was interrupted.
+Exit codes: 0 nothing that was valid, accepted or supported is otherwise now, 1 something is, 2 wrong call,
+4 the store failed."""
+
+
+@click.command("revalidate", epilog=EPILOG)
+@click.option("--since", metavar="WHEN", help="Only what was stored or judged since then: 2026-03-01, or 7d.")
+@click.option("--lane", "lanes", multiple=True, metavar="GLOB", help="Only receipts of this lane; may be given again.")
+@click.option("--dry-run", is_flag=True, help="Say what would flip, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print what flipped as JSON.")
+@pass_session
+def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Judge stored receipts, comparisons and claims again, and say what flipped and why.
+
+    A flip is another status. It is told with each finding that appeared or vanished, and the rule that it is of.
+    """
+    from receipts.revalidate import Revalidation, Tally
+
+    moment = _moment(since) if since else None
+    tally = Tally()
+    with session.open_store() as store:
+        work = Revalidation(store, session.rulebook, moment, lanes, dry_run)
+        progress = output.Progress(work.count(), answers=False)
+        for done, item in enumerate(work.run(), 1):
+            tally.add(item)
+            progress.at(done)
+            if item.flipped and not as_json:
+                progress.clear()
+                _print(item)
+        progress.clear()
+    if as_json:
+        output.as_json(_as_data(tally, session.rulebook.rules.digest, dry_run))
+    else:
+        _sum_up(tally, dry_run)
+    return tally.exit_code
+
+
+def _moment(text: str) -> datetime:
+    import re
+    from datetime import UTC, datetime, timedelta
+
+    ago = re.fullmatch(r"(\d{1,5})([hdw])", text)
+    if ago:
+        unit = {"h": "hours", "d": "days", "w": "weeks"}[ago[2]]
+        return datetime.now(UTC) - timedelta(**{unit: int(ago[1])})
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--since {text}: write a day such as 2026-03-01, or 12h, 7d, 2w") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _print(item: Judged) -> None:
+    name = output.clean(item.label) if item.kind != "receipt" else f"{item.names[0][:12]}  {output.clean(item.label)}"
+    after = item.after or "cannot be judged"
+    output.line(f"{name}: {output.paint(item.before, item.before)} → {output.paint(after, after)}")
+    for change in item.changes:
+        how = "now" if change.appeared else "no longer"
+        level = f"{change.level} " if change.level else ""
+        output.wrapped(f"{how} {level}{change.code} {change.at}: {change.found}", 2, 4)
+    if item.why:
+        output.wrapped(item.why, 2, 4)
+
+
+def _sum_up(tally: Tally, dry_run: bool) -> None:
+    judged = ", ".join(f"{number:,} {kind}{'s' if number != 1 else ''}" for kind, number in tally.judged.items())
+    if not judged:
+        output.line("nothing to judge again: every last verdict is of the present rule set")
+        return
+    fell = sum(item.fell for item in tally.flipped)
+    output.line(
+        f"{'would judge' if dry_run else 'judged'} {judged}: {len(tally.flipped):,} flipped ({fell:,} for the worse), "
+        f"{tally.reworded:,} with other findings, {tally.same:,} as before"
+    )
+    if fell:
+        output.note("what quotes them: receipts impact ID")
+
+
+def _as_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
+    return {
+        "rules": rules,
+        "dry_run": dry_run,
+        "judged": tally.judged,
+        "same": tally.same,
+        "reworded": tally.reworded,
+        "flipped": [
+            {
+                "kind": item.kind,
+                "receipts": list(item.names),
+                "label": item.label,
+                "before": item.before,
+                "after": item.after,
+                "fell": item.fell,
+                "why": item.why,
+                "changes": [
+                    {
+                        "code": change.code,
+                        "at": change.at,
+                        "level": change.level,
+                        "found": change.found,
+                        "appeared": change.appeared,
+                    }
+                    for change in item.changes
+                ],
+            }
+            for item in tally.flipped
+        ],
+    }
