@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select, tuple_
@@ -59,7 +59,7 @@ def neighbours(
     """
     run = parsed.receipt.run
     found = _candidates(connection, of, axis, limit)
-    by_configuration = _apart(connection, of, found, axis)
+    by_configuration = _newest(_apart(connection, of, found, axis), limit)
     newest: dict[tuple[int, str], list[int]] = {}
     keys = ((number,) for number in by_configuration)
     for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
@@ -72,6 +72,14 @@ def neighbours(
         if seqs[0] in rows
     ]
     return sorted(made, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+
+
+def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
+    """The configurations of each axis that were written last."""
+    numbers: dict[str, list[int]] = {}
+    for number, axis in by_configuration.items():
+        numbers.setdefault(axis, []).append(number)
+    return {number: axis for axis, held in numbers.items() for number in sorted(held)[-limit:]}
 
 
 def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:

@@ -1,0 +1,433 @@
+"""The axis index: written with receipts, verified on a hit, answers as the documents would; on both engines."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from receipts.axes import configuration as configuration_module
+from receipts.axes import difference
+from receipts.axes.configuration import configuration
+from receipts.axes.effective import Memory
+from receipts.receipt import Parsed
+from receipts.replicates import with_replicates
+from receipts.store import Filters, Store, condition, find, index, open_store
+from receipts.store.address import address
+from receipts.store.engine import reading, writing
+from receipts.store.near import holds_all
+from receipts.store.reindex import coverage, reindex
+from receipts.store.tables import axes, axis_values, configurations, placements
+from store_receipts import BASE, RULEBOOK, judged, parsed
+
+LANES = RULEBOOK.lanes
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def launched(seed: int, **leaves: Any) -> Parsed:
+    """A receipt with steps of its own: without them it would be a copy of another launch."""
+    draw = random.Random(seed)
+    steps = [round(draw.gauss(0.8, 0.004), 6) for _ in range(300)]
+    measured = {**json.loads(BASE.read_bytes())["measurement"], "step_durations_seconds": steps}
+    return parsed(**{"measurement": measured, **leaves})
+
+
+def put(store: Store, **leaves: Any) -> Parsed:
+    one = launched(random.randrange(2**32), **leaves)
+    store.submit(*judged(one))
+    return one
+
+
+def near(store: Store, one: Parsed, axis: str | None = None, limit: int = 20) -> list[tuple[str, str]]:
+    """Axis and id of every candidate."""
+    ran = configuration(one, LANES.of(one.receipt.run.lane))
+    return [(item.axis, item.entry.id) for item in store.neighbours(one, ran, axis, limit)]
+
+
+def counts(store: Store) -> tuple[int, ...]:
+    """Rows of values, configurations, axes and placements."""
+    with reading(store._engine) as connection:
+        tables = (axis_values, configurations, axes, placements)
+        return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
+
+
+def rows(store: Store) -> list[Any]:
+    """What every receipt is placed in, told without numbers."""
+    with reading(store._engine) as connection:
+        query = (
+            select(placements.c.receipt, configurations.c.whole, axis_values.c.axis, axes.c.leave_one_out)
+            .join(configurations, configurations.c.seq == placements.c.configuration)
+            .join(axes, axes.c.configuration == configurations.c.seq)
+            .join(axis_values, axis_values.c.seq == axes.c.value)
+        )
+        return sorted((*row[:1], bytes(row[1]), *row[2:]) for row in connection.execute(query))
+
+
+def test_launches_of_one_configuration_share_its_rows(store: Store) -> None:
+    put(store)
+    values, made, links, placed = counts(store)
+    assert (made, placed, values) == (1, 1, links)
+    put(store, run__label="again", run__host="other")
+    assert counts(store) == (values, 1, links, 2)
+    put(store, numerics__seed=99)
+    assert counts(store) == (values + 1, 2, 2 * links, 3)
+
+
+def test_what_differs_in_one_axis_is_near_and_what_differs_in_two_is_not(store: Store) -> None:
+    one = put(store)
+    seed, batch = put(store, numerics__seed=99), put(store, batch__micro_batch=4)
+    put(store, numerics__seed=99, batch__micro_batch=4)
+    again = put(store, run__label="a replicate")
+    assert set(near(store, one)) == {("numerics.seed", seed.id), ("batch.micro_batch", batch.id)}
+    assert near(store, one, "numerics.seed") == [("numerics.seed", seed.id)]
+    assert near(store, one, "parallelism.tensor") == []
+    assert ("numerics.seed", again.id) in near(store, seed)
+
+
+def test_a_receipt_that_is_not_stored_has_neighbours_too_and_one_of_them_may_have_a_value_nobody_has(
+    store: Store,
+) -> None:
+    one = put(store)
+    assert ("numerics.seed", one.id) in near(store, parsed(numerics__seed=12345))
+    assert near(store, parsed(numerics__seed=12345, batch__micro_batch=3)) == []
+    assert counts(store)[1] == 1
+
+
+def test_a_key_that_one_side_alone_has_is_one_axis_both_ways(store: Store) -> None:
+    without = put(store, flags={"complete": True})
+    with_it = put(store, flags={"complete": True, "NEW": "1"})
+    assert near(store, without) == [("flags.NEW", with_it.id)]
+    assert near(store, with_it) == [("flags.NEW", without.id)]
+    assert near(store, without, "flags.NEW") == [("flags.NEW", with_it.id)]
+    assert near(store, with_it, "flags.NEW") == [("flags.NEW", without.id)]
+
+
+def test_what_follows_an_axis_moves_with_it(store: Store) -> None:
+    one = put(store, parallelism__pipeline=1, parallelism__schedule="1f1b")
+    other = put(store, parallelism__pipeline=2, parallelism__schedule="interleaved")
+    assert near(store, one) == [("parallelism.pipeline", other.id)]
+    assert near(store, one, "parallelism.schedule") == []
+
+
+def test_launches_that_do_not_stand_or_are_of_another_kind_are_no_neighbours(store: Store) -> None:
+    one, other = put(store), put(store, numerics__seed=99)
+    put(store, numerics__seed=100, run__kind="profile")
+    failed = put(store, numerics__seed=99, run__outcome="oom")
+    again = put(store, numerics__seed=99, run__label="again")
+    assert set(near(store, one)) == {("numerics.seed", again.id), ("numerics.seed", failed.id)}
+    store.retract(again.id, "wrong")
+    store.retract(failed.id, "wrong")
+    assert near(store, one) == [("numerics.seed", other.id)]
+    store.retract(other.id, "wrong")
+    assert near(store, one) == []
+
+
+def test_the_newest_configurations_of_an_axis_come_first_up_to_the_limit(store: Store) -> None:
+    one = put(store)
+    others = [put(store, numerics__seed=seed) for seed in range(50, 56)]
+    assert {item for _, item in near(store, one, limit=3)} == {item.id for item in others[-3:]}
+    assert len(near(store, one, limit=100)) == 6
+
+
+VARIED: dict[str, tuple[Any, ...]] = {
+    "numerics__seed": (1, 2, 3),
+    "parallelism__pipeline": (1, 2),
+    "parallelism__schedule": ("1f1b", "interleaved"),
+    "parallelism__tensor": (1, 2),
+    "parallelism__sequence": (True, False),
+    "flags": ({"complete": True}, {"complete": True, "A": "1"}, {"complete": True, "A": "2", "B": "1"}, {"A": "1"}),
+    "numerics__compute_dtype": ("bf16", "fp32"),
+    "run__context": ("one", "other", None),
+    "model__tied_embeddings": (True, False, None),
+    "run__lane": ("cpu-torch", "cpu-jax"),
+}
+
+
+def several(seed: int, number: int) -> list[Parsed]:
+    draw = random.Random(seed)
+    return [parsed(**{name: draw.choice(values) for name, values in VARIED.items()}) for _ in range(number)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_receipt_one_axis_apart_is_missed(store: Store, seed: int) -> None:
+    many = several(seed, 60)
+    store.submit_many([judged(item) for item in many])
+    pairs = 0
+    for one in many[:30]:
+        lane = LANES.of(one.receipt.run.lane)
+        found = {item.configuration for item in store.neighbours(one, configuration(one, lane), None, 100)}
+        for other in many:
+            if other is one or other.receipt.run.lane != one.receipt.run.lane:
+                continue
+            apart = difference(one, other, tuple(lane.not_applicable))
+            if len(apart.changed) == 1 and not apart.unknown:
+                pairs += 1
+                assert number_of(store, other) in found, apart.axes
+    assert pairs > 5
+
+
+def number_of(store: Store, one: Parsed) -> int:
+    seq = store.entry(one.id).seq
+    with reading(store._engine) as connection:
+        query = select(placements.c.configuration).where(placements.c.receipt == seq)
+        return connection.execute(query).scalar_one()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_replicates_are_the_same_by_the_index_and_by_columns(store: Store, seed: int) -> None:
+    few = {name: values[:2] for name, values in VARIED.items()}
+    draw = random.Random(seed)
+    many = [
+        launched(
+            draw.randrange(2**32), **{name: draw.choice(values) for name, values in few.items() if draw.random() < 0.3}
+        )
+        for _ in range(40)
+    ]
+    store.submit_many([judged(item) for item in many])
+
+    def answers() -> list[list[str]]:
+        return [[item.id for item in with_replicates(store, [one], LANES.of(one.receipt.run.lane), [])] for one in many]
+
+    by_index = answers()
+    with writing(store._engine) as connection:
+        connection.execute(delete(placements))
+    assert answers() == by_index
+    assert max(map(len, by_index)) > 2
+
+
+def test_fully_stated_launches_of_other_contexts_replicate_one_another(store: Store) -> None:
+    one, other = put(store, run__context="one"), put(store, run__context="other")
+    lane = LANES.of("cpu-torch")
+    found = [item.id for item in with_replicates(store, [one], lane, [])]
+    assert found == [one.id, other.id]
+    with writing(store._engine) as connection:
+        connection.execute(delete(placements))
+    assert [item.id for item in with_replicates(store, [one], lane, [])] == found
+
+
+@pytest.fixture
+def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every digest of 8 bytes is one of two."""
+    configuration_module._part.cache_clear()
+    for kept in ("_STATED", "_MADE"):
+        monkeypatch.setattr(configuration_module, kept, Memory(10))
+    monkeypatch.setattr(configuration_module, "_eight", lambda text: len(text) % 2)
+    yield
+    configuration_module._part.cache_clear()
+
+
+@pytest.mark.usefixtures("colliding")
+def test_digests_that_collide_are_told_apart(store: Store) -> None:
+    one, other = put(store), put(store, numerics__seed=99)
+    far = put(store, numerics__seed=99, batch__micro_batch=4)
+    again = put(store, numerics__seed=99, run__label="again")
+    assert counts(store)[1:2] == (3,)
+    with reading(store._engine) as connection:
+        assert max(connection.execute(select(axis_values.c.twin)).scalars()) > 0
+    assert near(store, one, limit=500) == [("numerics.seed", again.id)]
+    assert set(near(store, far, limit=500)) == {("batch.micro_batch", again.id)}
+    lane = LANES.of("cpu-torch")
+    assert [item.id for item in with_replicates(store, [other], lane, [])] == [other.id, again.id]
+
+
+def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None:
+    put(store)
+    before, placed = counts(store), rows(store)
+    leak = put(store, flags={"complete": True, "TOKEN": "hunter2"})
+    twin = put(store, flags={"complete": True, "TOKEN": "hunter2"})
+    store.purge(leak.id, "it held a token")
+    assert "hunter2" in "".join(values(store))
+    store.purge(twin.id, "it held a token")
+    assert "hunter2" not in "".join(values(store))
+    assert (counts(store), rows(store)) == (before, placed)
+
+
+def values(store: Store) -> list[str]:
+    with reading(store._engine) as connection:
+        return list(connection.execute(select(axis_values.c.value)).scalars())
+
+
+def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, store_url: str) -> None:
+    store.submit_many([judged(item) for item in several(1, 30)])
+    before = rows(store)
+    place = address(store_url)
+    assert coverage(place, LANES) == (0, 0)
+    with writing(store._engine) as connection:
+        for table in (axes, placements, configurations, axis_values):
+            connection.execute(delete(table))
+    assert coverage(place, LANES) == (30, 0)
+    assert "does not hold 30 receipts" in coverage(place, LANES).problem
+    made = reindex(place, LANES)
+    assert (made.receipts, made.placed, made.damaged) == (30, 30, ())
+    assert rows(store) == before
+    assert reindex(place, LANES, everything=True).placed == 0
+
+
+def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = put(store), put(store, numerics__seed=99)
+    before, counted = rows(store), counts(store)
+    monkeypatch.setattr(configuration_module, "VERSION", configuration_module.VERSION + 1)
+    for cached in (configuration_module._reading, configuration_module.edition):
+        cached.cache_clear()
+    try:
+        place = address(store_url)
+        assert coverage(place, LANES) == (0, 2)
+        lane = LANES.of("cpu-torch")
+        assert not store.holds_lane(configuration(one, lane))
+        with reading(store._engine) as connection:
+            assert not holds_all(connection)
+        assert reindex(place, LANES).placed == 2
+        assert rows(store) != before
+        assert counts(store) == counted
+        assert near(store, one) == [("numerics.seed", other.id)]
+    finally:
+        monkeypatch.undo()
+        for cached in (configuration_module._reading, configuration_module.edition):
+            cached.cache_clear()
+
+
+def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_whole(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = several(2, 30)
+    store.submit_many([judged(item) for item in many])
+    before = rows(store)
+    with writing(store._engine) as connection:
+        connection.execute(delete(placements))
+    monkeypatch.setattr("receipts.store.reindex.WINDOW", 10)
+
+    def stop(done: int, _total: int) -> None:
+        if done >= 20:
+            raise KeyboardInterrupt
+
+    place = address(store_url)
+    with pytest.raises(KeyboardInterrupt):
+        reindex(place, LANES, progress=stop)
+    assert coverage(place, LANES) == (10, 0)
+    with reading(store._engine) as connection:
+        assert not holds_all(connection)
+    newcomer = put(store, run__label="meanwhile")
+    with reading(store._engine) as connection:
+        assert not holds_all(connection)
+    assert reindex(place, LANES).placed == 10
+    with reading(store._engine) as connection:
+        assert holds_all(connection)
+    assert [row for row in rows(store) if row[0] != store.entry(newcomer.id).seq] == before
+
+
+def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice(store_url: str) -> None:
+    with open_store(store_url) as store:
+        first = several(3, 30)
+        store.submit_many([judged(item) for item in first])
+        with writing(store._engine) as connection:
+            connection.execute(delete(placements))
+    batches = [[judged(item) for item in several(seed, 25)] for seed in range(10, 14)]
+
+    def submit(batch: list[Any]) -> int:
+        with open_store(store_url) as own:
+            return sum(getattr(result, "new", False) for result in own.submit_many(batch))
+
+    with ThreadPoolExecutor(6) as pool:
+        submitted = [pool.submit(submit, batch) for batch in batches]
+        made = [pool.submit(reindex, address(store_url), LANES) for _ in range(2)]
+        assert [item.result() for item in submitted] == [25] * 4
+        assert all(not item.result().damaged for item in made)
+    with open_store(store_url) as store:
+        reindex(address(store_url), LANES)
+        assert coverage(address(store_url), LANES) == (0, 0)
+        with reading(store._engine) as connection:
+            for columns in ((axis_values.c.axis, axis_values.c.value), (configurations.c.whole,)):
+                twice = select(*columns).group_by(*columns).having(func.count() > 1)
+                assert connection.execute(twice).all() == []
+        assert counts(store)[3] == 130
+
+
+def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: Store) -> None:
+    one = judged(parsed(numerics__seed=77))
+    ran = configuration(one[0].parsed, one[0].lane)
+
+    def write_and_fail() -> None:
+        with writing(store._engine) as connection:
+            index.numbers(connection, [ran])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_and_fail()
+    assert counts(store) == (0, 0, 0, 0)
+    store.submit(*one)
+    assert counts(store)[1] == 1
+
+
+CONDITIONS = (
+    "numerics.seed=2",
+    "seed!=2",
+    "numerics.seed>=2",
+    "parallelism.tensor=2",
+    "parallelism.sequence=true",
+    "parallelism.sequence=off",
+    "model.tied_embeddings=-",
+    "model.tied_embeddings!=-",
+    "tied_embeddings=true",
+    "tied_embeddings!=true",
+    "flags.A=1",
+    "flags.A!=1",
+    "flags.A=-",
+    "flags.B!=-",
+    "flags.A=[12]",
+    "flags.A!=[12]",
+    "flags.A.value=1",
+    "flags.complete=true",
+    "numerics.compute_dtype=bf1*",
+    "wheels.torch=-",
+    "model.hidden>100",
+    "path.attention=sdpa_*",
+    "code.commit!=-",
+    "flags.NOBODY=1",
+    "flags.NOBODY!=1",
+)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_conditions_have_the_answers_that_reading_documents_has(
+    store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = several(seed, 40)
+    many.append(parsed(flags={"complete": True, "A": "unset"}))
+    store.submit_many([judged(item) for item in many])
+    draw = random.Random(seed)
+    asked = [(text,) for text in CONDITIONS] + [tuple(draw.sample(CONDITIONS, 2)) for _ in range(20)]
+
+    def answers() -> dict[tuple[str, ...], list[str]]:
+        return {texts: [row.id for row in store.find(Filters(tuple(map(condition, texts))))] for texts in asked}
+
+    by_index = answers()
+    monkeypatch.setattr(find, "holds_all", lambda connection: False)
+    assert answers() == by_index
+    assert sum(0 < len(found) < len(many) for found in by_index.values()) > len(CONDITIONS)
+
+
+def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, numerics__seed=5)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a document was read")
+
+    monkeypatch.setattr(find, "_read", refuse)
+    filters = Filters((condition("numerics.seed=5"),))
+    assert len(list(store.find(filters))) == 1
+    monkeypatch.setattr("receipts.store.indexed._FEW", 0)
+    assert len(list(store.find(filters))) == 1
