@@ -210,3 +210,20 @@ def test_one_comparison_with_itself_is_refused(pair: Shell) -> None:
 
 def _steps(seed: int) -> list[float]:
     return rule_cases.durations({"seed": 100 + seed})
+
+
+def test_it_says_where_each_side_lies_in_what_the_lane_sustained(shell: Shell) -> None:
+    for name in ("a", "b"):
+        shell.store(name)
+    larger = shell.store("larger", batch__sequence_length=512)
+    said = shell("compare", shell.made["a"], larger, "--no-replicates")
+    assert "Envelope of the lane" in said.out
+    assert "A  at a repeated ceiling, 256 tokens" in said.out
+    assert "B  beyond: the nearest repeated shape is 256 tokens" in said.out
+    told = shell("compare", shell.made["a"], larger, "--json").json["envelope"]
+    assert told["a"].startswith("at a repeated ceiling")
+    assert "Envelope of the lane" in shell("compare", shell.made["a"], larger, "--format", "markdown").out
+
+
+def test_two_files_without_a_store_have_no_envelope(shell: Shell) -> None:
+    assert "Envelope" not in shell("compare", shell.write("a"), shell.write("b")).out

@@ -54,3 +54,11 @@ def test_hostile_text_is_shown_escaped(shell: Shell) -> None:
         assert said.code == 0
         assert not {"\x1b", "\u202e", "\x07", "\x9b"} & set(said.out), words
     assert "\\x1b[31m" in shell("show", "evil.json").out
+
+
+def test_a_failure_is_attributed_to_the_blocks_whose_operator_it_names(shell: Shell) -> None:
+    failure = {"phase": "steady", "class": "host", "operator": "model/attention.py:40 scores"}
+    said = shell("show", shell.write("gone", run__outcome="oom", failure=failure))
+    assert "pressure: A (attention blocks)" in said.out
+    bare = {"phase": "steady", "class": "host", "operator": "train.py:40 step"}
+    assert "pressure" not in shell("show", shell.write("other", run__outcome="oom", failure=bare)).out

@@ -106,7 +106,7 @@ def command(
         with session.open_store() as store:
             store.record(verdict)
     memory = _memory(left, right, facts)
-    print_comparison(verdict, "json" if as_json else form, decided, memory)
+    print_comparison(verdict, "json" if as_json else form, decided, memory, _envelope(left, right, facts))
     if require is None:
         return verdict.exit_code
     gate = required(verdict, require)
@@ -121,6 +121,15 @@ def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> Me
     a, b = ([account(item) for item in side] for side in (left, right))
     made = pressure(a, b, spread=facts.chip_spread)
     return Memory(words.compared(a, b, made), pressure_json(made))
+
+
+def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> dict[str, str]:
+    """Where the shape of each side lies in the lane's envelope; nothing where no store tells what it sustained."""
+    if not facts.shapes:
+        return {}
+    from receipts.envelope import standing
+
+    return {side: str(standing(facts, group[0].stated.get)) for side, group in (("A", left), ("B", right))}
 
 
 class Memory(NamedTuple):
@@ -152,22 +161,30 @@ def _from_store(
 
 
 def print_comparison(
-    verdict: Comparison, form: str, decisions: Sequence[Decision] = (), memory: Memory | None = None
+    verdict: Comparison,
+    form: str,
+    decisions: Sequence[Decision] = (),
+    memory: Memory | None = None,
+    envelope: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts."""
+    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts.
+
+    ``envelope`` says of each side where its shape lies in what the lane sustained.
+    """
     from receipts.verdict import to_json
 
     if form == "json":
         told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
         chips = {"memory": memory.values} if memory is not None and memory.values["chips"] else {}
-        output.as_json({**to_json(verdict), **chips, **told})
+        places = {"envelope": {side.lower(): said for side, said in envelope.items()}} if envelope else {}
+        output.as_json({**to_json(verdict), **chips, **places, **told})
     elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
     elif form == "markdown":
         from receipts.cli.comparison_markdown import markdown
 
-        output.line(markdown(verdict, decisions, memory.says if memory is not None else ()))
+        output.line(markdown(verdict, decisions, memory.says if memory is not None else (), envelope or {}))
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict, decisions, memory.says if memory is not None else ())
+        print_text(verdict, decisions, memory.says if memory is not None else (), envelope or {})

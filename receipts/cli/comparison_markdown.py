@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from receipts import metrics
@@ -16,10 +17,15 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 
-def markdown(verdict: Comparison, decisions: Sequence[Decision] = (), memory: Sequence[str] = ()) -> str:
+def markdown(
+    verdict: Comparison,
+    decisions: Sequence[Decision] = (),
+    memory: Sequence[str] = (),
+    envelope: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The comparison as a self-contained Markdown section; the last line is the verdict.
 
-    ``memory`` are sentences on memory by chip.
+    ``memory`` are sentences on memory by chip, ``envelope`` says where the shape of each side lies.
     """
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
@@ -54,6 +60,8 @@ def markdown(verdict: Comparison, decisions: Sequence[Decision] = (), memory: Se
         lines += ["", payback(verdict)]
     if memory:
         lines += ["", "Memory by chip:", "", *(f"- {cell(said)}" for said in memory)]
+    if envelope:
+        lines += ["", "Envelope of the lane:", "", *(f"- {side}: {cell(said)}" for side, said in envelope.items())]
     if decisions:
         lines += ["", *(f"- decided on `{item.receipt[:12]}`: {cell(sentence(item))}" for item in decisions)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
 SHOWN_HELD = 12
 
 
-def print_text(verdict: Comparison, decisions: Sequence[Decision] = (), memory: Sequence[str] = ()) -> None:
-    """Print the whole comparison; ``memory`` are sentences on memory by chip."""
+def print_text(
+    verdict: Comparison,
+    decisions: Sequence[Decision] = (),
+    memory: Sequence[str] = (),
+    envelope: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Print the whole comparison; ``memory`` is told chip by chip, ``envelope`` says where each side lies."""
     sides = (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b))
     for letter, label, ids in sides:
         more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
@@ -39,6 +45,10 @@ def print_text(verdict: Comparison, decisions: Sequence[Decision] = (), memory: 
         output.heading("Memory by chip")
         for said in memory:
             output.wrapped(said, 2, 4)
+    if envelope:
+        output.heading("Envelope of the lane")
+        for side, said in envelope.items():
+            output.wrapped(f"{side}  {said}", 2, 5)
     print_decisions(decisions)
     output.line()
     output.line(coloured_last_line(verdict))

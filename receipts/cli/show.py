@@ -182,7 +182,13 @@ def _failed(parsed: Parsed) -> None:
         shown = f"{value / 2**30:.2f} GiB" if key.endswith("_bytes") else output.clean(str(value))
         output.wrapped(f"{key.replace('_', ' ')}: {shown}", 2, 6)
     for rung in failure.ladder or ():
-        output.wrapped(f"then {rung.rung}: {rung.launch}{f' ({rung.reason})' if rung.reason else ''}", 2, 6)
+        alone = f", rank {rung.rank} alone" if rung.rank is not None else ""
+        output.wrapped(f"then {rung.rung}: {rung.launch}{alone}{f' ({rung.reason})' if rung.reason else ''}", 2, 6)
+    from receipts.memory.families import attribution
+
+    blocks = attribution(parsed.stated)
+    if blocks is not None:
+        output.wrapped(f"pressure: {blocks}", 2, 6)
 
 
 def _memory(parsed: Parsed) -> None:

@@ -21,7 +21,7 @@ def lone_peak(case: ClaimCase) -> Iterator[Offence]:
     if case.claim.kind == "ceiling" and case.assessment.grade == "single":
         yield Offence(
             at="candidate",
-            found=f"one launch reached it: {case.candidate[0].parsed.name}",
-            expected="two launches, or three on two days or hosts to call it validated",
+            found=f"a peak, which one launch reached: {case.candidate[0].parsed.name}",
+            expected="two launches for a repeated ceiling, three on two days or hosts for a validated one",
             do="launch it again, or call it a peak",
         )

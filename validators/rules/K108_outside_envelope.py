@@ -2,11 +2,11 @@
 
 *Why.* A second was saved at 8,192 tokens, and the sentence promised it at 65,536, which that lane had never sustained.
 
-*Rejected.* The claim's target is 65,536 tokens on 8 chips, and the largest shape that two launches of the lane
-sustained is 16,384.
+*Rejected.* The claim's target is 65,536 tokens on 8 chips, and the largest shape that the lane sustained repeatedly (by
+two launches) is 16,384.
 
-*Accepted.* The shape lies inside the envelope or on its edge; no shape of the lane was sustained twice, so that there
-is no envelope yet. A ceiling moves the envelope and is not judged by it, and neither is what does not fit.
+*Accepted.* The shape lies inside the envelope or on its edge; no shape of the lane was sustained repeatedly, so that
+there is no envelope yet. A ceiling moves the envelope and is not judged by it, and neither is what does not fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def outside_envelope(case: ClaimCase) -> Iterator[Offence]:
     if case.envelope == "beyond" and case.claim.kind not in ("ceiling", "does-not-fit"):
         yield Offence(
             at="target" if case.claim.target is not None else "candidate",
-            found=f"its shape is larger than what two launches of lane {case.lane.name} have sustained",
+            found=f"its shape is larger than any that lane {case.lane.name} sustained repeatedly",
             expected="a shape inside the lane's envelope",
-            do="sustain that shape by two launches first",
+            do=f"sustain that shape by two launches first; see: receipts ceiling --lane {case.lane.name}",
         )

@@ -5,22 +5,24 @@ sustained repeatedly may be right, and the next launch may fail.
 
 *Rejected.* A sequence length of 8,192 on eight chips, in a lane that held 4,096 there twice and 8,192 once.
 
-*Accepted.* A shape that two launches of the lane held, on as many chips or fewer. Where no store is asked the place is
-`unknown`; whether inside, at, beyond or unknown, `show` always tells it.
+*Accepted.* A shape that the lane sustained *repeatedly*, by two launches, on as many chips or fewer; three on two days
+or two hosts make it *validated*. Where no store is asked the place is `unknown`; whether inside, at, beyond or unknown,
+and under which ceiling, `show` and `compare` always tell it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.envelope import envelope
+from receipts.envelope import shown, standing
 from receipts.rule import NONE, Case, Offence, W, rule
 
 
 @rule("R116", "beyond_envelope", W, question=NONE, facts=True)
 def beyond_envelope(case: Case) -> Iterator[Offence]:
     """A shape that no ceiling of the lane holds."""
-    if envelope(case) != "beyond":
+    found = standing(case.facts, case.get)
+    if found.word != "beyond" or found.ceiling is None:
         return
     yield Offence(
         at="batch.sequence_length",
@@ -30,6 +32,6 @@ def beyond_envelope(case: Case) -> Iterator[Offence]:
             micro=case.get("batch.micro_batch"),
             depth=case.get("model.depth"),
         ),
-        expected="a shape that two launches of this lane sustained",
-        do="launch it again; a second one that holds makes it a ceiling",
+        expected=f"a shape that this lane sustained repeatedly; the nearest is {shown(found.ceiling)}",
+        do="launch it again: a second that holds makes a repeated ceiling, a third on another day a validated one",
     )
