@@ -124,12 +124,14 @@ def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> Me
 
 
 def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> dict[str, str]:
-    """Where the shape of each side lies in the lane's envelope; nothing where no store tells what it sustained."""
+    """Where the shape of each side lies in the lane's envelope; nothing where that can be told of neither."""
     if not facts.shapes:
         return {}
     from receipts.envelope import standing
 
-    return {side: str(standing(facts, group[0].stated.get)) for side, group in (("A", left), ("B", right))}
+    found = {side: standing(facts, group[0].stated.get) for side, group in (("A", left), ("B", right))}
+    known = any(place.word != "unknown" for place in found.values())
+    return {side: str(place) for side, place in found.items()} if known else {}
 
 
 class Memory(NamedTuple):
