@@ -40,7 +40,7 @@ def _tell_compiler(answer: Answer) -> None:
         return
     rows = [(name, _gib(value)) for name, value in (
         ("arguments", found.argument), ("outputs", found.output), ("outputs that are arguments", found.alias),
-        ("temporaries", found.temp), ("code", found.code), ("together", found.total),
+        ("temporaries", found.temp), ("code", found.code), ("peak and code", found.total),
     )]  # fmt: skip
     output.table(("a chip", "bytes"), rows, right=(1,))
     output.wrapped(f"estimated {_gib(answer.estimated)}, {answer.error:+.1%}")
@@ -122,8 +122,7 @@ def _marks(item: Estimate) -> None:
         kind = "pool" if item.measured.pool else "live"
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         output.wrapped(
-            f"measured: {_gib(item.measured.bytes)} {kind}{chip}; "
-            f"estimated {_gib(compared(item))}, {item.delta:+.1%}"
+            f"measured: {_gib(item.measured.bytes)} {kind}{chip}; estimated {_gib(compared(item))}, {item.delta:+.1%}"
         )
 
 

@@ -65,6 +65,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
     compiled, failure = answer.compiled, answer.failure
     return {
         "total_bytes": compiled.total,
+        "peak_bytes": compiled.peak,
         "argument_bytes": compiled.argument,
         "output_bytes": compiled.output,
         "temp_bytes": compiled.temp,
