@@ -16,7 +16,8 @@ EPILOG = """\b
 Examples:
   receipts db check
   receipts db reindex
-  receipts --store lab.sqlite db upgrade"""
+  receipts --store lab.sqlite db upgrade
+  receipts db roles | psql postgresql://owner@db/receipts"""
 
 
 @click.group("db", epilog=EPILOG)
@@ -124,3 +125,30 @@ def check(session: Session, as_json: bool) -> int:
             output.line("whole")
     remind(session)
     return found.exit_code
+
+
+ROLES_EPILOG = """\b
+Examples:
+  receipts db roles | psql postgresql://owner@db/receipts
+  receipts db roles --submitter jobs --reader dashboards
+
+Then: GRANT receipts_submitter TO alice. Run it again after db upgrade, which may have made tables.
+The owner of the tables upgrades, reindexes, purges, imports and restores."""
+
+
+@command.command("roles", epilog=ROLES_EPILOG)
+@click.option("--submitter", default="receipts_submitter", show_default=True, help="Role that reads and adds rows.")
+@click.option("--reader", default="receipts_reader", show_default=True, help="Role that reads.")
+@click.option("--schema", "place", default="public", show_default=True, help="PostgreSQL schema of the tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print the statements as a JSON list.")
+def roles(submitter: str, reader: str, place: str, as_json: bool) -> int:
+    """Print the SQL of least-privilege roles for a store on PostgreSQL. It asks no store."""
+    from receipts.store.roles import statements
+
+    found = list(statements(submitter, reader, place))
+    if as_json:
+        output.as_json(found)
+    else:
+        for statement in found:
+            output.line(f"{statement};")
+    return 0
