@@ -24,7 +24,7 @@ SHAPE: Final = ("hardware.accelerator", "hardware.chips", SEQUENCE_LENGTH, MICRO
 _HARDWARE: Final = ("hardware.accelerator", "hardware.chips", "hardware.physical")
 _BATCH: Final = (MICRO_BATCH, SEQUENCE_LENGTH)
 # What moves no byte: the same launch with another seed fits or does not.
-_NO_MATTER: Final = frozenset({"numerics.learning_rate", "numerics.schedule", "numerics.seed", "compile.warmup_policy"})
+NO_MATTER: Final = frozenset({"numerics.learning_rate", "numerics.schedule", "numerics.seed", "compile.warmup_policy"})
 _BY_SECTION: Final[Mapping[str, str]] = {
     "model": "model",
     "parallelism": "parallelism",
@@ -69,7 +69,7 @@ def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
             found["hardware"][path] = value
         elif path in _BATCH:
             found["batch"][path] = value
-        elif path not in _NO_MATTER and (name := _BY_SECTION.get(path.partition(".")[0])) is not None:
+        elif path not in NO_MATTER and (name := _BY_SECTION.get(path.partition(".")[0])) is not None:
             found[name][path] = value
     return {"version": VERSION, **found}
 

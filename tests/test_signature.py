@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rule_cases
+from receipts.axes import axis_leaves
 from receipts.plan import parse_plan, write_plan
 from receipts.receipt import Document, Parsed
-from receipts.signature import Signature, parts, sign, signature, unstated
+from receipts.signature import MICRO_BATCH, NO_MATTER, SEQUENCE_LENGTH, Signature, parts, sign, signature, unstated
 from rule_cases import rulebook
 
 
@@ -116,6 +118,21 @@ def test_a_non_essential_feature_is_a_pressure_and_whether_it_is_stated_is_none(
     assert on.base == off.base
     assert on.signature != off.signature
     assert _sign(_parsed()).base != off.base
+
+
+def test_every_axis_is_signed_or_its_page_says_why_not(checkout: Path) -> None:
+    page = (checkout / "docs/preflight.md").read_text(encoding="utf-8")
+    told = page.partition("Left out, with the reason:")[2].partition("`base` is")[0]
+    signed = {"hardware.accelerator", "hardware.chips", "hardware.physical", MICRO_BATCH, SEQUENCE_LENGTH}
+    whole = {"code", "model", "parallelism", "features", "patches", "compile", "numerics", "path"}
+    for leaf in axis_leaves():
+        section = leaf.path.partition(".")[0]
+        if f"`{leaf.path}`" in told or f"`{section}`" in told:
+            assert leaf.path not in signed
+        else:
+            assert leaf.path in signed or section in whole, leaf.path
+    for path in NO_MATTER:
+        assert f"`{path}`" in told
 
 
 def test_a_launch_without_a_shape_says_what_is_missing() -> None:
