@@ -358,7 +358,7 @@ def test_a_document_that_was_changed_is_refused_and_everything_else_comes(
         (lambda rows: [{**rows[0], "version": 2}, *rows[1:]], "upgrade"),
         (lambda rows: [{**rows[0], "format": "other"}, *rows[1:]], "no export"),
         (lambda rows: [rows[0], {"in": "receipt"}, *rows[1:]], "there is no dataset 'receipt'"),
-        (lambda rows: [rows[0], {**rows[1], "at": "yesterday"}, *rows[2:]], "line 2: at is no timestamp"),
+        (lambda rows: [rows[0], {**rows[1], "written_at": "yesterday"}, *rows[2:]], "line 2: written_at is no timestamp"),
         (lambda rows: [rows[0], {**rows[1], "reason": None}, *rows[2:]], "line 2: reason is missing"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import orjson
 
 from receipts.errors import InputError
-from receipts.export.lines import Row
+from receipts.export.lines import Row, stored
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
 from receipts.verdict import PathAnswer, Status
@@ -132,7 +132,7 @@ class _Bringing:
 
         for row in rows:
             self._said.setdefault(row["receipt"], []).append(
-                Saying(row["number"], row["receipt"], row["successor"], row["reason"], row["at"])
+                Saying(row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"])
             )
 
     def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
@@ -217,7 +217,7 @@ class _Bringing:
         self._done.known["comparisons"] += len(batch) - new - left
 
     def _rows(self, name: str, rows: Sequence[Row]) -> None:
-        came: Came = self._taking.rows(name, rows)
+        came: Came = self._taking.rows(name, [stored(row) for row in rows])
         self._done.new[name] += came.new
         self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
         self._done.left += came.left

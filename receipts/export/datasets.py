@@ -161,4 +161,6 @@ def _field(column: Any) -> Field:
     if column.name == "seq":
         return _NUMBER
     kind = "timestamp" if isinstance(column.type, Utc) else _KIND[column.type.python_type]
-    return Field(column.name, kind, column.comment, required=not column.nullable)
+    # AT is a word of SQL's own in DuckDB and BigQuery.
+    name = "written_at" if column.name == "at" else column.name
+    return Field(name, kind, column.comment, required=not column.nullable)

@@ -142,10 +142,19 @@ def claim_verdict_row(said: Said) -> Row:
 
 
 def plain_row(row: Mapping[str, Any]) -> Row:
-    """A row of a plain table."""
-    if "number" in row:
-        return {name: value for name, value in row.items() if name != "seq"}
-    return {("number" if name == "seq" else name): value for name, value in row.items()}
+    """A row of a plain table under the names that an export has for its columns."""
+    own = "number" in row
+    return {exported(name): value for name, value in row.items() if name != "seq" or not own}
+
+
+def exported(column: str) -> str:
+    """What an export calls a column: `at` is a word of SQL's own in DuckDB and BigQuery."""
+    return {"seq": "number", "at": "written_at"}.get(column, column)
+
+
+def stored(row: Row) -> Row:
+    """A row of a plain table under the names that the store has."""
+    return {("at" if name == "written_at" else name): value for name, value in row.items()}
 
 
 def _codes(judged: Mapping[str, Any]) -> list[str]:
