@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from command_line import Shell, shell
+from command_line import Shell
 from receipts.ceiling import Ceiling, frontiers
 from receipts.store import Store, open_store
 from store_receipts import parsed, ready
-
-__all__ = ["shell"]  # the fixture
 
 OOM = {"run__outcome": "oom", "failure": {"phase": "compile", "class": "compile_hbm"}}
 LANE = "cpu-torch"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.sqlite")) as made:
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as made:
         yield made
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Shell, shell
+from command_line import Shell
 from receipts.plan import read_plan
-
-__all__ = ["shell"]  # the fixture
 
 FAILURE = {"phase": "first_window", "class": "capacity", "message": "out of memory", "used_bytes": 2**34}
 

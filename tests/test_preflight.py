@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,8 @@ LANE = RULEBOOK.lanes.get("cpu-torch")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.sqlite")) as made:
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as made:
         yield made
 
 
