@@ -429,5 +429,5 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     monkeypatch.setattr(find, "_read", refuse)
     filters = Filters((condition("numerics.seed=5"),))
     assert len(list(store.find(filters))) == 1
-    monkeypatch.setattr("receipts.store.indexed._FEW", 0)
+    monkeypatch.setattr("receipts.store.indexed.FEW", 0)
     assert len(list(store.find(filters))) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import click
 
 from receipts.cli import output
@@ -35,10 +33,9 @@ def command(
     from receipts.store import Filters, condition
 
     wanted = tuple(condition(text) for text in conditions)
-    filters = Filters(wanted, superseded, order)  # type: ignore[arg-type]  # click.Choice holds it to the three
+    filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     with session.open_store() as store:
-        rows = store.find(filters)
-        found = list(islice(rows, limit + 1) if limit else rows)
+        found = list(store.find(filters))
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found
     if as_json:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, UnaryExpression, func, literal, or_, select
+from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
 from receipts.errors import NotFound, UsageError, near
@@ -45,15 +46,8 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
     query = entries()
     if not filters.superseded:
         query = query.where(standing())
-    rest: list[tuple[str, Condition]] = []
-    for asked in filters.conditions:
-        column = _column(asked.name)
-        clause = _clause(column, asked) if column else _indexed(connection, _path(asked.name), asked)
-        if clause is not None:
-            query = query.where(clause)
-        else:
-            rest.append((column or _path(asked.name), asked))
-    query = query.order_by(*_ORDER[filters.order])
+    clauses, rest = _clauses(connection, filters)
+    query = query.where(*clauses).order_by(*_ORDER[filters.order])
     if not rest and filters.limit is not None:
         query = query.limit(filters.limit)
     rows = (entry(row) for row in connection.execution_options(yield_per=1000).execute(query))
@@ -67,10 +61,76 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
         yield item
 
 
-def _indexed(connection: Connection, path: str, item: Condition) -> ColumnElement[bool] | None:
-    """The condition by the axis index; None where that cannot answer it, or does not hold every receipt."""
-    axis = indexed.axis(path)
-    return indexed.clause(connection, axis, path, item) if axis is not None and holds_all(connection) else None
+Clause = ColumnElement[bool]
+
+
+def _clauses(connection: Connection, filters: Filters) -> tuple[list[Clause], list[tuple[str, Condition]]]:
+    """The conditions in SQL, and those that SQL cannot answer with the columns or leaves that they are on."""
+    clauses: list[tuple[str | None, Clause]] = []
+    rest: list[tuple[str, Condition]] = []
+    having: list[indexed.Wanted] = []
+    index = _Index(connection)
+    for asked in filters.conditions:
+        column = _column(asked.name)
+        clause = _clause(column, asked) if column else None
+        path = PATHS[column] if column in _NUMBERS else "" if column else _path(asked.name)
+        wanted = index.wanted(path, asked)
+        if wanted is not None and wanted.has:
+            having.append(wanted)
+        if clause is not None:
+            clauses.append((column, clause))
+        elif wanted is not None:
+            clauses.append((None, wanted.clause))
+        else:
+            rest.append((column or path, asked))
+    few = indexed.few(connection, having)
+    if few is not None:
+        return [few, *(clause for _, clause in clauses)], rest
+    return _in_order(connection, filters, clauses, common=bool(having)), rest
+
+
+# Columns whose every value an axis has in the same words.
+_NUMBERS: Final = ("chips", "sequence_length", "micro_batch", "global_batch", "depth")
+
+
+class _Index:
+    """The axis index, where it holds every receipt, which is asked at most once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def _whole(self) -> bool:
+        return holds_all(self._connection)
+
+    def wanted(self, path: str, item: Condition) -> indexed.Wanted | None:
+        """What a condition on a leaf asks of its axis; None where the index cannot answer it."""
+        axis = indexed.axis(path) if path else None
+        return indexed.wanted(self._connection, axis, path, item) if axis is not None and self._whole else None
+
+
+def _in_order(
+    connection: Connection, filters: Filters, clauses: Sequence[tuple[str | None, Clause]], *, common: bool
+) -> list[Clause]:
+    """The clauses, so that the first few of many are read in their order, and not sorted out of all.
+
+    SQLite looks a lane up and sorts what it has, be it a million receipts; PostgreSQL counts first by itself. Where
+    the axis index has said that the rest is ``common``, it is enough to count the lane.
+    """
+    plain = [clause for _, clause in clauses]
+    of_lane = [clause for column, clause in clauses if column == "lane"]
+    if connection.dialect.name != "sqlite" or filters.limit is None or not of_lane:
+        return plain
+    asked = of_lane if common else plain
+    several = select(literal(1)).select_from(receipts).where(*asked).limit(indexed.FEW + 1).subquery()
+    if connection.execute(select(func.count()).select_from(several)).scalar_one() <= indexed.FEW:
+        return plain
+    # SQLite looks nothing up by an expression, and `+` changes nothing.
+    return [_unsought(clause) if column == "lane" else clause for column, clause in clauses]
+
+
+def _unsought(clause: Clause) -> Clause:
+    return UnaryExpression(clause.self_group(), operator=custom_op("+"), type_=clause.type)
 
 
 _ORDER: Final[Mapping[str, tuple[Any, ...]]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, not_, select, true
 
@@ -16,7 +17,7 @@ from receipts.store.tables import axes, axis_values, placements, receipts
 # More values than that in one statement cost more than reading what is asked for.
 _MOST_VALUES: Final = 1000
 # Receipts up to which those that have a value are listed first; beyond, each receipt is asked for its value.
-_FEW: Final = 2000
+FEW: Final = 2000
 # Leaves of an entry of an open map, which stand in documents alone.
 _INNER: Final = (".value", ".version", ".before_runtime", ".editable")
 
@@ -31,27 +32,53 @@ def axis(path: str) -> str | None:
     return found if known and found != "code" else None
 
 
-def clause(connection: Connection, axis: str, path: str, item: Condition) -> ColumnElement[bool] | None:
-    """A condition on a leaf in SQL; None where too many values of its axis meet it."""
+class Wanted(NamedTuple):
+    """A condition as the index reads it: values of which a receipt has one, or, where it is not ``has``, has none."""
+
+    values: tuple[int, ...]
+    has: bool
+
+    @property
+    def clause(self) -> ColumnElement[bool]:
+        """It in SQL, asked of each receipt."""
+        if not self.values:
+            return false() if self.has else true()
+        has = exists(_having([self]).where(placements.c.receipt == receipts.c.seq).correlate(receipts))
+        return has if self.has else not_(has)
+
+
+def wanted(connection: Connection, axis: str, path: str, item: Condition) -> Wanted | None:
+    """What a condition on a leaf asks of its axis; None where too many values meet it."""
     if item.value == NOT_STATED and item.operator in ("=", "!="):
-        hits, wanted = _values(connection, axis, path, None), item.operator == "!="
+        found = Wanted(_values(connection, axis, path, None), item.operator == "!=")
     elif item.operator == "!=":
-        hits, wanted = _values(connection, axis, path, Condition(item.name, "=", item.value)), False
+        found = Wanted(_values(connection, axis, path, Condition(item.name, "=", item.value)), False)
     else:
-        hits, wanted = _values(connection, axis, path, item), True
-    if not hits:
-        return false() if wanted else true()
-    if len(hits) > _MOST_VALUES:
+        found = Wanted(_values(connection, axis, path, item), True)
+    return found if len(found.values) <= _MOST_VALUES else None
+
+
+def few(connection: Connection, asked: Sequence[Wanted]) -> ColumnElement[bool] | None:
+    """That a receipt is among those that have a value of each, where they are few; None where they are many."""
+    if any(not item.values for item in asked):
+        return false()
+    if not asked:
         return None
-    having = select(placements.c.receipt).join(axes, axes.c.configuration == placements.c.configuration)
-    having = having.where(axes.c.value.in_(hits))
-    if wanted and _few(connection, having):
-        return receipts.c.seq.in_(having)
-    has = exists(having.where(placements.c.receipt == receipts.c.seq).correlate(receipts))
-    return has if wanted else not_(has)
+    having = _having(sorted(asked, key=lambda item: len(item.values)))
+    counted = select(func.count()).select_from(having.limit(FEW + 1).subquery())
+    return receipts.c.seq.in_(having) if connection.execute(counted).scalar_one() <= FEW else None
 
 
-def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> list[int]:
+def _having(asked: Sequence[Wanted]) -> Select[Any]:
+    """Numbers of receipts that have a value of each; the first one leads."""
+    query = select(placements.c.receipt)
+    for item in asked:
+        one = axes.alias()
+        query = query.join(one, one.c.configuration == placements.c.configuration).where(one.c.value.in_(item.values))
+    return query
+
+
+def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> tuple[int, ...]:
     """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
     query = select(axis_values.c.seq, axis_values.c.value).where(axis_values.c.axis == column_text(axis))
     found = []
@@ -59,9 +86,4 @@ def _values(connection: Connection, axis: str, path: str, item: Condition | None
         value = json.loads(text).get(path)
         if value is not None and (item is None or meets(value, item)):
             found.append(seq)
-    return found
-
-
-def _few(connection: Connection, having: Select[Any]) -> bool:
-    counted = select(func.count()).select_from(having.limit(_FEW + 1).subquery())
-    return connection.execute(counted).scalar_one() <= _FEW
+    return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select, tuple_
+from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
@@ -13,7 +13,7 @@ from receipts.receipt import Parsed
 from receipts.store.index import OF_VALUE, column_text, unpacked
 from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
-from receipts.store.statement import Row, Statement
+from receipts.store.statement import Statement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
@@ -184,25 +184,17 @@ def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
     return bool(holds)
 
 
-_NEXT: Final = Statement(
-    select(configurations.c.lane, configurations.c.catalogue)
-    .where(
-        tuple_(configurations.c.lane, configurations.c.catalogue)
-        > tuple_(
-            bindparam("lane", type_=configurations.c.lane.type),
-            bindparam("catalogue", type_=configurations.c.catalogue.type),
-        )
-    )
-    .order_by(configurations.c.lane, configurations.c.catalogue)
-    .limit(1)
-)
+_LANE, _CATALOGUE = configurations.c.lane, configurations.c.catalogue
+_NEXT: Final = select(_LANE, _CATALOGUE).order_by(_LANE, _CATALOGUE).limit(1)
+# Two, since SQLite looks only the first column of a pair up: it would step over every row of the lane.
+_IN_LANE: Final = Statement(_NEXT.where(bindparam("lane") == _LANE, bindparam("catalogue") < _CATALOGUE))
+_NEXT_LANE: Final = Statement(_NEXT.where(bindparam("lane") < _LANE))
 
 
 def catalogues(connection: Connection) -> Iterator[tuple[str, int]]:
     """Every lane with the catalogues under which its configurations were read: a look-up each, however many rows."""
     at: dict[str, Any] = {"lane": "", "catalogue": -(2**63)}
-    rows: list[Row]
-    while rows := _NEXT.all(connection, at):
+    while rows := _IN_LANE.all(connection, at) or _NEXT_LANE.all(connection, {"lane": at["lane"]}):
         ((lane, catalogue),) = rows
         yield lane, catalogue
         at = {"lane": lane, "catalogue": catalogue}
