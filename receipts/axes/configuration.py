@@ -157,6 +157,12 @@ class Configuration:
             self, parts=parts, unstated=unstated, anchor=anchor if unstated else None, own=own and bool(unstated)
         )
 
+    def mixture(self, other: Configuration, axes: Collection[str]) -> int:
+        """The digest of `mixed`, by addition alone, where both leave the same unstated under one anchor."""
+        mine, theirs = self.parts, other.parts
+        moved = sum(theirs[axis].digest for axis in axes if axis in theirs)
+        return _signed(self._sum + moved - sum(mine[axis].digest for axis in axes if axis in mine))
+
     def apart(self, other: Configuration) -> frozenset[str]:
         """Axes of which the two do not state the same, followers among them."""
         return frozenset(axis for axis in {*self.parts, *other.parts} if self.parts.get(axis) != other.parts.get(axis))

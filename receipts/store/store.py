@@ -16,7 +16,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
-from receipts.store import around, history, names, near, published, schema
+from receipts.store import around, between, history, names, near, published, schema
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
 from receipts.store import seal as seal_module
@@ -26,6 +26,7 @@ from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
 from receipts.store.around import Held
+from receipts.store.between import Between
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
@@ -345,6 +346,17 @@ class Store:
         """
         with self._reading() as connection:
             return near.neighbours(connection, parsed, ran, axis, limit)
+
+    def mixtures(
+        self, a: Configuration, b: Configuration, differing: Sequence[str], kind: str, *, beyond: bool = False
+    ) -> list[Between]:
+        """Stored configurations that have each differing axis as one of the two has it; see `receipts.store.between`.
+
+        ``beyond``: those that have one of these axes as neither has it.
+        """
+        with self._reading() as connection:
+            look = between.detours if beyond else between.mixtures
+            return look(connection, a, b, differing, kind)
 
     def holds_lane(self, ran: Configuration) -> bool:
         """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""
