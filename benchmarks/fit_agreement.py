@@ -131,10 +131,18 @@ def main() -> int:
     plain_holds = bool(enough) and all(abs(run.error) <= PLAIN for run in enough)
     calibrated_holds = bool(left_out) and all(abs(error) <= CALIBRATED for error in left_out.values())
     rows = [
-        {"launch": run.id, "run": run.name, "measured": run.measured, "estimated": run.made.live_bytes,
-         "error": run.error if run.made.live_bytes is not None else None, "calibrated_error": left_out.get(run.id), "assumed": len(run.made.assumed), "why_not": run.why_not}
+        {
+            "launch": run.id,
+            "run": run.name,
+            "measured": run.measured,
+            "estimated": run.made.live_bytes,
+            "error": run.error if run.made.live_bytes is not None else None,
+            "calibrated_error": left_out.get(run.id),
+            "assumed": len(run.made.assumed),
+            "why_not": run.why_not,
+        }
         for run in every
-    ]  # fmt: skip
+    ]
     if asked.json:
         print(json.dumps({"runs": rows, "plain": plain_holds, "calibrated": calibrated_holds}, indent=1))
     else:

@@ -1,0 +1,274 @@
+"""``receipts fit``: the answer with its exit code, what fills a chip, what shrinks it, and what had to be assumed."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import rule_cases
+from command_line import HOSTILE, Shell
+from receipts.fit import budget, calibrate, compared, estimate, measured
+from receipts.fit.calibrate import Point
+from receipts.fit.compiled import ACCELERATOR, Answer, oom_receipt
+from receipts.memory.aot import Compiled
+from receipts.memory.surface import Name
+from receipts.plan import plan_of
+from receipts.receipt import Document, Parsed, parse
+from receipts.rulebook import Rulebook
+
+GIB = 2**30
+LANES = Rulebook(()).lanes
+SVG = "{http://www.w3.org/2000/svg}"
+PLAN: dict[str, Any] = {
+    "schema_version": "1.0",
+    "run": {"lane": "tpu-maxtext", "kind": "training", "label": "a plan"},
+    "hardware": {"accelerator": "TPU v6e", "chips": 4},
+    "model": {
+        "pattern": "AE", "alphabet": "nam", "depth": 8, "hidden": 2048, "heads": 16, "kv_heads": 8, "head_dim": 128,
+        "vocabulary": 32768, "experts": 8, "top_k": 2, "expert_ffn": 1024, "ffn_projections": 3,
+        "capacity_factor": 1.25, "shared_expert_ffn": 0, "mtp_depth": 0, "tied_embeddings": False,
+    },
+    "parallelism": {"tensor": 1, "expert": 1, "context": 1, "pipeline": 1, "data": 4, "shard": 4, "strategy": "fsdp"},
+    "batch": {"micro_batch": 2, "global_batch": 8, "sequence_length": 2048, "accumulation": 1},
+    "numerics": {"compute_dtype": "bf16", "parameter_dtype": "fp32", "optimizer": "adamw",
+                 "optimizer_state_dtype": "fp32", "recompute": "none"},
+    "path": {"intended": {"framework": "maxtext", "attention": "pallas_splash"}},
+}  # fmt: skip
+
+
+def plan(folder: Path, name: str = "plan", **leaves: Any) -> str:
+    """A plan file; ``__`` stands for a dot, None takes a leaf out."""
+    tree = json.loads(json.dumps(PLAN))
+    for leaf, value in leaves.items():
+        rule_cases.put(tree, leaf.replace("__", "."), value)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    return str(path)
+
+
+def parsed(base: str = "tpu", **leaves: Any) -> Parsed:
+    tree = rule_cases.base(base)
+    for leaf, value in leaves.items():
+        rule_cases.put(tree, leaf.replace("__", "."), value)
+    return parse(Document(json.dumps(tree).encode(), "a receipt"))
+
+
+def test_a_plan_that_fits_says_so_and_ends_with_0(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder))
+    assert said.code == 0
+    assert said.lines[0].startswith("a plan · tpu-maxtext: fits: ")
+    assert "of 31.24 GiB" in said.lines[0]
+    assert "32.00 GiB are physical, which is no budget" in " ".join(said.out.split())
+
+
+def test_a_plan_that_does_not_fit_ends_with_1_and_says_what_would(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, batch__micro_batch=64, batch__global_batch=256))
+    assert said.code == 1
+    assert "does not fit" in said.lines[0]
+    data = shell("fit", plan(shell.folder, batch__micro_batch=64, batch__global_batch=256), "--json").json
+    first = data["estimates"][0]
+    changes = {item["axis"]: item for item in first["shrinks"]}
+    assert changes["batch.micro_batch"]["change"] == "64 → 32"
+    assert changes["numerics.recompute"]["saves_bytes"] > 0
+    assert first["fits"] is False
+    assert first["headroom_bytes"] < 0
+
+
+def test_too_little_stated_ends_with_3_and_names_what_is_missing(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, model__hidden=None, batch__micro_batch=None))
+    assert said.code == 3
+    assert "state model.hidden, batch.micro_batch" in said.lines[0]
+
+
+def test_what_is_assumed_is_named(shell: Shell) -> None:
+    whole = shell("fit", plan(shell.folder), "--json").json["estimates"][0]
+    assert whole["assumed"] == []
+    less = plan(shell.folder, "less", numerics__recompute=None, model__capacity_factor=None)
+    data = shell("fit", less, "--json").json["estimates"][0]
+    assert [item["path"] for item in data["assumed"]] == ["model.capacity_factor", "numerics.recompute"]
+    said = shell("fit", less)
+    assert "on 2 assumptions" in said.lines[0]
+    assert "numerics.recompute: none (frameworks recompute nothing unless asked to)" in said.out
+
+
+def test_a_skeleton_of_init_is_a_plan(shell: Shell) -> None:
+    path = str(shell.folder / "skeleton.json")
+    assert shell("init", "tpu-maxtext", "-o", path).code == 0
+    said = shell("fit", path)
+    assert said.code == 3
+    assert "model.depth" in said.lines[0]
+
+
+def test_the_surfaces_of_the_json_add_up(shell: Shell) -> None:
+    data = shell("fit", plan(shell.folder), "--json").json["estimates"][0]
+    assert [item["surface"] for item in data["surfaces"]] == [name.value for name in Name]
+    assert sum(item["peak_bytes"] for item in data["surfaces"]) == pytest.approx(data["total_bytes"])
+    assert data["dominant"] == max(data["surfaces"], key=lambda item: item["peak_bytes"])["surface"]
+
+
+def test_two_plans_say_which_bucket_grows(shell: Shell) -> None:
+    more = plan(shell.folder, "more", model__experts=64)
+    said = shell("fit", plan(shell.folder), more)
+    assert "Which bucket grows" in said.out
+    data = shell("fit", plan(shell.folder), more, "--json").json
+    grown = {item["surface"]: item["bytes"] for item in data["growth"]}
+    assert grown["expert-sharded parameters"] > 0
+    assert "tensor-sharded parameters" not in grown
+
+
+def test_an_id_a_label_and_standard_input_are_plans(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.store("kept", "tpu")
+    assert shell("fit", "kept").code in (0, 1)
+    import io
+    import sys
+
+    class Stdin:
+        buffer = io.BytesIO(json.dumps(PLAN).encode())
+
+    monkeypatch.setattr(sys, "stdin", Stdin())
+    assert shell("fit", "-").code == 0
+
+
+@pytest.mark.parametrize("columns", ["60", "120"])
+def test_nothing_runs_out_of_the_terminal(shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    said = shell("fit", plan(shell.folder))
+    bars = [line for line in said.lines if "▤" in line and "activations" not in line]
+    assert bars
+    assert all(len(line) <= int(columns) for line in bars)
+
+
+def test_the_picture_says_what_it_shows(shell: Shell) -> None:
+    path = shell.folder / "plan.svg"
+    assert shell("fit", plan(shell.folder), "--svg", str(path)).code == 0
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    assert root.find(f"{SVG}title") is not None
+    words = path.read_text(encoding="utf-8")
+    assert "activations" in words
+    assert "budget" in words
+    again = shell.folder / "again.svg"
+    shell("fit", plan(shell.folder), "--svg", str(again))
+    assert again.read_text(encoding="utf-8") == words
+
+
+def test_there_is_no_picture_of_nothing(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, model__hidden=None), "--svg", str(shell.folder / "x.svg"))
+    assert said.code == 2
+    assert not (shell.folder / "x.svg").exists()
+
+
+def test_a_label_cannot_write_on_the_terminal(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, run__label=HOSTILE))
+    assert "\x1b" not in said.out
+    assert "\u202e" not in said.out
+
+
+def test_calibration_says_when_there_is_too_little(shell: Shell) -> None:
+    shell.store("one", "tpu")
+    said = shell("fit", plan(shell.folder), "--calibrate")
+    assert "no calibration: fewer than three measured configurations" in " ".join(said.out.split())
+
+
+def test_calibration_comes_from_the_stores_own_peaks(shell: Shell) -> None:
+    lane = LANES.of("tpu-torch-xla")
+    for index, batch in enumerate((1, 2, 4)):
+        item = parsed(batch__micro_batch=batch)
+        live = estimate(item, lane).live_bytes
+        assert live is not None
+        rows = [{"chip": chip, "phase": "steady", "peak_bytes": int(live * 1.1), "bytes_limit": 2**40}
+                for chip in range(8)]  # fmt: skip
+        shell.store(f"run-{index}", "tpu", batch__micro_batch=batch, memory__chips=rows)
+    data = shell("fit", "run-0", "--calibrate", "--json").json["estimates"][0]
+    assert data["calibration"]["factor"] == pytest.approx(1.1, rel=1e-6)
+    assert data["calibration"]["left_out"] == pytest.approx(0.0, abs=1e-6)
+    assert data["delta"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_repeats_are_one_configuration() -> None:
+    points = [Point(100.0, 110.0, group="a")] * 5 + [Point(100.0, 90.0, group="b"), Point(100.0, 100.0, group="c")]
+    found = calibrate(points)
+    assert found is not None
+    assert (found.groups, found.launches) == (3, 7)
+    assert found.factor == pytest.approx((1.1 * 0.9 * 1.0) ** (1 / 3))
+    assert found.low < found.factor < found.high
+    assert found.left_out == pytest.approx((1.1 * 1.0) ** 0.5 / 0.9 - 1)
+    assert calibrate(points[:6]) is None
+
+
+def test_the_budget_is_the_runtimes_limit_and_never_the_physical_figure() -> None:
+    lane = LANES.of("nvidia-megatron")
+    stated: dict[str, Any] = {"hardware.accelerator": "NVIDIA H200"}
+    found = budget(stated, lane)
+    assert found is not None
+    assert found.physical == 141 * GIB
+    assert found.bytes < found.physical
+    read = budget(stated | {"memory.chips[0].bytes_limit": 100 * GIB, "memory.chips[1].bytes_limit": 99 * GIB}, lane)
+    assert read is not None
+    assert read.bytes == 99 * GIB
+    assert budget({}, lane) is None
+    v6e = budget({"hardware.accelerator": "v6e-8"}, LANES.of("tpu-maxtext"))
+    assert v6e is not None
+    assert (v6e.physical, v6e.bytes) == (32 * GIB, int(31.24 * GIB))
+
+
+def test_the_measured_peak_is_the_fullest_chips_and_live_is_compared_with_live() -> None:
+    item = parsed()
+    made = estimate(item, LANES.of("tpu-torch-xla"))
+    top = measured(item)
+    assert top is not None
+    assert top.chip == 7
+    assert made.delta == pytest.approx(compared(made) / top.bytes - 1)
+    pool = parsed(memory__chips=[{"chip": 0, "phase": "steady", "peak_reserved_bytes": 5 * GIB}])
+    assert measured(pool) is not None
+    assert measured(parsed(memory=None)) is None
+
+
+def test_the_extra_that_is_absent_is_named(shell: Shell) -> None:
+    if find_spec("libtpu") is not None:
+        pytest.skip("libtpu is installed")
+    said = shell("fit", plan(shell.folder), "--aot")
+    assert said.code == 2
+    assert "pip install 'frontier-receipts[aot]'" in said.err
+
+
+@pytest.mark.parametrize(("leaves", "says"), [
+    ({"parallelism__pipeline": 2}, "pipeline and context parallelism are not compiled"),
+    ({"hardware__accelerator": "NVIDIA H200"}, f"compiles for {ACCELERATOR}"),
+    ({"parallelism__data": 3, "parallelism__shard": 3}, "3 chips are no v6e slice"),
+    ({"run__kind": "serving"}, "only a train step is compiled"),
+])  # fmt: skip
+def test_what_cannot_be_compiled_is_said_before_anything_is_loaded(
+    shell: Shell, leaves: dict[str, Any], says: str
+) -> None:
+    said = shell("fit", plan(shell.folder, **leaves), "--aot")
+    assert said.code == 2
+    assert says in said.err
+
+
+@pytest.mark.parametrize("words", [["--oom", "x.json"], ["--aot", "OTHER"]])
+def test_calls_that_make_no_sense_are_refused(shell: Shell, words: list[str]) -> None:
+    path = plan(shell.folder)
+    assert shell("fit", path, *(path if word == "OTHER" else word for word in words)).code == 2
+
+
+def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
+    from receipts.fit.compiled import _failure
+
+    message = (
+        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (192.00G) exceeds "
+        "available HBM (31.25G)."
+    )
+    compiled = Compiled(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
+    answer = Answer(compiled, _failure(message), 190.0 * GIB)
+    tree = oom_receipt(plan_of(PLAN, "plan"), answer)
+    made = parse(Document(json.dumps(tree).encode(), "made"))
+    failure = made.receipt.failure
+    assert failure is not None
+    assert (failure.phase, failure.class_, failure.limit_bytes) == ("compile", "compile_hbm", int(31.25 * GIB))
+    assert made.receipt.run.outcome == "oom"
+    assert "on a host without a TPU" in made.stated["notes.aot"]
