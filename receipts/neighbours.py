@@ -56,7 +56,7 @@ class Judged:
     @property
     def reason(self) -> str:
         """What refuses it, or what would settle it: the first finding on the pair, else on a side."""
-        return next(_reasons(self.verdict), "")
+        return next(reasons(self.verdict), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,8 @@ def _wants_floor(a: Sequence[Parsed], b: Sequence[Parsed], lane: Lane, metric: s
     return steps and (min(len(a), len(b)) < FEWEST_LAUNCHES or lane.delta is None)
 
 
-def _reasons(verdict: Comparison) -> Iterator[str]:
+def reasons(verdict: Comparison) -> Iterator[str]:
+    """What refuses a comparison, or what would settle it: findings on the pair first, then on its sides."""
     wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
     asked = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
     order = {"pair": 0, "a": 1, "b": 2}
