@@ -47,8 +47,18 @@ def ask_compiler(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
         raise UsageError(f"--aot compiles for {ACCELERATOR}, and hardware.accelerator is {chip.key}")
     from receipts.memory.aot import compile_step
 
-    compiled = compile_step(setup)
+    compiled = compile_step(setup, options(parsed))
     return Answer(compiled, _failure(compiled.message), made.total_bytes or 0.0)
+
+
+def options(parsed: Parsed) -> dict[str, str]:
+    """Compiler options that the plan sets, as MaxText's users do, through ``LIBTPU_INIT_ARGS``."""
+    found = {}
+    for path, value in parsed.stated.items():
+        name = path.removeprefix("flags.").removeprefix("LIBTPU_INIT_ARGS.").removesuffix(".value")
+        if path.startswith("flags.LIBTPU_INIT_ARGS.") and "." not in name:
+            found[name.lstrip("-")] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
 
 
 def _failure(message: str) -> Failure | None:

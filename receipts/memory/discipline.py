@@ -25,7 +25,8 @@ class Discipline:
     ``zero`` is the stage of state sharding without a stated strategy (0 none, 1 optimizer, 2 gradients, 3 parameters).
     ``master``: whether 16-bit parameters are trained through an fp32 copy. ``persistent_gradients``: whether the
     gradient buffer exists during the forward. ``static``: whether a compiler plans every buffer before the start.
-    ``loss_bytes`` are bytes a logit at the loss: those of 16-bit logits, their fp32 copy and its gradient.
+    ``loss_bytes`` are bytes a logit at the loss: 16-bit logits, their fp32 copy, and its gradient where that does not
+    take the copy's place.
     """
 
     name: str
@@ -71,7 +72,7 @@ XLA = Discipline(
     "MaxText configs/base.yml (weight_dtype float32, scan_layers true); XLA plans every buffer before the program "
     "starts and reports no pool beside it; libtpu's own 0.75 GiB of a v6e's 32 are already outside its limit",
     parameter_dtype="fp32", gradient_dtype="fp32", master=False, persistent_gradients=False, zero=3,
-    loss_bytes=8.0, allocator_share=0.0, reserve_bytes=0, static=True,
+    loss_bytes=6.0, allocator_share=0.0, reserve_bytes=0, static=True,
 )  # fmt: skip
 NAMED: Mapping[str, Discipline] = MappingProxyType(
     {

@@ -10,7 +10,7 @@ from receipts.memory.activations import Activations, activations
 from receipts.memory.communication import communication
 from receipts.memory.serving import kv_cache, state_pool
 from receipts.memory.setup import Layer, Setup
-from receipts.memory.states import States, states
+from receipts.memory.states import States, sharded, states
 from receipts.memory.surface import OUTSIDE, Name, Surface
 from receipts.memory.tail import compile_peak, overhead, reserve
 
@@ -100,12 +100,19 @@ def _stage(setup: Setup, number: int, which: Sequence[Layer]) -> StageEstimate:
         Name.MATRIX_OPTIMIZER: held.matrix_optimizer,
         Name.OTHER_OPTIMIZER: held.other_optimizer,
         Name.COMMUNICATION: communication(setup, which),
-        Name.COMPILE: compile_peak(setup, which),
+        Name.COMPILE: compile_peak(setup, which, _kept(setup, which)),
         Name.RECURRENT: state_pool(setup, which),
         Name.KV_CACHE: kv_cache(setup, which),
         Name.RESERVE: reserve(setup),
     }
     return StageEstimate(number, {name: _whole(setup, fixed, moving) for name, moving in _moments(setup, held, active)})
+
+
+def _kept(setup: Setup, which: Sequence[Layer]) -> float:
+    """Elements of these layers' parameters that a rank keeps."""
+    return sum(
+        sharded(item.elements, setup, item.owner, 3) for item in weights.layers(setup.model, setup.layout, which)
+    )
 
 
 def _whole(setup: Setup, fixed: Moment, moving: Moment) -> Moment:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from receipts.errors import UsageError
 from receipts.memory.setup import Setup
@@ -73,8 +74,10 @@ def _data(setup: Setup) -> int:
     return setup.layout.shard
 
 
-def compile_step(setup: Setup) -> Compiled:
-    """Compile the step for v6e. Raises UsageError where jax or libtpu is absent, or `refusals` has a reason.
+def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> Compiled:
+    """Compile the step for v6e, with compiler options by name (``xla_tpu_scoped_vmem_limit_kib``).
+
+    Raises UsageError where jax or libtpu is absent, or `refusals` has a reason.
 
     An out-of-memory answer of the compiler is an answer, with its message; other errors of the compiler are raised.
     """
@@ -95,7 +98,7 @@ def compile_step(setup: Setup) -> Compiled:
     started = time.monotonic()
     try:
         with step.mesh:
-            done = jax.jit(step, donate_argnums=(0, 1)).lower(*step.arguments()).compile()
+            done = jax.jit(step, donate_argnums=(0, 1)).lower(*step.arguments()).compile(dict(options))
     except jax.errors.JaxRuntimeError as error:
         text = str(error)
         if "RESOURCE_EXHAUSTED" not in text and "out of memory" not in text.lower():
