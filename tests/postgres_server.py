@@ -18,6 +18,7 @@ import socket
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,16 @@ class Server:
         """Kill it and all of its processes with signal 9, as a machine does that loses its power."""
         main = int((self._data / "postmaster.pid").read_text().split()[0])
         children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(main)], capture_output=True, text=True, check=True)
-        for process in (main, *map(int, children.stdout.split())):
+        every = (main, *map(int, children.stdout.split()))
+        for process in every:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        until = time.monotonic() + SECONDS
+        while any(_runs(process) for process in every) and time.monotonic() < until:
+            time.sleep(0.01)
+        # Who has no parent that asks after it keeps its number, which the next start would take for a server.
+        for lock in (self._data / "postmaster.pid", self._base / f".s.PGSQL.{self._port}.lock"):
+            lock.unlink(missing_ok=True)
 
     def _control(self, *words: str) -> None:
         _run([str(self._programs / "pg_ctl"), "-D", str(self._data), "-w", *words], self._base, self._account)
@@ -107,6 +115,12 @@ def running() -> Iterator[str]:
             yield server.url
         finally:
             server.stop()
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there and is more than a name that its parent has not asked after."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return bool(said.stdout.strip()) and not said.stdout.strip().startswith("Z")
 
 
 def _account() -> pwd.struct_passwd | None:

@@ -194,7 +194,7 @@ _SQLITE = {
     "read-only": "the store may only be read; ask for write permission on the file and its folder",
     "disk is full": "the disk is full and nothing of this was stored; make room and do it again",
     "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
-    "malformed": "the file is damaged; restore a backup, or see what is left with: sqlite3 FILE .recover",
+    "malformed": "the file is damaged; list what is with: receipts audit, and restore a backup: receipts restore FILE",
     "unable to open": "the file cannot be opened; check the path and its permissions",
     "locked": f"another process has held the store for more than {BUSY_SECONDS} s; wait, or find it with: fuser FILE",
 }

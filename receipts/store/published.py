@@ -234,7 +234,9 @@ def quote(connection: Connection, document: str, found: Iterable[tuple[str, str 
 
 def quotes_of(connection: Connection, receipt: str) -> Iterator[Quote]:
     """Where documents quote a receipt, by the last reading of each."""
-    last = select(quotes.c.document, func.max(quotes.c.at).label("at")).group_by(quotes.c.document).subquery()
+    # By number and not by time: a clock may go back.
+    newest = select(func.max(quotes.c.seq)).group_by(quotes.c.document)
+    last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
     query = (
         select(quotes)
         .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
