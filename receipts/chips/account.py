@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
 
 from receipts.chips.chip import PHASES, Chip, Metric, tightness
 from receipts.chips.phase import Phase
@@ -15,6 +16,11 @@ from receipts.receipt.memory import ChipMemory, Memory, MemoryPhase
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
+
+# Of a row, in the order of `Chip`.
+_FIGURES: Final = itemgetter(
+    *("chip", "phase", "bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
+)
 
 
 class Account:
@@ -100,18 +106,8 @@ def _chips(rows: Iterable[ChipMemory]) -> dict[MemoryPhase, list[Chip]]:
     """Chips by phase, each in the order of ordinals."""
     phases: dict[MemoryPhase, dict[int, Chip]] = {}
     for index, row in enumerate(rows):
-        chip, phase = row.chip, row.phase
-        made = phases.setdefault(phase, {})
-        new = Chip(
-            chip,
-            phase,
-            row.bytes_used,
-            row.bytes_limit,
-            row.peak_bytes,
-            row.peak_reserved_bytes,
-            row.step,
-            (index,),
-        )
+        new = Chip._make((*_FIGURES(vars(row)), (index,)))
+        chip, made = new.chip, phases.setdefault(new.phase, {})
         made[chip] = _tighter(made[chip], new) if chip in made else new
     return {phase: [made[chip] for chip in sorted(made)] for phase, made in phases.items()}
 

@@ -161,10 +161,11 @@ def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
     found: list[list[int]] = []
     for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
         for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
-            kept = [i for i in inside if i not in left_out]
+            without = any(i in inside for i in left_out)
+            kept = [i for i in inside if i not in left_out] if without else list(inside)
             if kept and kept not in found:
                 found.append(kept)
-                yield says, [steps[i] for i in kept]
+                yield says, [steps[i] for i in kept] if without else list(steps[inside.start : inside.stop])
 
 
 def _single_step(launch: Launch) -> tuple[Candidate, ...]:
@@ -178,7 +179,17 @@ def _single_step(launch: Launch) -> tuple[Candidate, ...]:
 @once
 def _half_digit(launch: Launch) -> float:
     """Half the last digit that the steps were printed with: a statistic over them is no more exact than they are."""
-    return 0.5 * 10.0 ** min(_last_place(step) for step in launch.durations[:PRINTED_ALIKE])
+    return 0.5 * 10.0 ** _last_place_of(launch.durations[:PRINTED_ALIKE])
+
+
+def _last_place_of(values: Sequence[float]) -> int:
+    """The lowest `_last_place` of several numbers."""
+    texts = [repr(value) for value in values]
+    # The digits of a fraction stand behind the point, with no zero at their end: the common case, read at once.
+    places = [len(text) - text.index(".") - 1 for text in texts if "e" not in text and not text.endswith(".0")]
+    if len(places) == len(texts):
+        return -max(places)
+    return min(map(_last_place, values))
 
 
 def _statistics(steps: Sequence[float], half: float) -> Iterator[tuple[str, Interval]]:

@@ -115,7 +115,7 @@ def _capped(values: Sequence[float]) -> list[float]:
     centre = median(half)
     deviation = median_absolute_deviation(half, centre) or SMALLEST_DEVIATION * centre
     cap = centre + CAP_DEVIATIONS * deviation
-    return [value if value < cap else cap for value in values]
+    return [value if value < cap else cap for value in values] if max(values) >= cap else list(values)
 
 
 def _warm_up(values: Sequence[float]) -> int | None:
@@ -127,7 +127,8 @@ def _warm_up(values: Sequence[float]) -> int | None:
     count = len(values) // BATCH
     # Distances from one central batch: sums of squares of the durations themselves would cancel.
     centre = values[len(values) // 2]
-    batches = [sum(values[i * BATCH : (i + 1) * BATCH]) / BATCH - centre for i in range(count)]
+    one_by_one = iter(values)
+    batches = [sum(batch) / BATCH - centre for batch in zip(*[one_by_one] * BATCH, strict=False)]
     half = count // 2
     best, best_error = 0, math.inf
     total = squares = 0.0
