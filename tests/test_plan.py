@@ -11,8 +11,12 @@ import pytest
 import rule_cases
 from receipts.cli.init import skeleton
 from receipts.errors import InputError
+from receipts.judge import judge_case
+from receipts.metrics import Launch
 from receipts.plan import before_run, parse_plan, plan_of, read_plan, write_plan
 from receipts.receipt import Document, Parsed
+from receipts.rule import Case, RuleSet
+from receipts.verdict import Level
 from rule_cases import rulebook
 
 
@@ -120,3 +124,28 @@ def test_changes_that_are_none_are_told_together() -> None:
 def test_a_value_of_another_type_is_refused_before_anything_is_counted_with_it() -> None:
     with pytest.raises(InputError, match="it must be a whole number"):
         write_plan(_base("megatron"), {"batch.micro_batch": "2"})
+
+
+CHANGES: tuple[dict[str, Any], ...] = (
+    *({"batch.micro_batch": size} for size in (1, 2, 4, 8, 16)),
+    *({"batch.global_batch": size} for size in (8, 16, 32, 128)),
+    *({f"parallelism.{name}": size} for name in ("tensor", "pipeline", "context", "expert") for size in (1, 2, 4, 8)),
+    *({"hardware.chips": size} for size in (1, 2, 4, 16, 64)),
+    {"parallelism.tensor": 4, "batch.micro_batch": 1},
+    {"parallelism.expert": 2, "hardware.chips": 16, "batch.micro_batch": 2},
+)
+
+
+@pytest.mark.parametrize("name", ["cpu", "megatron", "tpu"])
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+def test_a_written_plan_accounts_for_its_chips_and_its_batch_or_is_refused(name: str, changes: dict[str, Any]) -> None:
+    parsed = _base(name)
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+    try:
+        raw = write_plan(parsed, changes, lane)
+    except InputError:
+        return
+    rules = rulebook().rules
+    arithmetic = RuleSet(tuple(rules.get(code) for code in ("R105", "R106")), "")
+    found = judge_case(Case(Launch(parse_plan(Document(raw, "plan")), lane), lane), arithmetic)
+    assert not [item.found for item in found if item.level is Level.ERROR]

@@ -214,6 +214,7 @@ def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:
     put(store, run__outcome="oom", batch__micro_batch=64)
     put(store, run__outcome="oom", numerics__recompute="full")
     put(store, run__outcome="preempted")
+    put(store, run__outcome="oom", failure={"phase": "startup", "class": "foreign_process"})
     put(store, run__outcome="oom", run__started="2126-03-05T00:00:00Z", run__finished=None)
     assert [item.id for item in store.facts(parsed()).failures] == [failed.id]
     assert store.facts(parsed(batch__micro_batch=None)).failures == ()

@@ -10,23 +10,28 @@ from receipts.errors import Problem
 MAPS: Final = ("wheels", "flags", "patches", "features")
 DEGREES: Final = tuple(f"parallelism.{name}" for name in ("tensor", "pipeline", "context", "expert"))
 CHIPS: Final = "hardware.chips"
+_EXPERT: Final = "parallelism.expert"
 _DATA, _SHARD, _REPLICATE = "parallelism.data", "parallelism.shard", "parallelism.replicate"
 _MICRO, _GLOBAL, _ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
 
 
-def follow(tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def follow(
+    tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any], convention: str = "none"
+) -> Iterator[Problem]:
     """State anew what follows from chips, degrees and batches; what cannot be told goes, what cannot be is told."""
     if any(path in wanted for path in (CHIPS, *DEGREES)):
-        yield from _data(tree, old, wanted)
+        yield from _data(tree, old, wanted, convention)
     yield from _accumulation(tree, old, wanted)
 
 
-def _data(tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Problem]:
+def _data(
+    tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any], convention: str
+) -> Iterator[Problem]:
     chips, data = get(tree, CHIPS), old.get(_DATA)
-    if chips is None or (data is None and _SHARD not in old):
+    if chips is None:
         return
-    found = _ways_left(old, {path: get(tree, path) for path in DEGREES}, chips)
-    if not found and data is not None and _DATA not in wanted:
+    found = _ways_left(tree, old, chips, convention)
+    if not found and _DATA not in wanted:
         said = ", ".join(f"{path.partition('.')[2]} {get(tree, path) or 1}" for path in DEGREES)
         yield Problem(CHIPS, f"{chips} chips cannot be divided by {said}", "choose degrees that divide the chips")
         return
@@ -39,19 +44,28 @@ def _data(tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any
         put(tree, _SHARD, new // replicate if new and data in whole_of and new % replicate == 0 else None)
 
 
-def _ways_left(old: Mapping[str, Any], degrees: Mapping[str, Any], chips: int) -> set[int]:
-    """Data degrees that the chips leave over, in each convention that the old degrees keep (expert in data or not)."""
+def _ways_left(tree: Mapping[str, Any], old: Mapping[str, Any], chips: int, convention: str) -> set[int]:
+    """Data degrees that the chips leave over, in each convention that may hold and that the old degrees keep."""
     found = set()
-    for folded in (True, False):
-        counted = [path for path in DEGREES if not (folded and path == "parallelism.expert")]
+    for name in ("expert_in_data", "expert_in_world") if convention == "none" else (convention,):
+        folded = name == "expert_in_data"
+        counted = [path for path in DEGREES if not (folded and path == _EXPERT)]
         before = after = 1
         for path in counted:
             before *= old.get(path) or 1
-            after *= degrees.get(path) or 1
+            after *= get(tree, path) or 1
         kept = old.get(_DATA) is None or old.get(CHIPS) is None or before * old[_DATA] == old[CHIPS]
-        if kept and chips % after == 0:
+        if kept and chips % after == 0 and not (folded and _torn(tree, chips)):
             found.add(chips // after)
     return found
+
+
+def _torn(tree: Mapping[str, Any], chips: int) -> bool:
+    """Whether expert groups, where they are cut from the ranks of a stage, do not divide these."""
+    expert = get(tree, _EXPERT) or 1
+    inside = expert * (get(tree, "parallelism.expert_tensor") or get(tree, "parallelism.tensor") or 1)
+    stage = chips // (get(tree, "parallelism.pipeline") or 1)
+    return expert > 1 and stage % inside != 0
 
 
 def _accumulation(tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.errors import InputError, Problem, near
 from receipts.plan.follow import CHIPS, DEGREES, MAPS, follow, put
@@ -13,6 +13,9 @@ from receipts.plan.read import parse_plan, plan_of
 from receipts.receipt import VERSION, Document, Parsed, Role
 from receipts.receipt.catalogue import find, leaves
 from receipts.receipt.problems import capped
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
 
 _OF_THE_RUN: Final = ("lane", "kind", "context", "tags")
 # What goes with a changed leaf where nobody states it anew: it followed from the old value, or names it.
@@ -26,12 +29,13 @@ _GOES: Final[Mapping[str, tuple[str, ...]]] = {
 _NAMES_THE_DEGREES: Final = ("parallelism.mesh_axes", "parallelism.stage_layout", "path.intended.sharding")
 
 
-def write_plan(parsed: Parsed, changes: Mapping[str, Any]) -> bytes:
+def write_plan(parsed: Parsed, changes: Mapping[str, Any], lane: Lane | None = None) -> bytes:
     """A plan like this one with some leaves changed, as the bytes of a document that `read_plan` reads.
 
     ``changes`` maps leaf paths (``batch.micro_batch``, ``flags.NAME``, ``path.attention`` for what is intended) to
     values; None takes a leaf out. What only a run knows is left out. What follows from a changed leaf is made anew
-    (accumulation, the data degree, a shard degree that was the whole of it) or left out. Raises InputError with every
+    (accumulation, the data degree, a shard degree that was the whole of it) or left out; ``lane`` says how degrees
+    multiply to chips, and without it what fits every way that the old ones fit is taken. Raises InputError with every
     change that is none, and with batches and chips that can no longer be divided.
     """
     tree = before_run(parsed)
@@ -43,7 +47,7 @@ def write_plan(parsed: Parsed, changes: Mapping[str, Any]) -> bytes:
         for path, value in wanted.items():
             put(tree, path, value)
         plan_of(tree, "plan")  # before anything is counted with the new values
-        wrong = list(follow(tree, parsed.stated, wanted))
+        wrong = list(follow(tree, parsed.stated, wanted, lane.convention if lane is not None else "none"))
     if wrong:
         raise InputError("plan", capped(wrong))
     raw = (json.dumps(tree, indent=2, ensure_ascii=False) + "\n").encode()

@@ -78,7 +78,7 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: Answer) -> Rung:
             skipped.append(Skipped(rung, _nothing(rung, plan, lane)))
         for changes in steps:
             wanted = {**held, **changes}
-            made = _made(plan, wanted)
+            made = _made(plan, wanted, lane)
             if isinstance(made, str):
                 skipped.append(Skipped(rung, made))
                 continue
@@ -103,10 +103,10 @@ def _rung(name: str, plan: Parsed, made: Parsed, changes: Changes, skipped: Sequ
     return Rung(name, told, tuple(skipped), made.raw, answer, dropped)
 
 
-def _made(plan: Parsed, changes: Changes) -> Parsed | str:
+def _made(plan: Parsed, changes: Changes, lane: Lane) -> Parsed | str:
     """The plan with the changes, or why there is none."""
     try:
-        return parse_plan(Document(write_plan(plan, changes), plan.name))
+        return parse_plan(Document(write_plan(plan, changes, lane), plan.name))
     except InputError as error:
         return f"{_said(changes)}: {'; '.join(problem.what for problem in error.problems)}"
 

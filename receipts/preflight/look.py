@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Estimator = Callable[[Parsed, Lane], Fit | None]
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
-# What another process held, or took down, says nothing of this plan.
-_SAYS_NOTHING: Final = ("foreign_process",)
 _GIB: Final = 2**30
 
 
@@ -49,7 +47,6 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
 
 def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
     worked, failed = store.same_signature(made)
-    failed = [item for item in failed if item.class_ not in _SAYS_NOTHING]
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
@@ -75,7 +72,6 @@ def _why(last: _Seen, status: Status) -> str:
 
 def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
     worked, failed = store.dominating(made)
-    failed = [item for item in failed if item.class_ not in _SAYS_NOTHING]
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None

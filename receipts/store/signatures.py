@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
 from receipts.receipt import Parsed
 from receipts.rule import EarlierFailure
@@ -75,19 +75,23 @@ def _outcome(*names: str) -> ColumnElement[bool]:
     return signatures.c.outcome.in_([literal(name) for name in names])  # plain names would be written anew each time
 
 
+# What another process held says nothing of this launch.
+_OF_ITS_OWN: Final = or_(receipts.c.failure_class.is_(None), receipts.c.failure_class != literal("foreign_process"))
 _SAME: Final = signatures.c.signature == bindparam("signature")
 _BASE: Final = signatures.c.base == bindparam("base")
 _WORKED: Final = _look(_SAME, signatures.c.outcome == literal("ok"))
-_FAILED: Final = _look(_SAME, _outcome(*FAILED))
+_FAILED: Final = _look(_SAME, _outcome(*FAILED), _OF_ITS_OWN)
 _EARLIER: Final = _look(
     _SAME,
     _outcome(*FAILED),
+    _OF_ITS_OWN,
     receipts.c.launch != bindparam("launch"),
     receipts.c.started <= bindparam("started", type_=receipts.c.started.type),
 )
 _SMALLER: Final = _look(
     _BASE,
     signatures.c.outcome == literal("oom"),
+    _OF_ITS_OWN,
     signatures.c.micro_batch <= bindparam("micro_batch"),
     signatures.c.sequence_length <= bindparam("sequence_length"),
     order=(signatures.c.micro_batch.desc(), signatures.c.sequence_length.desc()),

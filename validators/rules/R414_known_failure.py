@@ -5,8 +5,9 @@ memory: code, hardware, model, parallelism, batch and features were those of a l
 
 *Rejected.* A launch whose signature an earlier launch had, and failed with (out of memory, a crash, a hang).
 
-*Accepted.* Another signature; a failure that started later, or was superseded; a store that was not asked. Wheels are
-no part of the signature: a launch under others may be tried on purpose, and `receipts preflight` tells them apart.
+*Accepted.* Another signature; a failure that started later, or was superseded; memory that another process held; a
+store that was not asked. Wheels are no part of the signature: a launch under others may be tried on purpose, and
+`receipts preflight` tells them apart.
 """
 
 from __future__ import annotations
