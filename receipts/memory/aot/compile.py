@@ -124,6 +124,8 @@ def _environment() -> None:
         ("JAX_PLATFORMS", "cpu"),
         ("TPU_ACCELERATOR_TYPE", "v6e-4"),
         ("TPU_WORKER_HOSTNAMES", "localhost"),
+        # No chip is used, so that two compiles may run beside one another.
+        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
     ):
         os.environ.setdefault(name, value)
 
