@@ -180,4 +180,4 @@ def reasons(verdict: Comparison) -> Iterator[str]:
     order = {"pair": 0, "a": 1, "b": 2}
     found = [item for item in verdict.findings if item.level is wanted and item.question in asked]
     for item in sorted(found, key=lambda item: order.get(item.subject, 3)):
-        yield f"{item.code} {item.found}"
+        yield f"{item.code} {item.at}: {item.found}" if item.unjudged else f"{item.code} {item.found}"
