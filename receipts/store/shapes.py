@@ -15,7 +15,7 @@ from receipts.store.tables import receipts
 
 _SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
 # Launches that are looked at from either end of the index: enough to tell two days or two hosts apart.
-_LOOKED_AT: Final = 100
+_LOOKED_AT: Final = 50
 FEWEST: Final = 3  # launches below which days and hosts make no difference
 
 
@@ -81,17 +81,18 @@ def reached(connection: Connection, lane: str, since: datetime | None = None) ->
 
 
 def _ends(direction: Any) -> Statement:
-    """Launches that sustained a shape, from one end of the index that covers the order."""
+    """Launches of a shape that ended well, from one end of the index that covers the order.
+
+    Which of them count is told apart afterwards: a condition on a column of the order would have SQLite sort them all.
+    """
     order = ("accelerator", "global_batch", "provenance", "status", "path_answer", "started")
     return Statement(
-        select(receipts.c.started, receipts.c.host)
+        select(receipts.c.started, receipts.c.host, receipts.c.provenance, receipts.c.status)
         .where(
             receipts.c.lane == bindparam("lane"),
             receipts.c.kind == literal("training"),
             receipts.c.outcome == literal("ok"),
             *(receipts.c[name] == bindparam(name) for name in _SIZE),
-            receipts.c.provenance == literal("measured"),
-            receipts.c.status != literal("invalid"),
             standing(),
         )
         .order_by(*(direction(receipts.c[name]) for name in order))
@@ -111,7 +112,8 @@ def spread(connection: Connection, lane: str, shapes: Sequence[Shape]) -> tuple[
 def _spread(connection: Connection, lane: str, shape: Shape) -> Shape:
     given = {"lane": cut(lane), **{name: getattr(shape, name) for name in _SIZE}}
     rows = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
+    good = [(row[0], row[1]) for row in rows if row[2] == "measured" and row[3] != "invalid"]
     return shape._replace(
-        days=len({started.date() for started, _ in rows}),
-        hosts=len({host for _, host in rows if host is not None}),
+        days=len({started.date() for started, _ in good}),
+        hosts=len({host for _, host in good if host is not None}),
     )
