@@ -95,6 +95,8 @@ def test_the_lines_of_the_page_record_the_framework_itself(name: str, tmp_path: 
         assert found["batch"]["global_batch"] == 8
     if name in ("transformers", "Lightning", "torchtitan"):
         assert spans["eval_seconds"] > 0
+    if name in ("transformers", "Lightning"):
+        assert spans["checkpoint_seconds"] > 0
 
 
 def test_every_framework_of_the_page_has_a_job() -> None:

@@ -67,6 +67,18 @@ def test_of_two_of_one_name_the_first_on_the_path_counts(tmp_path: Path, monkeyp
     assert stage.get("wheels.left-one") is None
 
 
+def test_what_a_package_brings_along_for_itself_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = install(tmp_path, "left", "1.0")
+    install(tmp_path / "inner", "right", "2.0")
+    vendored = own / "setuptools" / "_vendor"
+    vendored.parent.mkdir()
+    (tmp_path / "inner" / "site-packages").rename(vendored)
+    monkeypatch.setattr(sys, "path", [str(own), str(vendored)])
+    assert [wheel.name for wheel in wheels.installed()] == ["left"]
+
+
 def test_a_checkout_that_shadows_a_wheel_is_told_and_digested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_in: StandIn
 ) -> None:
