@@ -150,9 +150,9 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
     file = tmp_path / "kept.sqlite"
     checked = module._checked
 
-    def late(made: Path) -> module.Copied:
+    def late(made: Path, name: object) -> module.Copied:
         file.write_text("theirs")
-        return checked(made)
+        return checked(made, name)
 
     monkeypatch.setattr(module, "_checked", late)
     with pytest.raises(UsageError, match="there is a file already"):

@@ -24,6 +24,7 @@ Examples:
 
 A seal is a Merkle root over all rows that came since the last one (docs/store.md). Whoever can change the database
 can write new seals as well: keep the root that --seal prints somewhere else, and name it with --expect.
+
 Exit codes: 0 all is as it was written, 1 it is not: each fault is printed with what to do, 4 the store failed."""
 
 
@@ -84,9 +85,8 @@ def _as_data(found: Audit, made: list[Seal]) -> dict[str, Any]:
 
 def _print(found: Audit, made: list[Seal], sealing: bool) -> None:
     counts = found.counts
-    held = ", ".join(
-        f"{counts[name]:,} {name}" for name in ("receipts", "verdicts", "seals", "purges") if name in counts
-    )
+    names = ("receipts", "verdicts", "seals", "purges")
+    held = ", ".join(f"{counts[name]:,} {name if counts[name] != 1 else name[:-1]}" for name in names if name in counts)
     output.line(f"{output.clean(found.store)}: {held or 'it cannot be read through'}")
     for fault in found.faults:
         output.wrapped(f"{fault.where}: {fault.found}", 2, 4)

@@ -21,6 +21,7 @@ Examples:
 
 Where a store's server does not answer, receipts submit keeps the documents in a folder of this machine: in the
 user's data folder, or where RECEIPTS_SPOOL names one. Flushing twice, or twice at once, stores each once.
+
 Exit codes: 0 all are stored, 2 some were refused and stay with the reason, 4 the store still does not answer."""
 
 

@@ -23,6 +23,7 @@ Examples:
 
 Earlier verdicts stay. What was judged under the present rule set is passed by, so that the same call goes on where it
 was interrupted.
+
 Exit codes: 0 nothing that was valid, accepted or supported is otherwise now, 1 something is, 2 wrong call,
 4 the store failed."""
 

@@ -54,7 +54,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
             else:
                 schema.ensure(engine, source, create=False)
                 _copy_out(engine, made)
-            return _checked(made)._replace(place=str(file))
+            return _checked(made, file)
     finally:
         engine.dispose()
 
@@ -142,13 +142,13 @@ def _rows(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]
         yield [dict(row) for row in part]
 
 
-def _checked(file: Path) -> Copied:
-    """What a file holds. Raises StoreError where it is no whole store."""
+def _checked(file: Path, name: object) -> Copied:
+    """What a file holds, under the name that it is to have. Raises StoreError where it is no whole store."""
     place = address(str(file))
     found = schema.check(place)
     problems = [item for item in found.problems if found.found == found.wanted]
     if problems:
-        raise StoreError(f"{file}: the copy is not whole: {problems[0]}")
+        raise StoreError(f"{name}: it was not made, because the store is not whole: {problems[0]}; see: receipts audit")
     engine = connect(place)
     try:
         with told(place), engine.connect() as connection:
@@ -162,7 +162,7 @@ def _checked(file: Path) -> Copied:
             store: str = connection.execute(select(stores.c.id)).scalar_one()
     finally:
         engine.dispose()
-    return Copied(str(file), store, rows[receipts.name], sum(rows.values()))
+    return Copied(str(name), store, rows[receipts.name], sum(rows.values()))
 
 
 def restore(file: Path, target: Address) -> Copied:
@@ -186,7 +186,7 @@ def restore(file: Path, target: Address) -> Copied:
             with _beside(target.file, force=target.file.exists()) as made:
                 _copy_pages(engine, made)
                 _write_ahead(made)
-                return _checked(made)._replace(place=str(target.file))
+                return _checked(made, target)
     finally:
         engine.dispose()
 
@@ -208,7 +208,7 @@ def _into_database(file: Path, target: Address) -> Copied:
     try:
         with told(place):
             schema.ensure(old, place, create=False)
-        copied = _checked(file)
+        copied = _checked(file, target)
         with told(target), snapshot(old) as source, writing(new) as connection:
             schema.lock(connection)
             if inspect(connection).get_table_names():
@@ -217,7 +217,7 @@ def _into_database(file: Path, target: Address) -> Copied:
             for table in metadata.sorted_tables:
                 _copy_in(connection, table, _rows(source, table))
             _finish(connection)
-        return copied._replace(place=str(target))
+        return copied
     finally:
         old.dispose()
         new.dispose()
