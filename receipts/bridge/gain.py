@@ -1,0 +1,127 @@
+"""Gains on the log scale: of one configuration over another, and of two axes together over both apart.
+
+A configuration's place is the mean of the logs of its launches. A hop's gain is the difference of two places, so that
+the gains of a chain add to that of its ends exactly, whatever order the launches ran in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from receipts.metrics import Launch, Metric
+from receipts.stats import effect as effects
+from receipts.stats.estimate import Estimate, Sigma
+
+_KEPT: Final = ("steps", "memory")  # sources of numbers that were read from what a launch left
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One metric of the launches of a configuration. ``measured``: none of them is merely stated.
+
+    ``logs`` is empty where some launch has no positive number.
+    """
+
+    logs: tuple[float, ...]
+    measured: bool
+
+    @property
+    def place(self) -> float | None:
+        """The mean of the logs; None where there is none."""
+        return math.fsum(self.logs) / len(self.logs) if self.logs else None
+
+
+def values(launches: Sequence[Launch], metric: Metric) -> Values:
+    """A metric of these launches."""
+    readings = [launch.read(metric) for launch in launches]
+    found = [item.value for item in readings if item.value is not None and 0.0 < item.value < math.inf]
+    if len(found) < len(readings):
+        return Values((), False)
+    kept = metric.summary in ("step", "rate", "memory")
+    measured = not kept or all(item.source in _KEPT for item in readings)
+    return Values(tuple(math.log(value) for value in found), measured)
+
+
+class Gain(NamedTuple):
+    """The metric of one configuration over another's: its log, and a 95 % interval of the log where there is one.
+
+    ``measured`` is False where numbers are as stated: then there is no interval.
+    """
+
+    log: float
+    low: float | None
+    high: float | None
+    measured: bool
+
+    @property
+    def ratio(self) -> float:
+        """The ratio itself."""
+        return math.exp(self.log)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ratio's interval."""
+        return None if self.low is None or self.high is None else (math.exp(self.low), math.exp(self.high))
+
+
+def gain(a: Values, b: Values, sigma: Sigma | None) -> Gain | None:
+    """What B has over A; None where a side has no number. Welch on the logs, or the noise floor for few launches."""
+    if a.place is None or b.place is None:
+        return None
+    log = b.place - a.place
+    if not (a.measured and b.measured):
+        return Gain(log, None, None, measured=False)
+    found = effects.compare([math.exp(item) for item in a.logs], [math.exp(item) for item in b.logs], sigma=sigma)
+    if found.low is None or found.high is None:
+        return Gain(log, None, None, measured=True)
+    return Gain(log, math.log(found.low), math.log(found.high), measured=True)
+
+
+def exact(a: Values, b: Values) -> Gain | None:
+    """The same for a quantity that equal launches never differ in: its interval has no width."""
+    if a.place is None or b.place is None:
+        return None
+    log = b.place - a.place
+    certain = a.measured and b.measured and len(set(a.logs)) == len(set(b.logs)) == 1
+    return Gain(log, log, log, measured=True) if certain else Gain(log, None, None, a.measured and b.measured)
+
+
+Corners = tuple[Values, Values, Values, Values]
+
+
+def together(corners: Corners, sigma: Sigma | None) -> Gain | None:
+    """What two axes have together over the product of both apart, from a 2×2; None without numbers.
+
+    Corners are neither axis moved, the first, the second, both. The spread is the launches' own where every corner has
+    three, with Satterthwaite's degrees of freedom (Welch 1947), else the noise floor's.
+    """
+    if any(item.place is None for item in corners):
+        return None
+    log = math.fsum(sign * (item.place or 0.0) for sign, item in zip((1, -1, -1, 1), corners, strict=True))
+    if not all(item.measured for item in corners):
+        return Gain(log, None, None, measured=False)
+    estimate = _spread(log, [item.logs for item in corners], sigma)
+    if estimate is None:
+        return Gain(log, None, None, measured=True)
+    half = estimate.half_width(effects.CONFIDENCE)
+    return Gain(log, log - half, log + half, measured=True)
+
+
+def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> Estimate | None:
+    if min(len(logs) for logs in corners) >= effects.FEWEST_LAUNCHES:
+        parts = [_variance(logs) / len(logs) for logs in corners]
+        squared = math.fsum(parts)
+        if squared > 0.0:
+            freedom = sum((part / squared) ** 2 / (len(logs) - 1) for part, logs in zip(parts, corners, strict=True))
+            return Estimate(log, math.sqrt(squared), 1.0 / freedom)
+    if sigma is None or sigma.value <= 0.0:
+        return None
+    return Estimate(log, sigma.value * math.sqrt(math.fsum(1.0 / len(logs) for logs in corners)), sigma.df)
+
+
+def _variance(logs: Sequence[float]) -> float:
+    mean = math.fsum(logs) / len(logs)
+    return math.fsum((item - mean) ** 2 for item in logs) / (len(logs) - 1)

@@ -1,0 +1,115 @@
+"""One configuration on a bridge: the receipt that speaks for it, and the launches that every hop on it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from receipts.axes.configuration import Configuration, configuration
+from receipts.bridge.gain import Gain, Values, exact, gain, together, values
+from receipts.compare import Request, compare
+from receipts.metrics import Launch, Metric
+from receipts.noise import FEWEST_LAUNCHES, Floor, noise_floor, wants_floor, with_floor
+from receipts.receipt import Parsed
+from receipts.replicates import with_replicates
+from receipts.rulebook import Rulebook
+from receipts.stats.estimate import Sigma
+from receipts.verdict import Comparison
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
+    from receipts.store import Store
+
+
+@dataclass(frozen=True)
+class Point:
+    """A configuration with the receipt that speaks for it, and its launches, that one first."""
+
+    configuration: Configuration
+    parsed: Parsed
+    launches: tuple[Parsed, ...]
+    values: Values
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence."""
+        return self.parsed.name
+
+
+class Judged(NamedTuple):
+    """One point compared with another: the verdict as `receipts compare` gives it, and the gain by their launches."""
+
+    verdict: Comparison
+    gain: Gain | None
+
+
+class Judge:
+    """Compares points as `receipts compare` does with a store. What is read for a point is read once."""
+
+    def __init__(self, store: Store, rulebook: Rulebook, a: Parsed, b: Parsed, metric: Metric) -> None:
+        self._store = store
+        self._rulebook = rulebook
+        self._metric = metric
+        self._floors: dict[tuple[object, ...], Floor] = {}
+        self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
+        self.a = self.point(a, [b])
+        self.b = self.point(b, [a])
+
+    def __repr__(self) -> str:
+        return f"Judge({self.a.name!r}, {self.b.name!r})"
+
+    def point(self, parsed: Parsed, others: Sequence[Parsed]) -> Point:
+        """The point of a receipt. Launches of the others are none of it."""
+        group = tuple(with_replicates(self._store, [parsed], self.lane, others))
+        found = values([Launch(item, self.lane) for item in group], self._metric)
+        return Point(configuration(parsed, self.lane), parsed, group, found)
+
+    def stored(self, receipt_id: str) -> Point:
+        """The point of a stored receipt between the two ends."""
+        return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed])
+
+    def compared(self, a: Point, b: Point) -> Judged:
+        """B judged against A."""
+        facts = self._store.facts([*a.launches, *b.launches])
+        if wants_floor([a.launches, b.launches], self.lane, self._metric.name):
+            facts = with_floor(facts, self._floor(a.parsed))
+        asked = Request(metric=self._metric.name, facts=facts)
+        verdict = compare(a.launches, b.launches, self._rulebook, asked)
+        return Judged(verdict, self.gain(a, b))
+
+    def gain(self, a: Point, b: Point) -> Gain | None:
+        """What B has over A by their launches."""
+        if self._exact(a):
+            return exact(a.values, b.values)
+        return gain(a.values, b.values, self._sigma(a, (a.values, b.values)))
+
+    def _exact(self, a: Point) -> bool:
+        """Whether equal launches of the store always agree on the metric."""
+        return self._metric.summary == "memory" and self._metric.name in self._floor(a.parsed).exact_memory
+
+    def together(self, neither: Point, one: Point, other: Point, both: Point) -> Gain | None:
+        """What two axes have together over the product of both apart."""
+        corners = (neither.values, one.values, other.values, both.values)
+        return together(corners, self._sigma(neither, corners))
+
+    def _sigma(self, a: Point, sides: Sequence[Values]) -> Sigma | None:
+        """The noise floor where these launches do not show a spread of their own: reading it costs."""
+        own = all(len(item.logs) >= FEWEST_LAUNCHES for item in sides) and any(
+            len(set(item.logs)) > 1 for item in sides
+        )
+        return None if own else self.sigma(a)
+
+    def sigma(self, a: Point) -> Sigma | None:
+        """The noise floor of step times and rates, measured by the store's repeats, else as the lane declares it."""
+        if self._metric.summary not in ("step", "rate"):
+            return None
+        declared = Sigma(self.lane.sigma, None, "declared") if self.lane.sigma is not None else None
+        return self._floor(a.parsed).measured or declared
+
+    def _floor(self, like: Parsed) -> Floor:
+        stated = like.stated
+        key = tuple(stated.get(f) for f in ("hardware.accelerator", "hardware.chips", "batch.sequence_length"))
+        if key not in self._floors:
+            self._floors[key] = noise_floor(self._store, like, self.lane)
+        return self._floors[key]
