@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "list": ("list_", "List receipts by any axis, lane or outcome."),
     "fit": ("fit", "Estimate what a launch holds on its fullest chip."),
     "neighbours": ("neighbours", "Show every receipt one axis away."),
+    "bridge": ("bridge", "Show the chain of one-axis receipts between two."),
     "sweep": ("sweep", "Lay a grid of launches out as a table."),
     "noise": ("noise", "Show how far equal launches lie apart."),
     "pin": ("pin", "Name a receipt, such as @golden."),

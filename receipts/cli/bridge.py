@@ -1,0 +1,100 @@
+"""``receipts bridge``: the chain of accepted one-axis receipts from A to B, or the cheapest runs that make one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.cli import output
+from receipts.cli.session import Session, is_file, parsed_file, pass_session
+from receipts.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipts.bridge import Bridge
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+
+EPILOG = """\b
+Examples:
+  receipts bridge 3f9c 81aa
+  receipts bridge @golden candidate.json --metric step_seconds
+  receipts bridge 3f9c 81aa --plan missing
+  receipts bridge 3f9c 81aa --dot | dot -Tsvg > bridge.svg
+
+Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; its gain is that of its
+axis. More: docs/bridge.md.
+Exit codes: 0 a bridge of accepted hops, 1 none, and no run could make one: a hop is refused on every way, 2 wrong call
+or input, 3 none yet: hops are missing or open."""
+
+
+@click.command("bridge", epilog=EPILOG)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What the gains are of.")
+@click.option("--plan", "folder", metavar="DIR", help="Write the missing runs here as plans for receipts run.")
+@click.option("--most", type=click.IntRange(min=1), default=200, show_default=True, help="Hops to judge at most.")
+@click.option("--dot", "as_dot", is_flag=True, help="Print the configurations and hops for Graphviz.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@pass_session
+def command(
+    session: Session, a: str, b: str, metric: str, folder: str | None, most: int, as_dot: bool, as_json: bool
+) -> int:
+    """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
+
+    A and B are files, ids, unique prefixes, labels or @pins. Where the store has no chain, the fewest configurations
+    that would complete one are named.
+    """
+    from receipts.bridge import bridge
+
+    if as_dot and as_json:
+        raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
+    with session.open_store() as store:
+        shown = output.Progress(None, answers=False)
+        left, right = _one(store, a), _one(store, b)
+        found = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
+        shown.clear()
+    written = _write(Path(folder), found) if folder is not None else []
+    if as_json:
+        from receipts.bridge.data import as_data
+
+        output.as_json({**as_data(found), **({"plans": written} if folder is not None else {})})
+    elif as_dot:
+        from receipts.bridge.data import dot
+
+        output.line(dot(found).rstrip("\n"))
+    else:
+        from receipts.cli.bridge_text import print_bridge
+
+        print_bridge(found, written, folder)
+    return found.exit_code
+
+
+def _one(store: Store, word: str) -> Parsed:
+    return parsed_file(word) if is_file(word) else store.get(word)
+
+
+def _write(folder: Path, found: Bridge) -> list[str]:
+    """Write the plans of the missing runs, all or none; gives their paths in the order of the chain."""
+    runs = found.route.runs if found.route is not None else ()
+    if not runs:
+        output.note(f"{folder} is not written: nothing is missing that a run could give")
+        return []
+    paths = [folder / f"{number:02d}-{_file_name(run.label)}.json" for number, run in enumerate(runs, 1)]
+    there = [str(path) for path in paths if path.exists()]
+    if there:
+        raise UsageError(f"{', '.join(there)} exists and is kept; name another folder, or remove it first")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, run in zip(paths, runs, strict=True):
+            with path.open("xb") as stream:
+                stream.write(run.plan)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+    return [str(path) for path in paths]
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:60] or "run"

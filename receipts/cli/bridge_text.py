@@ -1,0 +1,240 @@
+"""A bridge as text: the waterfall, what each axis gave over the orders, what two gave together, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from receipts.bridge import Bridge, Chain, Gain, Hop, Interaction, Point, Route, Run
+from receipts.bridge.data import percent
+from receipts.cli import output
+from receipts.cli.comparison_text import effect_word, value
+
+NARROW = 100  # columns under which a hop is told in lines and not in a row
+SHOWN_UNSTATED = 12
+SHOWN_INTERACTIONS = 12
+SHOWN_HOPS = 12
+ORDERED = ("turns", "paired")  # designs that take the order of launches into account
+
+
+def print_bridge(found: Bridge, plans: Sequence[str], folder: str | None) -> None:
+    """Print the whole answer; ``plans`` are the files that were written."""
+    for letter, point in (("A", found.a), ("B", found.b)):
+        output.line(f"{letter}  {output.clean(point.name)}  {point.parsed.id[:12]}  {_launches(point)}")
+    lane = output.clean(found.a.parsed.receipt.run.lane)
+    output.line(f"   lane {lane} · metric {found.metric}")
+    _axes(found)
+    if found.chains and found.chains[0]:
+        _bridge(found)
+    _ranges(found)
+    _interactions(found)
+    if not found.chains:
+        _broken(found)
+    _refused(found)
+    if found.route is not None:
+        _route(found.route, plans)
+    _end(found, folder)
+    if not found.indexed:
+        output.note("the index does not hold every receipt of this lane as it is read now; run: receipts db reindex")
+
+
+def _axes(found: Bridge) -> None:
+    if not found.counted:
+        return
+    axes = f"axis {found.counted[0]}" if len(found.counted) == 1 else f"{len(found.counted)} axes"
+    names = "" if len(found.counted) == 1 else f": {', '.join(found.counted)}"
+    output.wrapped(f"apart in {axes}{names}", 3, 5)
+
+
+def _launches(point: Point) -> str:
+    return f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
+
+
+def _bridge(found: Bridge) -> None:
+    chain = found.chains[0]
+    others = len(found.chains) - 1
+    more = f"; the best evidenced of {'more than ' if found.more else ''}{others + 1} chains" if others else ""
+    output.heading(f"Bridge of {_hops(chain)}{more}")
+    _waterfall(found, chain)
+    for number, hop in enumerate(chain, 1):
+        headline = hop.headline
+        if headline is not None and headline.effect.design in ORDERED and headline.ratio is not None:
+            design = headline.effect.why.partition(";")[0]
+            said = (
+                f"hop {number}: with the order of the launches taken into account {_change(headline.ratio)} ({design})"
+            )
+            output.wrapped(said, 2, 4)
+
+
+def _hops(chain: Chain) -> str:
+    return f"{len(chain)} hop{'s' if len(chain) != 1 else ''}"
+
+
+def _waterfall(found: Bridge, chain: Chain) -> None:
+    rows = list(_rows(chain))
+    total = ("total", "", _gain(found.total), "", _interval(found.total), "", f"{found.b.parsed.id[:12]}")
+    if output.width() >= NARROW:
+        columns = ("axis", "from → to", "gain", "cumulative", "95 % interval", "verdict", "receipt")
+        output.table(columns, [*rows, total], right=(2, 3))
+    else:
+        for number, (axis, moved, gain, so_far, interval, verdict, receipt) in enumerate(rows, 1):
+            output.wrapped(f"{number}. {axis} {moved}: {gain}", 2, 5)
+            output.wrapped(f"95 % {interval} · so far {so_far}", 5)
+            output.wrapped(f"{verdict} · {receipt}", 5)
+        output.wrapped(f"total {_gain(found.total)}, 95 % {_interval(found.total)}", 2, 5)
+    if found.total is not None and not found.total.measured:
+        output.wrapped("* as stated: what the numbers were taken from was not kept")
+    output.wrapped("the total's interval is that of its ends' own launches; those of the hops do not add up to it")
+
+
+def _rows(chain: Chain) -> Iterator[tuple[str, str, str, str, str, str, str]]:
+    start = chain[0].a.values.place
+    for hop in chain:
+        here = hop.b.values.place
+        so_far = percent(here - start) if start is not None and here is not None else "~"
+        verdict = _effect(hop) if hop.accepted else f"{hop.verdict.status}, {_effect(hop)}"
+        receipt = f"{hop.b.parsed.id[:12]} {hop.b.name}, {_launches(hop.b)}"
+        yield hop.axis, _moved(hop), _gain(hop.gain), so_far, _interval(hop.gain), verdict, receipt
+
+
+def _effect(hop: Hop) -> str:
+    return effect_word(hop.headline, hop.verdict) if hop.headline is not None else hop.verdict.effect
+
+
+def _gain(item: Gain | None) -> str:
+    return "~" if item is None else percent(item.log) + ("" if item.measured else "*")
+
+
+def _change(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.2f} %"
+
+
+def _interval(item: Gain | None) -> str:
+    if item is None or item.low is None or item.high is None:
+        return "~"
+    return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
+
+
+def _moved(hop: Hop) -> str:
+    """What the axis changed from and to, leaf by leaf."""
+    moves = [f"{value(item.a)} → {value(item.b)}" for item in hop.members]
+    if len(moves) == 1:
+        return moves[0]
+    names = [item.path.rpartition(".")[2] for item in hop.members]
+    return "; ".join(f"{name} {move}" for name, move in zip(names, moves, strict=True)) or "?"
+
+
+def _ranges(found: Bridge) -> None:
+    if not found.ranges:
+        return
+    output.heading(f"Gain of each axis over {'the first ' if found.more else ''}{len(found.chains)} chains")
+    rows = [(axis, percent(item.low), percent(item.high)) for axis, item in found.ranges.items()]
+    output.table(("axis", "least", "most"), rows, right=(1, 2))
+
+
+def _interactions(found: Bridge) -> None:
+    if not found.interactions:
+        return
+    output.heading("Interactions, where a 2×2 of receipts exists")
+    for item in found.interactions[:SHOWN_INTERACTIONS]:
+        output.wrapped(_interaction(item), 2, 4)
+    rest = len(found.interactions) - SHOWN_INTERACTIONS
+    if rest > 0:
+        output.wrapped(f"and {rest} weaker; all of them with --json")
+    output.wrapped("the intervals are not adjusted for their number")
+
+
+def _interaction(item: Interaction) -> str:
+    x, y = item.axes
+    joint = f"{_gain(item.together)} ({_interval(item.together)})"
+    says = "together" if item.shown else "none shown, together"
+    if item.status != "accepted":
+        says = "not all four pairs hold, together"
+    return (
+        f"{x} × {y}: {says} {joint} over both apart; {x} gives {_gain(item.first[0])} before {y} moves and "
+        f"{_gain(item.first[1])} after, {y} {_gain(item.second[0])} and {_gain(item.second[1])} "
+        f"(from {item.corners[0].name})"
+    )
+
+
+def _broken(found: Bridge) -> None:
+    if not found.broken:
+        return
+    output.heading("No bridge: the stored chain that comes nearest does not hold")
+    _waterfall(found, found.broken)
+
+
+def _refused(found: Bridge) -> None:
+    for status, title in (("rejected", "Hops that are refused"), ("inconclusive", "Hops that are open")):
+        hops = [hop for hop in found.refused if hop.verdict.status == status]
+        if not hops:
+            continue
+        output.heading(title)
+        for hop in hops[:SHOWN_HOPS]:
+            output.wrapped(f"{hop.a.name} → {hop.b.name} ({hop.axis}): {hop.reason}", 2, 4)
+        if len(hops) > SHOWN_HOPS:
+            output.wrapped(f"and {len(hops) - SHOWN_HOPS} more; all of them with --json")
+
+
+def _route(route: Route, plans: Sequence[str]) -> None:
+    new, again = len(route.new), len(route.runs) - len(route.new)
+    parts = [f"{new} new configuration{'s' if new != 1 else ''}"] if new else []
+    parts += [f"{again} stored one{'s' if again != 1 else ''} again"] if again else []
+    output.heading(f"Cheapest missing runs: {' and '.join(parts)}")
+    for number, run in enumerate(route.runs):
+        output.wrapped(_run(run), 2, 4)
+        if number < len(plans):
+            output.wrapped(f"receipts run --plan {plans[number]} -- COMMAND…", 4, 6)
+    output.wrapped("the chain would be: " + " · ".join(_leg(leg.axis, leg.b, leg.state) for leg in route.legs), 2, 4)
+    for label, why in route.avoided:
+        output.wrapped(f"avoided: {label}: {why}", 2, 4)
+
+
+def _leg(axis: str, name: str, state: str) -> str:
+    return f"{axis} to {name} ({state})"
+
+
+def _run(run: Run) -> str:
+    cost = f", about {run.chip_seconds:.3g} chip-seconds a step" if run.chip_seconds is not None else ""
+    count = f"{run.launches} {'more ' if run.stored is not None else ''}launch{'es' if run.launches != 1 else ''}"
+    kind = "new" if run.stored is None else f"again ({run.stored.parsed.id[:12]})"
+    why = f"; {run.why}" if run.why else ""
+    failing = f"; it fails, and no way leads past it: {run.failing}" if run.failing else ""
+    return f"{run.label}: {kind}, {count}{cost}{why}{failing}"
+
+
+def _end(found: Bridge, folder: str | None) -> None:
+    output.line()
+    if found.chains:
+        hops = found.chains[0]
+        if not hops:
+            output.wrapped("no axis differs: the two are launches of one configuration; see: receipts compare A B", 0)
+        counted = f"{len(hops)} accepted hop{'s' if len(hops) != 1 else ''}"
+        output.line(f"{output.paint('bridged', 'accepted')}: {counted}, {_gain(found.total)} on {found.metric}")
+        return
+    output.wrapped(_why(found), 0)
+    if found.route is not None and folder is None:
+        ends = f"{found.a.parsed.id[:12]} {found.b.parsed.id[:12]}"
+        output.wrapped(f"the plans are written by: receipts bridge {ends} --plan DIR", 0)
+    output.line(output.paint(found.status, {"refused": "rejected", "open": "inconclusive"}[found.status]))
+
+
+def _why(found: Bridge) -> str:
+    if found.unstated:
+        shown = ", ".join(found.unstated[:SHOWN_UNSTATED])
+        rest = len(found.unstated) - SHOWN_UNSTATED
+        return (
+            f"A and B do not both state {len(found.unstated)} axes ({shown}{f' and {rest} more' if rest > 0 else ''}), "
+            "so that no chain makes them equal; state them, or the run.context that holds them, in both"
+        )
+    if found.status == "refused":
+        return "a hop is refused or impossible on every way from A to B, and no further run would change that"
+    if found.route is not None and found.route.new:
+        return "receipts are missing between A and B"
+    if found.route is not None:
+        return "every hop is stored, and not every one is settled"
+    if found.cut:
+        return "not every hop was judged; ask for more with --most N"
+    return (
+        f"A and B are {len(found.counted)} axes apart and no stored chain joins them; name a receipt between the two, "
+        "and bridge to it from both"
+    )
