@@ -115,3 +115,12 @@ def test_a_plan_that_the_store_knows_loads_no_rule_and_no_estimator(shell: Shell
     names = loaded(["preflight", shell.write("plan")], shell.folder / "store.sqlite")
     assert {"receipts.preflight", "receipts.signature"} <= names
     assert names & {"receipts.fit", "receipts.judge", "receipts.memory", *(set(HEAVY) - {"asyncio"})} == set()
+
+
+def test_a_launch_that_was_not_asked_for_is_told_of_the_failure_that_it_repeats(shell: Shell) -> None:
+    shell.store("gone", run__outcome="oom", failure=FAILURE)
+    again = shell.store("again", run__outcome="oom", failure=FAILURE, run__started="2126-03-05T09:00:00Z")
+    said = shell("show", again)
+    assert "R414" in said.out
+    assert shell.made["gone"][:12] in said.out
+    assert "R414" not in shell("show", shell.made["gone"]).out
