@@ -65,7 +65,7 @@ def rows(store: Store) -> list[Any]:
     """What every receipt is placed in, told without numbers."""
     with reading(store._engine) as connection:
         query = (
-            select(placements.c.receipt, configurations.c.whole, axis_values.c.axis, axes.c.leave_one_out)
+            select(placements.c.receipt, configurations.c.whole, axis_values.c.axis, axis_values.c.value)
             .join(configurations, configurations.c.seq == placements.c.configuration)
             .join(axes, axes.c.configuration == configurations.c.seq)
             .join(axis_values, axis_values.c.seq == axes.c.value)
@@ -134,9 +134,10 @@ def test_launches_that_do_not_stand_or_are_of_another_kind_are_no_neighbours(sto
 
 def test_the_newest_configurations_of_an_axis_come_first_up_to_the_limit(store: Store) -> None:
     one = put(store)
-    others = [put(store, numerics__seed=seed) for seed in range(50, 56)]
+    others = [put(store, numerics__seed=seed) for seed in range(50, 70)]
     assert {item for _, item in near(store, one, limit=3)} == {item.id for item in others[-3:]}
-    assert len(near(store, one, limit=100)) == 6
+    assert len(near(store, one, limit=100)) == 20
+    assert len(near(store, others[0], limit=100)) == len(near(store, others[-1], limit=100)) == 20
 
 
 VARIED: dict[str, tuple[Any, ...]] = {
@@ -158,8 +159,11 @@ def several(seed: int, number: int) -> list[Parsed]:
     return [parsed(**{name: draw.choice(values) for name, values in VARIED.items()}) for _ in range(number)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_receipt_one_axis_apart_is_missed(store: Store, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "early"), [(0, 0), (1, 1), (2, 2), (3, 8)])
+def test_no_receipt_one_axis_apart_is_missed(
+    store: Store, seed: int, early: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "EARLY", early)
     many = several(seed, 60)
     store.submit_many([judged(item) for item in many])
     pairs = 0

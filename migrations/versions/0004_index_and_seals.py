@@ -54,6 +54,12 @@ def values() -> None:
         words("axis", "Name of the axis, as `receipts axes` prints it", required=True),
         number("digest", "First 8 bytes of the value's SHA-256, signed", required=True),
         twin("0, or 1 and up for another value of one digest"),
+        sa.Column(
+            "early",
+            sa.SmallInteger(),
+            nullable=False,
+            comment="1 for the first few values of an axis, whose neighbours are found by sums; 0 for the others",
+        ),
         words("value", "The axis' effective leaves as JSON", required=True),
         sa.UniqueConstraint("axis", "digest", "twin", name=op.f("axis_values_axis_digest_twin_key")),
         sa.PrimaryKeyConstraint("seq", name=op.f("axis_values_pkey")),
@@ -99,9 +105,13 @@ def values() -> None:
 def places() -> None:
     op.create_table(
         "axes",
-        refers("value", "The axis value"),
-        refers("configuration", "The configuration"),
-        number("leave_one_out", "The configuration's digest without this axis; null where nothing else can share it"),
+        sa.Column("value", sa.Integer(), nullable=False, autoincrement=False, comment="The axis value"),
+        sa.Column("configuration", sa.Integer(), nullable=False, autoincrement=False, comment="The configuration"),
+        number(
+            "leave_one_out",
+            "The configuration's digest without this axis; null where none can share it, or the value is found by its "
+            "sum",
+        ),
         sa.PrimaryKeyConstraint("value", "configuration", name=op.f("axes_pkey")),
         comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
         sqlite_with_rowid=False,
@@ -178,7 +188,8 @@ def sealed() -> None:
 
 
 def indexes() -> None:
-    stated = sa.text("leave_one_out IS NOT NULL")
+    early, stated = sa.text("early = 1"), sa.text("leave_one_out IS NOT NULL")
+    op.create_index("axis_values_early", "axis_values", ["axis"], sqlite_where=early, postgresql_where=early)
     op.create_index(
         "axes_leave_one_out",
         "axes",

@@ -16,8 +16,9 @@ from sqlalchemy import Connection
 from receipts.axes.configuration import Configuration, Part
 from receipts.store.index import unpacked
 from receipts.store.many import Lookup
+from receipts.store.near import sharing
 from receipts.store.rows import Entry, entries, entry
-from receipts.store.tables import axes, axis_values, configurations, placements, receipts
+from receipts.store.tables import axis_values, configurations, placements, receipts
 
 MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
 MOST_ASKED: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
@@ -41,9 +42,6 @@ class Between(NamedTuple):
 
 _OF_DIGEST: Final = Lookup(
     [configurations.c.digest], [configurations.c.seq, configurations.c.digest, configurations.c.whole]
-)
-_SHARED: Final = Lookup(
-    [axes.c.leave_one_out], [axes.c.configuration, axes.c.leave_one_out], newest=axes.c.configuration
 )
 _MEMBERS: Final = Lookup(
     [configurations.c.seq], [configurations.c.seq, configurations.c.whole, configurations.c.members]
@@ -83,9 +81,7 @@ def detours(
     """
     ordered = sorted(differing)
     mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
-    by_digest = {digest: item for (axis, _), item in mixed.items() if (digest := item.without(axis)) is not None}
-    rows = _SHARED.read(connection, ((digest,) for digest in by_digest), MOST_VALUES)
-    like = {number: by_digest[digest] for number, digest in rows}
+    like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MOST_VALUES))
     known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
     found = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
     return _launched(connection, found, kind)

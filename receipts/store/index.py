@@ -6,6 +6,7 @@ two writers never wait for one another in a circle, and whoever comes second rea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, select
 
 from receipts.axes.configuration import Configuration, Part
+from receipts.axes.effective import OPEN_MAPS
 from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
 from receipts.store.statement import Statement
@@ -31,7 +33,10 @@ _OF_DIGEST: Final = Lookup(
 )
 OF_VALUE: Final = Lookup(
     [axis_values.c.axis, axis_values.c.digest],
-    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "value")],
+    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "early", "value")],
+)
+EARLY_OF_AXIS: Final = Lookup(
+    [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], and_="axis_values.early = 1"
 )
 _PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration])
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
@@ -39,9 +44,28 @@ _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configur
 _NEW_CONFIGURATIONS: Final = Insertion(
     [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
 )
-_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "value")])
+_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
 _NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 _NEW_PLACEMENTS: Final = Insertion([placements.c.receipt, placements.c.configuration])
+
+
+# Values of an axis that are found by summing: more of them would cost a look-up each, fewer a row a configuration.
+EARLY: Final = 8
+
+
+def by_sums(of: Configuration, axis: str) -> bool:
+    """Whether a configuration is found by its sum from one that has an early value of an axis: the rest must be alike.
+
+    What follows the axis, or is unstated of it, may differ as well; and who lacks a key does not know of it.
+    """
+    return not of.followers(axis) and axis not in of.unstated and axis.partition(".")[0] not in OPEN_MAPS
+
+
+class Interned(NamedTuple):
+    """An axis value's number, and whether it is one of the axis' early ones."""
+
+    seq: int
+    early: bool
 
 
 class Placed(NamedTuple):
@@ -75,7 +99,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
     found: dict[bytes, int] = {}
-    values: dict[Part, int] = {}
+    values: dict[Part, Interned] = {}
     while True:
         twins: dict[int, int] = {}
         for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
@@ -90,7 +114,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
 
 
 def _write(
-    connection: Connection, new: Sequence[Configuration], values: dict[Part, int], twins: dict[int, int]
+    connection: Connection, new: Sequence[Configuration], values: dict[Part, Interned], twins: dict[int, int]
 ) -> None:
     """Insert configurations, and the axes of those that no other writer inserted first."""
     by_key: dict[tuple[int, int], Configuration] = {}
@@ -112,33 +136,40 @@ def _write(
     ]
     made = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
     members_of = [
-        (values[part], seq, by_key[digest, twin].without(part.axis))
+        (values[part].seq, seq, _left(by_key[digest, twin], part, values[part]))
         for digest, twin, seq in made
         for part in by_key[digest, twin].parts.values()
     ]
     _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
 
 
-def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, int]:
+def _left(item: Configuration, part: Part, value: Interned) -> int | None:
+    return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
+
+
+def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, Interned]:
     """Numbers of axis values; those that are new are written."""
     waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
-    found: dict[Part, int] = {}
+    found: dict[Part, Interned] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
-        known: dict[tuple[str, str], int] = {}
+        known: dict[tuple[str, str], Interned] = {}
         keys = {(column_text(part.axis), part.digest) for part in waiting}
-        for seq, axis, digest, twin, value in OF_VALUE.read(connection, keys):
-            known[axis, value] = seq
+        for seq, axis, digest, twin, early, value in OF_VALUE.read(connection, keys):
+            known[axis, value] = Interned(seq, bool(early))
             twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
-        found |= {part: seq for part in waiting if (seq := known.get((column_text(part.axis), part.value))) is not None}
+        found |= {part: one for part in waiting if (one := known.get((column_text(part.axis), part.value))) is not None}
         waiting = [part for part in waiting if part not in found]
         if not waiting:
             return found
+        axes = {column_text(part.axis) for part in waiting}
+        early = Counter(row[0] for row in EARLY_OF_AXIS.read(connection, ((axis,) for axis in axes)))
         rows = []
         for part in waiting:
             key = (column_text(part.axis), part.digest)
-            rows.append((*key, twins.setdefault(key, 0), part.value))
+            rows.append((*key, twins.setdefault(key, 0), int(early[key[0]] < EARLY), part.value))
             twins[key] += 1
+            early[key[0]] += 1
         _NEW_VALUES.put(connection, rows)
 
 
@@ -166,10 +197,10 @@ def drop(connection: Connection, empty: Iterable[int]) -> None:
     change(connection, alone, ((value,) for value in values))
 
 
-def members(item: Configuration, values: dict[Part, int]) -> bytes:
+def members(item: Configuration, values: dict[Part, Interned]) -> bytes:
     """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
     packed, last = bytearray(), 0
-    for number in sorted(values[part] for part in item.parts.values()):
+    for number in sorted(values[part].seq for part in item.parts.values()):
         gap, last = number - last, number
         while gap > 0x7F:
             packed.append(gap & 0x7F | 0x80)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
-from receipts.store.index import OF_VALUE, column_text, unpacked
+from receipts.store.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
 from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
 from receipts.store.statement import Statement
@@ -33,8 +33,12 @@ class Neighbour(NamedTuple):
     configuration: int
 
 
-_SHARED: Final = Lookup([axes.c.leave_one_out], [axes.c.configuration], newest=axes.c.configuration)
-_LACKING: Final = Lookup([configurations.c.digest], [configurations.c.seq], newest=configurations.c.seq)
+_SHARED: Final = Lookup(
+    [axes.c.leave_one_out], [axes.c.configuration, axes.c.leave_one_out], newest=axes.c.configuration
+)
+_OF_DIGEST: Final = Lookup(
+    [configurations.c.digest], [configurations.c.seq, configurations.c.digest], newest=configurations.c.seq
+)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
 _AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
 _STANDING: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
@@ -84,19 +88,34 @@ def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
 
 def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
     """Numbers of configurations that share a digest without an axis, this one's own among them."""
-    asked = [axis] if axis is not None else list(of.parts)
-    shared = {of.without(name) for name in asked}
+    asked = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
+    found = {number for number, _ in sharing(connection, [(of, name) for name in asked], limit)}
     if axis is None:
-        # Another may have an axis that this one does not: then leaving it out leaves this one, but for what follows it.
-        shared |= {of.digest, *(of.without(name) for name in of.follow)}
+        # Another may have a key that this one does not: then leaving it out leaves this one.
+        found |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
     # And this one may have a key that another does not.
     lacking = {of.without(name) for name in asked if name.partition(".")[0] in OPEN_MAPS}
-    found = {row[0] for row in _SHARED.read(connection, _keys(shared), limit + 1)}
-    return found | {row[0] for row in _LACKING.read(connection, _keys(lacking), limit + 1)}
+    keys = [(digest,) for digest in lacking if digest is not None]
+    return found | {row[0] for row in _OF_DIGEST.read(connection, keys, limit + 1)}
 
 
-def _keys(digests: Iterable[int | None]) -> list[tuple[int]]:
-    return [(digest,) for digest in digests if digest is not None]
+def sharing(
+    connection: Connection, asked: Sequence[tuple[Configuration, str]], limit: int
+) -> list[tuple[int, Configuration]]:
+    """Numbers of configurations that share one's digest without an axis, each with the one that it is like.
+
+    The newest ``limit`` of each by leave-one-out digests, and those with an early value of the axis by their sums.
+    """
+    left = {digest: of for of, axis in asked if (digest := of.without(axis)) is not None}
+    rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
+    found = [(number, left[digest]) for number, digest in rows]
+    summed = [(of, axis) for of, axis in asked if not of.followers(axis) and axis.partition(".")[0] not in OPEN_MAPS]
+    early: dict[str, list[int]] = {}
+    for axis, digest in EARLY_OF_AXIS.read(connection, [(column_text(axis),) for axis in {axis for _, axis in summed}]):
+        early.setdefault(axis, []).append(digest)
+    sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(column_text(axis), ())}
+    keys = [(digest,) for digest in sums if digest is not None]
+    return found + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
 
 
 def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis: str | None) -> dict[int, str]:
@@ -124,7 +143,7 @@ def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis
 def _own(connection: Connection, of: Configuration) -> Iterator[tuple[int, Any]]:
     """Numbers of a configuration's values, with their parts, as far as the store holds them."""
     by_key = {(column_text(part.axis), part.digest): part for part in of.parts.values()}
-    for seq, axis, digest, _twin, value in OF_VALUE.read(connection, by_key):
+    for seq, axis, digest, _twin, _early, value in OF_VALUE.read(connection, by_key):
         part = by_key[axis, digest]
         if part.value == value:
             yield seq, part

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
+    Integer,
     LargeBinary,
     SmallInteger,
     Table,
@@ -32,6 +33,12 @@ axis_values = Table(
     words("axis", "Name of the axis, as `receipts axes` prints it", required=True),
     number("digest", "First 8 bytes of the value's SHA-256, signed", required=True),
     Column("twin", SmallInteger, nullable=False, comment="0, or 1 and up for another value of one digest"),
+    Column(
+        "early",
+        SmallInteger,
+        nullable=False,
+        comment="1 for the first few values of an axis, whose neighbours are found by sums; 0 for the others",
+    ),
     words("value", "The axis' effective leaves as JSON", required=True),
     UniqueConstraint("axis", "digest", "twin"),
     comment="Every value that an axis was seen to have, once",
@@ -64,9 +71,13 @@ configurations = Table(
 axes = Table(
     "axes",
     metadata,
-    Column("value", Number, primary_key=True, autoincrement=False, comment="The axis value"),
-    Column("configuration", Number, primary_key=True, autoincrement=False, comment="The configuration"),
-    number("leave_one_out", "The configuration's digest without this axis; null where nothing else can share it"),
+    # Four bytes each on PostgreSQL: there are seventy rows a configuration.
+    Column("value", Integer, primary_key=True, autoincrement=False, comment="The axis value"),
+    Column("configuration", Integer, primary_key=True, autoincrement=False, comment="The configuration"),
+    number(
+        "leave_one_out",
+        "The configuration's digest without this axis; null where none can share it, or the value is found by its sum",
+    ),
     comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
     sqlite_with_rowid=False,
 )
@@ -115,11 +126,16 @@ _LEAVE_ONE_OUT: Final = Index(
 )
 
 
+_EARLY: Final = Index("axis_values_early", axis_values.c.axis, sqlite_where=axis_values.c.early == 1)
+
+
+@event.listens_for(axis_values, "before_create")
 @event.listens_for(axes, "before_create")
 def _partial_on_postgresql(_table: Table, connection: Connection, **_options: Any) -> None:
     # Said only when the table is made: to name the dialect is to import it.
     if connection.dialect.name == "postgresql":
         _LEAVE_ONE_OUT.dialect_options["postgresql"]["where"] = axes.c.leave_one_out.is_not(None)
+        _EARLY.dialect_options["postgresql"]["where"] = axis_values.c.early == 1
 
 
 Index("configurations_lane", configurations.c.lane, configurations.c.catalogue)
