@@ -255,16 +255,21 @@ def test_writers_go_on_and_are_not_in_an_export_that_began_before(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = len(list(store.find(Filters(superseded=True))))
+    said = len(store.supersessions())
+    (standing, *_) = store.find()
     places = Snapshot.places
 
     def late(self: Snapshot, filters: Filters | None = None) -> Iterator[object]:
         found = list(places(self, filters))
         put(store, cases.group(cases.build({"set": {"batch.micro_batch": 2}}), "late", 1))
+        store.retract(standing.id, "it came too late")
         yield from found
 
     monkeypatch.setattr(Snapshot, "places", late)
     done = write(store, tmp_path / "out", "parquet")
     assert done.rows["receipts"] == done.rows["verdicts"] == before
+    assert done.rows["supersessions"] == said
+    assert next(row for row in rows_of(tmp_path / "out", "receipts") if row["id"] == standing.id)["stands"]
     assert len(list(store.find(Filters(superseded=True)))) == before + 1
 
 
@@ -358,7 +363,10 @@ def test_a_document_that_was_changed_is_refused_and_everything_else_comes(
         (lambda rows: [{**rows[0], "version": 2}, *rows[1:]], "upgrade"),
         (lambda rows: [{**rows[0], "format": "other"}, *rows[1:]], "no export"),
         (lambda rows: [rows[0], {"in": "receipt"}, *rows[1:]], "there is no dataset 'receipt'"),
-        (lambda rows: [rows[0], {**rows[1], "written_at": "yesterday"}, *rows[2:]], "line 2: written_at is no timestamp"),
+        (
+            lambda rows: [rows[0], {**rows[1], "written_at": "yesterday"}, *rows[2:]],
+            "line 2: written_at is no timestamp",
+        ),
         (lambda rows: [rows[0], {**rows[1], "reason": None}, *rows[2:]], "line 2: reason is missing"),
     ],
 )
