@@ -179,7 +179,7 @@ class _Builder:
         if not unstated:
             self._between = self._store.mixtures(a, b, differing, kind)
         self._run()
-        if unstated or self._search.chains() or not 2 <= len(differing) <= MOST_BEYOND or self._search.spent:
+        if unstated or self._search.chains() or len(differing) > MOST_BEYOND or self._search.spent:
             return False
         found = self._store.mixtures(a, b, differing, kind, beyond=True)
         if found:
@@ -243,7 +243,7 @@ class _Builder:
 
     def known(self, here: int, there: int) -> Hop | None:
         """A hop that was judged, or None."""
-        edge = self._numbers[here], self._numbers[there]
+        edge = self._numbers.get(here, -1), self._numbers.get(there, -1)
         return self._hop(edge) if edge in self._search.judged else None
 
     def judge(self, here: int, there: int) -> Hop | None:

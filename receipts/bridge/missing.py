@@ -104,7 +104,7 @@ class Ground:
             return None
         if there not in self.stored:
             return int(there in self.failing), 1, 0, self.lattice.effort(there)
-        hop = self._tools.known(here, there) if here in self.stored else None
+        hop = self._tools.known(here, there)
         if hop is None or hop.accepted:
             return 0, 0, 0, 0.0
         return None if hop.verdict.status == "rejected" else (0, 0, 1, 0.0)
@@ -227,7 +227,7 @@ def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dic
 
     for here, there in pairwise(way):
         ends = [number for number in (here, there) if number in ground.stored]
-        hop = tools.known(here, there) if len(ends) == 2 else None
+        hop = tools.known(here, there)
         if hop is not None and not hop.accepted:
             effect = hop.headline.effect if hop.headline is not None else None
             total = (effect.needed if effect is not None else None) or FEWEST_LAUNCHES

@@ -53,17 +53,21 @@ class Judge:
         self._metric = metric
         self._floors: dict[tuple[object, ...], Floor] = {}
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
-        self.a = self.point(a, [b])
-        self.b = self.point(b, [a])
+        # Launches of one configuration would each be a replicate of both.
+        alike = configuration(a, self.lane).whole == configuration(b, self.lane).whole
+        self.a = self._of(a, [a]) if alike else self.point(a, [b])
+        self.b = self._of(b, [b]) if alike else self.point(b, [a])
 
     def __repr__(self) -> str:
         return f"Judge({self.a.name!r}, {self.b.name!r})"
 
     def point(self, parsed: Parsed, others: Sequence[Parsed]) -> Point:
         """The point of a receipt. Launches of the others are none of it."""
-        group = tuple(with_replicates(self._store, [parsed], self.lane, others))
+        return self._of(parsed, with_replicates(self._store, [parsed], self.lane, others))
+
+    def _of(self, parsed: Parsed, group: Sequence[Parsed]) -> Point:
         found = values([Launch(item, self.lane) for item in group], self._metric)
-        return Point(configuration(parsed, self.lane), parsed, group, found)
+        return Point(configuration(parsed, self.lane), parsed, tuple(group), found)
 
     def stored(self, receipt_id: str) -> Point:
         """The point of a stored receipt between the two ends."""

@@ -13,6 +13,7 @@ NARROW = 100  # columns under which a hop is told in lines and not in a row
 SHOWN_UNSTATED = 12
 SHOWN_INTERACTIONS = 12
 SHOWN_HOPS = 12
+SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
 
 
@@ -56,13 +57,19 @@ def _bridge(found: Bridge) -> None:
     output.heading(f"Bridge of {_hops(chain)}{more}")
     _waterfall(found, chain)
     for number, hop in enumerate(chain, 1):
-        headline = hop.headline
-        if headline is not None and headline.effect.design in ORDERED and headline.ratio is not None:
-            design = headline.effect.why.partition(";")[0]
-            said = (
-                f"hop {number}: with the order of the launches taken into account {_change(headline.ratio)} ({design})"
-            )
-            output.wrapped(said, 2, 4)
+        if (said := _ordered(hop)) is not None:
+            output.wrapped(f"hop {number}: {said}", 2, 4)
+
+
+def _ordered(hop: Hop) -> str | None:
+    """What the comparison says beside the gain, where the order of the launches makes it another number."""
+    headline = hop.headline
+    if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
+        return None
+    if abs(headline.ratio / hop.gain.ratio - 1) < SAME:
+        return None
+    design = headline.effect.why.partition(";")[0]
+    return f"with the order of its launches taken into account {_change(headline.ratio)} ({design})"
 
 
 def _hops(chain: Chain) -> str:
