@@ -12,8 +12,8 @@ memory space (arguments and temporaries, shared space counted once). ``--whole``
 peak that ``memory_analysis`` gives too: `whole` beside `assigned` shows how near the two are.
 
 Two bars: within 15 % of the compiler's bytes for 90 % of the shapes that it took, and the answer *fits* right for 95 %
-of all. A refused shape has no bytes to compare: the compiler names one part of what it needed. A record of another
-decoder than today's is told apart by its digest and left out.
+of all. The bytes of a refused shape are those that the refusal names, as the product's reader reads them. A record of
+another decoder than today's is told apart by its digest and left out.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ sys.path[:] = [
 
 from fit_shapes import shapes
 
+from receipts.evidence.memory.xla_oom import failures
 from receipts.fit import estimate, setup_of
 from receipts.plan import plan_of
 from receipts.rulebook import Rulebook
@@ -158,7 +159,7 @@ def compare() -> list[dict[str, Any]]:
         if not known or (known["plan"], known["decoder"]) != (plan_digest(tree), decoder_digest()):
             continue
         made = estimate(plan_of(tree, name), lane)
-        total = known.get("assigned") if known["fits"] else None
+        total = known["assigned"] if known["fits"] else _named(known["message"])
         rows.append(
             {
                 "name": name,
@@ -174,6 +175,12 @@ def compare() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _named(message: str) -> int | None:
+    """The need that a refusal names, as the product reads it; it is the whole of it, whatever the text calls it."""
+    found = failures(" ".join(message.split()))
+    return found[0].used_bytes if found else None
 
 
 def main() -> int:
@@ -195,17 +202,22 @@ def main() -> int:
     near = sum(abs(row["error"]) <= NEAR for row in sized)
     right = sum(row["estimate_fits"] == row["compiler_fits"] for row in rows)
     told = {
-        "shapes": len(rows), "of": sum(1 for _ in shapes()), "compiled": len(sized), "within_15": near, "right": right,
+        "shapes": len(rows),
+        "of": sum(1 for _ in shapes()),
+        "with_bytes": len(sized),
+        "within_15": near,
+        "right": right,
         "rows": rows,
-    }  # fmt: skip
+    }
     if asked.json:
         print(json.dumps(told, indent=1))
     else:
         for row in rows:
-            error = f"{row['error']:+.1%}" if row["error"] is not None else "refused"
+            error = f"{row['error']:+.1%}" if row["error"] is not None else "-"
+            refused = "" if row["compiler_fits"] else "  refused"
             size = f"{row['compiled'] / GIB:8.2f}" if row["compiled"] else "       -"
             mark = "" if row["estimate_fits"] == row["compiler_fits"] else "  WRONG: the estimate says otherwise"
-            print(f"{row['name']:28} {row['estimated'] / GIB:8.2f} {size} {error:>8} {row['moment']:9}{mark}")
+            print(f"{row['name']:28} {row['estimated'] / GIB:8.2f} {size} {error:>8} {row['moment']:9}{refused}{mark}")
         print(f"{len(rows)} of {told['of']} shapes on record")
         print(f"within 15 %: {near} of {len(sized)}; fits right: {right} of {len(rows)}")
     whole = len(rows) >= 40

@@ -265,10 +265,12 @@ def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
     )
     compiled = Compiled(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
     answer = Answer(compiled, _failure(message), 190.0 * GIB)
-    tree = oom_receipt(plan_of(PLAN, "plan"), answer)
+    item = plan_of(PLAN, "plan")
+    tree = oom_receipt(item, estimate(item, LANES.of("tpu-maxtext")), answer)
     made = parse(Document(json.dumps(tree).encode(), "made"))
     failure = made.receipt.failure
     assert failure is not None
     assert (failure.phase, failure.class_, failure.limit_bytes) == ("compile", "compile_hbm", int(31.25 * GIB))
     assert made.receipt.run.outcome == "oom"
+    assert made.stated["memory.predicted[0].surface"] == "replicated parameters"
     assert "on a host without a TPU" in made.stated["notes.aot"]

@@ -69,7 +69,7 @@ def command(
     made = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in found]
     answer = _compile(found[0], lanes.of(made[0].lane), made[0]) if aot else None
     if oom is not None and answer is not None and answer.failure is not None:
-        _write_refusal(oom, found[0], answer)
+        _write_refusal(oom, found[0], made[0], answer)
     if svg is not None:
         fit_text.write_svg(svg, made)
     if as_json:
@@ -105,13 +105,13 @@ def _compile(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
     return ask_compiler(parsed, lane, made)
 
 
-def _write_refusal(path: str, parsed: Parsed, answer: Answer) -> None:
+def _write_refusal(path: str, parsed: Parsed, made: Estimate, answer: Answer) -> None:
     import json
     from pathlib import Path
 
     from receipts.fit.compiled import oom_receipt
 
-    text = json.dumps(oom_receipt(parsed, answer), indent=2) + "\n"
+    text = json.dumps(oom_receipt(parsed, made, answer), indent=2) + "\n"
     try:
         with Path(path).open("x", encoding="utf-8") as stream:
             stream.write(text)

@@ -20,6 +20,7 @@ from receipts.fit.estimate import (
     measured,
     point,
     point_of,
+    predicted,
     setup_of,
 )
 
@@ -40,5 +41,6 @@ __all__ = [
     "measured",
     "point",
     "point_of",
+    "predicted",
     "setup_of",
 ]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from receipts.errors import UsageError
-from receipts.fit.estimate import Estimate, setup_of
+from receipts.fit.estimate import Estimate, predicted, setup_of
 from receipts.lane import Lane
 from receipts.receipt import Parsed
 
@@ -101,8 +101,8 @@ def _leaves(failure: Failure) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def oom_receipt(parsed: Parsed, answer: Answer) -> dict[str, Any]:
-    """A receipt of the refusal: the plan as it stands, and what the compiler said of it. Raises UsageError without one.
+def oom_receipt(parsed: Parsed, made: Estimate, answer: Answer) -> dict[str, Any]:
+    """A receipt of the refusal: the plan, its predicted geometry, and what the compiler said. UsageError without one.
 
     The program was compiled for v6e on a host without one, which its notes say.
     """
@@ -121,12 +121,18 @@ def oom_receipt(parsed: Parsed, answer: Answer) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "receipts fit PLAN --aot",
     }
+    # The program is this product's decoder, whatever framework the plan is meant for.
+    tree["path"] = {"intended": {**tree.get("path", {}).get("intended", {}), "framework": "jax"}}
+    tree["memory"] = {**tree.get("memory", {}), "predicted": predicted(made)}
     tree["failure"] = _leaves(answer.failure) | {"message": answer.compiled.message[:1000]}
     tree["compile"] = {**tree.get("compile", {}), "posture": "jit", "backend": "xla",
                        "compile_seconds": round(answer.compiled.seconds, 1)}  # fmt: skip
     tree["wheels"] = {**tree.get("wheels", {}), **known}
     tree["notes"] = {
         **tree.get("notes", {}),
-        "aot": "compiled ahead of time for TPU v6e with libtpu on a host without a TPU; nothing ran on a chip",
+        "aot": (
+            "the described step as a JAX decoder, compiled ahead of time for TPU v6e on a host without a TPU; "
+            "nothing ran on a chip"
+        ),
     }
     return tree

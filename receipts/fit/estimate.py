@@ -116,6 +116,12 @@ def compared(estimate: Estimate) -> float:
     return live + sum(item.peak_bytes for item in estimate.surfaces if item.name is Name.OVERHEAD)
 
 
+def predicted(estimate: Estimate) -> list[dict[str, Any]]:
+    """The surfaces at the peak as rows of a receipt's ``memory.predicted``; those that hold nothing are left out."""
+    rows = ((item.name.value, round(item.peak_bytes)) for item in estimate.surfaces)
+    return [{"surface": name, "bytes": size} for name, size in rows if size]
+
+
 def circumstances(lane: Lane) -> Circumstances:
     """What the lane tells the arithmetic."""
     return Circumstances(lane.name, lane.frameworks, lane.convention)
