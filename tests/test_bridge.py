@@ -73,7 +73,9 @@ def test_the_gains_of_every_chain_add_to_the_total_exactly(whole: Bridge) -> Non
 
 
 def test_the_total_has_the_interval_of_its_ends_and_not_the_sum_of_the_hops(whole: Bridge) -> None:
-    assert whole.total is not None and whole.total.low is not None and whole.total.high is not None
+    assert whole.total is not None
+    assert whole.total.low is not None
+    assert whole.total.high is not None
     true = -math.log(0.90 * 0.95 * 1.08 * 0.97)
     assert whole.total.low < true < whole.total.high
     widths = [hop.gain.high - hop.gain.low for hop in whole.chains[0] if hop.gain and hop.gain.high and hop.gain.low]
@@ -126,7 +128,8 @@ def test_the_missing_corner_of_the_only_chain_is_the_cheapest_run_and_its_plan_i
     assert found.route is not None
     (run,) = found.route.runs
     assert run.stored is None
-    assert X in run.moved and len(run.moved) == 2
+    assert X in run.moved
+    assert len(run.moved) == 2
     assert run.launches >= 3
     plan = parse_plan(Document(run.plan, "plan"))
     lane = RULEBOOK.lanes.get("cpu-torch")

@@ -165,11 +165,13 @@ class Configuration:
             self, parts=parts, unstated=unstated, anchor=anchor if unstated else None, own=own and bool(unstated)
         )
 
-    def mixture(self, other: Configuration, axes: Collection[str]) -> int:
-        """The digest of `mixed`, by addition alone, where both leave the same unstated under one anchor."""
+    def mixture(self, other: Configuration, axes: frozenset[str]) -> int:
+        """The digest of `mixed`, by addition alone."""
         mine, theirs = self.parts, other.parts
         moved = sum(theirs[axis].digest for axis in axes if axis in theirs)
-        return _signed(self._sum + moved - sum(mine[axis].digest for axis in axes if axis in mine))
+        kept = self._sum - self._anchored - sum(mine[axis].digest for axis in axes if axis in mine)
+        anchored = self._anchored if self.anchor is not None else other._anchored
+        return _signed(kept + moved + (anchored if (self.unstated - axes) or (other.unstated & axes) else 0))
 
     def apart(self, other: Configuration) -> frozenset[str]:
         """Axes of which the two do not state the same, followers among them."""

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from receipts import metrics
-from receipts.axes.configuration import Configuration
 from receipts.bridge.chain import Chain, Hop, Interaction, Range, interactions, ranges
 from receipts.bridge.gain import Gain
 from receipts.bridge.graph import MOST_CHAINS, Edge, graph
@@ -142,7 +141,8 @@ class _Builder:
     def made(self) -> Bridge:
         a, b = self._judge.a, self._judge.b
         direct = self._judge.compared(a, b)
-        unstated = _unstated(a.configuration, b.configuration)
+        # What both do not state alike, no chain makes equal; what merely follows a changed axis is not among it.
+        unstated = tuple(gap.axis for gap in direct.verdict.difference.unknown)
         alike = not a.configuration.apart(b.configuration) and not unstated
         beyond = False
         if not alike:
@@ -254,12 +254,6 @@ class _Builder:
     def preflight(self, plan: Parsed) -> Answer:
         """What is known of a plan."""
         return preflight(plan, self._judge.lane, self._store)
-
-
-def _unstated(a: Configuration, b: Configuration) -> tuple[str, ...]:
-    """Axes that are stated on one side alone, or on neither while no context holds them: no chain makes them equal."""
-    one_side = a.unstated ^ b.unstated
-    return tuple(sorted(one_side | (a.unstated if a.anchor != b.anchor or a.own else frozenset())))
 
 
 def _evidence(chain: Chain) -> tuple[int, int, tuple[str, ...]]:

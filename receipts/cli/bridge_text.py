@@ -81,16 +81,18 @@ def _waterfall(found: Bridge, chain: Chain) -> None:
     total = ("total", "", _gain(found.total), "", _interval(found.total), "", f"{found.b.parsed.id[:12]}")
     if output.width() >= NARROW:
         columns = ("axis", "from → to", "gain", "cumulative", "95 % interval", "verdict", "receipt")
-        output.table(columns, [*rows, total], right=(2, 3))
+        output.table(columns, [*rows, total] if len(rows) > 1 else rows, right=(2, 3))
     else:
         for number, (axis, moved, gain, so_far, interval, verdict, receipt) in enumerate(rows, 1):
             output.wrapped(f"{number}. {axis} {moved}: {gain}", 2, 5)
             output.wrapped(f"95 % {interval} · so far {so_far}", 5)
             output.wrapped(f"{verdict} · {receipt}", 5)
-        output.wrapped(f"total {_gain(found.total)}, 95 % {_interval(found.total)}", 2, 5)
+        if len(rows) > 1:
+            output.wrapped(f"total {_gain(found.total)}, 95 % {_interval(found.total)}", 2, 5)
     if found.total is not None and not found.total.measured:
         output.wrapped("* as stated: what the numbers were taken from was not kept")
-    output.wrapped("the total's interval is that of its ends' own launches; those of the hops do not add up to it")
+    if len(rows) > 1 and _interval(found.total) != "~":
+        output.wrapped("the total's interval is that of its ends' own launches; those of the hops do not add up to it")
 
 
 def _rows(chain: Chain) -> Iterator[tuple[str, str, str, str, str, str, str]]:
@@ -229,9 +231,10 @@ def _why(found: Bridge) -> str:
     if found.unstated:
         shown = ", ".join(found.unstated[:SHOWN_UNSTATED])
         rest = len(found.unstated) - SHOWN_UNSTATED
+        axes = "1 axis" if len(found.unstated) == 1 else f"{len(found.unstated)} axes"
         return (
-            f"A and B do not both state {len(found.unstated)} axes ({shown}{f' and {rest} more' if rest > 0 else ''}), "
-            "so that no chain makes them equal; state them, or the run.context that holds them, in both"
+            f"A and B do not both state {axes} ({shown}{f' and {rest} more' if rest > 0 else ''}), "
+            "so that no chain makes them equal; state it in both, or the run.context that holds it"
         )
     if found.status == "refused":
         return "a hop is refused or impossible on every way from A to B, and no further run would change that"
