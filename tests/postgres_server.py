@@ -106,8 +106,11 @@ def folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[str]:
-    """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterwards."""
+def running(*, durable: bool = False) -> Iterator[str]:
+    """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterwards.
+
+    It does not wait for the disk, as tests need none that outlives it, unless it shall be ``durable``.
+    """
     with folder() as base:
         server = Server(base)
         server.start()
