@@ -107,6 +107,7 @@ def _run(item: Run) -> dict[str, Any]:
         "new": item.stored is None,
         "receipt": item.stored.parsed.id if item.stored is not None else None,
         "launches": item.launches,
+        "afresh": item.afresh,
         "why": item.why or None,
         "failing": item.failing or None,
         "chip_seconds_per_step": item.chip_seconds,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from receipts.bridge.chain import Hop
 from receipts.bridge.lattice import Lattice
@@ -27,14 +27,16 @@ _MOST_LAUNCHES: Final = 50
 class Run:
     """A configuration to launch. ``moved`` are the axes that are as B has them; ``stored`` is None for a new one.
 
-    ``why`` says what a stored one lacks. ``failing`` is what is known of a plan that is known or predicted to fail.
-    ``chip_seconds`` is about what a step takes, on all chips.
+    ``why`` says what a stored one lacks, and ``afresh`` that the launches that it has cannot be counted. ``failing``
+    is what is known of a plan that is known or predicted to fail. ``chip_seconds`` is about what a step takes, on all
+    chips.
     """
 
     plan: bytes
     label: str
     moved: tuple[str, ...]
     launches: int
+    afresh: bool
     stored: Point | None
     why: str
     failing: str
@@ -192,38 +194,37 @@ def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
     return _MOST_LAUNCHES
 
 
-def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, tuple[int, str]]) -> Iterator[Run]:
+class _Again(NamedTuple):
+    """What a stored configuration needs."""
+
+    launches: int
+    afresh: bool
+    why: str
+
+
+def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _Again]) -> Iterator[Run]:
     lattice = ground.lattice
     for number in way:
-        common: dict[str, Any] = {"moved": lattice.moved(number), "chip_seconds": lattice.chip_seconds(number)}
-        point = ground.stored.get(number)
-        if point is None:
-            plan = lattice.plan(number)
-            if isinstance(plan, Parsed):
-                label = lattice.label(number)
-                yield Run(
-                    plan.raw,
-                    label,
-                    launches=needed,
-                    stored=None,
-                    why="",
-                    failing=ground.failing.get(number, ""),
-                    **common,
-                )
-        elif number in again:
-            launches, why = again[number]
+        moved, cost = lattice.moved(number), lattice.chip_seconds(number)
+        point, plan, wanted = ground.stored.get(number), lattice.plan(number), again.get(number)
+        if point is None and isinstance(plan, Parsed):
+            failing = ground.failing.get(number, "")
+            yield Run(plan.raw, lattice.label(number), moved, needed, True, None, "", failing, cost)
+        elif point is not None and wanted is not None:
             raw = write_plan(point.parsed, {"run.label": point.parsed.receipt.run.label})
-            yield Run(raw, point.name, launches=launches, stored=point, why=why, failing="", **common)
+            yield Run(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
 
 
-def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dict[int, tuple[int, str]]:
-    """Stored configurations that need more launches, how many, and why."""
-    found: dict[int, tuple[int, str]] = {}
+def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dict[int, _Again]:
+    """Stored configurations that need launches, how many, and why."""
+    found: dict[int, _Again] = {}
 
-    def wants(number: int, total: int, why: str, least: int) -> None:
-        more = max(least, total - len(ground.stored[number].launches))
-        if more > found.get(number, (0, ""))[0]:
-            found[number] = (more, why)
+    def wants(number: int, total: int, why: str, *, least: int, sound: bool) -> None:
+        point = ground.stored[number]
+        usable = len(point.launches) if sound and point.values.measured else 0
+        more = max(least, total - usable)
+        if more > (found[number].launches if number in found else 0):
+            found[number] = _Again(more, usable == 0, why)
 
     for here, there in pairwise(way):
         ends = [number for number in (here, there) if number in ground.stored]
@@ -231,12 +232,14 @@ def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dic
         if hop is not None and not hop.accepted:
             effect = hop.headline.effect if hop.headline is not None else None
             total = (effect.needed if effect is not None else None) or FEWEST_LAUNCHES
+            sound = hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed"
             lacking = any(len(ground.stored[number].launches) < total for number in ends)
             for number in ends:
-                wants(number, total, hop.reason, 0 if lacking else 1)
+                wants(number, total, hop.reason, least=0 if lacking else 1, sound=sound)
         elif hop is None and not floor:
             for number in ends:
-                wants(number, FEWEST_LAUNCHES, "too few launches to show their spread, and no noise floor", 0)
+                why = "too few launches to show their spread, and no noise floor"
+                wants(number, FEWEST_LAUNCHES, why, least=0, sound=True)
     return found
 
 

@@ -13,6 +13,7 @@ NARROW = 100  # columns under which a hop is told in lines and not in a row
 SHOWN_UNSTATED = 12
 SHOWN_INTERACTIONS = 12
 SHOWN_HOPS = 12
+MOST_NAME = 24  # characters of a label in a row; the id stands beside it
 SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
 
@@ -101,8 +102,12 @@ def _rows(chain: Chain) -> Iterator[tuple[str, str, str, str, str, str, str]]:
         here = hop.b.values.place
         so_far = percent(here - start) if start is not None and here is not None else "~"
         verdict = _effect(hop) if hop.accepted else f"{hop.verdict.status}, {_effect(hop)}"
-        receipt = f"{hop.b.parsed.id[:12]} {hop.b.name}, {_launches(hop.b)}"
+        receipt = f"{hop.b.parsed.id[:12]}, {_launches(hop.b)}, {_cut(hop.b.name)}"
         yield hop.axis, _moved(hop), _gain(hop.gain), so_far, _interval(hop.gain), verdict, receipt
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
 
 
 def _effect(hop: Hop) -> str:
@@ -204,7 +209,7 @@ def _leg(axis: str, name: str, state: str) -> str:
 
 def _run(run: Run) -> str:
     cost = f", about {run.chip_seconds:.3g} chip-seconds a step" if run.chip_seconds is not None else ""
-    count = f"{run.launches} {'more ' if run.stored is not None else ''}launch{'es' if run.launches != 1 else ''}"
+    count = f"{run.launches} {'' if run.afresh else 'more '}launch{'es' if run.launches != 1 else ''}"
     kind = "new" if run.stored is None else f"again ({run.stored.parsed.id[:12]})"
     why = f"; {run.why}" if run.why else ""
     failing = f"; it fails, and no way leads past it: {run.failing}" if run.failing else ""
