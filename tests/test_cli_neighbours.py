@@ -1,0 +1,159 @@
+"""``receipts neighbours``."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from typing import Any
+
+import pytest
+
+import rule_cases
+from command_line import HOSTILE, Shell
+
+
+def steps(seed: str, factor: float = 1.0) -> list[float]:
+    """Step times of a launch of its own, as many times as long."""
+    draw = random.Random(seed)
+    return [round(draw.gauss(0.8 * factor, 0.002 * factor), 6) for _ in range(300)]
+
+
+def put(shell: Shell, name: str, factor: float = 1.0, **leaves: Any) -> str:
+    """A stored launch whose numbers follow from its steps."""
+    stated = rule_cases.base("cpu")["measurement"]
+    measured = {key: value for key, value in stated.items() if key not in ("stated", "step_durations_seconds")}
+    return shell.store(name, measurement={**measured, "step_durations_seconds": steps(name, factor)}, **leaves)
+
+
+@pytest.fixture
+def lab(shell: Shell) -> Shell:
+    """A configuration, faster and slower ones one axis away, one that failed, and one two axes away."""
+    for number in range(3):
+        put(shell, f"base-{number}", 0.8)
+        put(shell, f"fast-{number}", 0.7, numerics__seed=7)
+        put(shell, f"slow-{number}", 0.9, numerics__seed=8)
+    put(shell, "oom", numerics__learning_rate=0.5, run__outcome="oom")
+    put(shell, "far", numerics__seed=9, data__dataset="another")
+    return shell
+
+
+def test_the_best_of_an_axis_stands_first_and_what_is_refused_apart_with_its_reason(lab: Shell) -> None:
+    said = lab("neighbours", "base-0")
+    assert said.code == 0
+    assert said.out.index("1234 → 7") < said.out.index("1234 → 8") < said.out.index("Refused")
+    refused = said.out[said.out.index("Refused") :]
+    assert "numerics.learning_rate" in refused
+    assert "C105" in refused
+    assert "far" not in said.out
+
+
+def test_an_answer_is_the_one_that_compare_gives(lab: Shell) -> None:
+    data = lab("neighbours", "base-0", "--json").json
+    assert [item["axis"] for item in data["neighbours"]] == ["numerics.seed"] * 2
+    for item in (*data["neighbours"], *data["refused"]):
+        verdict = lab("compare", "base-0", item["receipt"], "--json").json
+        for key in ("status", "comparable", "path", "effect"):
+            assert item[key] == verdict[key], key
+        assert item["launches"] == verdict["b"]
+        headline = next(one for one in verdict["results"] if one["metric"] == data["metric"])
+        assert (item["low"], item["high"]) == (headline["effect"]["low"], headline["effect"]["high"])
+    fast, slow = data["neighbours"]
+    assert (fast["effect"], slow["effect"]) == ("faster", "slower")
+    assert fast["members"] == [{"path": "numerics.seed", "from": 1234, "to": 7}]
+    assert len(fast["launches"]) == 3
+
+
+def test_a_metric_turns_the_order(lab: Shell) -> None:
+    ordered = lab("neighbours", "base-0", "--metric", "step_seconds", "--json").json["neighbours"]
+    assert [item["members"][0]["to"] for item in ordered] == [7, 8]
+    assert ordered[0]["ratio"] < 1 < ordered[1]["ratio"]
+    assert lab("neighbours", "base-0", "--metric", "nothing").code == 2
+
+
+@pytest.mark.parametrize("name", ["numerics.seed", "seed"])
+def test_one_axis_may_be_asked_for_by_its_name_or_its_end(lab: Shell, name: str) -> None:
+    data = lab("neighbours", "base-0", "--axis", name, "--json").json
+    assert {item["axis"] for item in data["neighbours"]} == {"numerics.seed"}
+    assert data["refused"] == []
+    assert lab("neighbours", "base-0", "--axis", "batch.micro_batch").code == 3
+
+
+def test_an_axis_that_does_not_exist_is_told_with_the_nearest(lab: Shell) -> None:
+    said = lab("neighbours", "base-0", "--axis", "parallelism.tensr")
+    assert said.code == 2
+    assert "parallelism.tensor" in said.err
+    assert lab("neighbours", "base-0", "--axis", "hidden", "--json").json["neighbours"] == []
+
+
+def test_a_file_that_is_not_stored_has_neighbours_too(lab: Shell) -> None:
+    file = lab.write("new", numerics__seed=10)
+    said = lab("neighbours", file, "--json")
+    assert said.code == 0
+    assert {item["axis"] for item in said.json["neighbours"]} == {"numerics.seed"}
+    assert "new" not in lab("list").out
+
+
+def test_the_newest_of_an_axis_are_shown_up_to_the_limit_and_that_there_are_more_is_said(lab: Shell) -> None:
+    data = lab("neighbours", "base-0", "--limit", "1", "--json").json
+    assert len(data["neighbours"]) == 1
+    assert "numerics.seed" in data["more"]
+    assert "--limit" in lab("neighbours", "base-0", "--limit", "1").out
+
+
+def test_without_a_neighbour_it_says_so_and_what_to_do(lab: Shell) -> None:
+    said = lab("neighbours", "far")
+    assert said.code == 3
+    assert "receipts bridge" in said.out
+
+
+def test_axes_that_nothing_stands_for_are_named(shell: Shell) -> None:
+    bare = shell.store("bare", run__context=None, numerics__seed=None, data__dataset=None)
+    shell.store("other", run__context=None, numerics__seed=None, data__dataset=None, batch__micro_batch=4)
+    said = shell("neighbours", bare)
+    assert said.code == 3
+    assert "data.dataset, numerics.seed" in " ".join(said.out.split())
+    assert shell("neighbours", bare, "--json").json["unstated"] == ["data.dataset", "numerics.seed"]
+
+
+def test_a_store_that_is_not_indexed_is_said_to_be_and_is_after_reindexing(lab: Shell) -> None:
+    before = lab("neighbours", "base-0", "--json").json
+    with sqlite3.connect(lab.folder / "store.sqlite") as connection:
+        for table in ("placements", "axes", "configurations", "axis_values"):
+            connection.execute(f"DELETE FROM {table}")
+    said = lab("neighbours", "base-0")
+    assert said.code == 3
+    assert "receipts db reindex" in said.err
+    checked = lab("db", "check")
+    assert checked.code == 1
+    assert "does not hold 11 receipts" in " ".join(checked.out.split())
+    made = lab("db", "reindex", "--json")
+    assert (made.code, made.json["placed"]) == (0, 11)
+    assert lab("db", "check").code == 0
+    assert lab("neighbours", "base-0", "--json").json == before
+
+
+def test_an_older_store_is_indexed_by_its_upgrade(shell: Shell) -> None:
+    from shutil import copy
+
+    from conftest import ROOT
+
+    copy(ROOT / "tests" / "stores" / "0003.sqlite", shell.folder / "store.sqlite")
+    said = shell("db", "upgrade", "--json")
+    assert said.code == 0
+    assert said.json["reindexed"]["placed"] == said.json["reindexed"]["receipts"] > 0
+    assert shell("db", "check").code == 0
+    assert shell("db", "upgrade", "--json").json["reindexed"] is None
+
+
+def test_it_fits_a_narrow_terminal_and_escapes_what_a_receipt_says(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(shell, "one", flags={"complete": True})
+    put(shell, "two", flags={"complete": True, "X" + HOSTILE: HOSTILE})
+    monkeypatch.setenv("COLUMNS", "60")
+    for words in (("neighbours", "one"), ("neighbours", "one", "--json")):
+        said = shell(*words)
+        assert said.code == 0
+        assert not {"\x1b", "\u202e", "\x07", "\x9b"} & set(said.out), words
+    assert json.loads(shell("neighbours", "one", "--json").out)["neighbours"][0]["axis"] == "flags.X" + HOSTILE
