@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from receipts.accelerators import dtype_of
+from receipts.accelerators import dtype_of, find
 from receipts.memory.architecture import architecture
 from receipts.memory.discipline import TORCH, Discipline, discipline_of
 from receipts.memory.facts import Assumed, Facts
@@ -74,10 +75,12 @@ def _discipline(facts: Facts, circumstances: Circumstances) -> Discipline:
     found = discipline_of(named, *circumstances.frameworks, circumstances.lane)
     if found is None:
         facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
-        return TORCH
-    if not named:
+        found = TORCH
+    elif not named:
         facts.assume("path.intended.framework", found.name, "as the lane's frameworks keep their tensors")
-    return found
+    chip = find(facts.stated.get("hardware.accelerator"))
+    # The reserve is that of CUDA's context and NCCL's channels.
+    return found if chip is None or chip.vendor == "NVIDIA" else replace(found, reserve_bytes=0)
 
 
 def _types(facts: Facts, discipline: Discipline, *, serving: bool) -> Types:

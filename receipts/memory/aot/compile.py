@@ -97,8 +97,7 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
     step = Step(setup, _mesh(setup))
     started = time.monotonic()
     try:
-        with step.mesh:
-            done = jax.jit(step, donate_argnums=(0, 1)).lower(*step.arguments()).compile(dict(options))
+        done = jax.jit(step, donate_argnums=(0, 1)).lower(*step.arguments()).compile(dict(options))
     except jax.errors.JaxRuntimeError as error:
         text = str(error)
         if "RESOURCE_EXHAUSTED" not in text and "out of memory" not in text.lower():
