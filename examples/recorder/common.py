@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,8 @@ def write(folder: Path, asked: argparse.Namespace, lane: str, seen: dict[str, An
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_text(json.dumps(seen, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
+
+
+def bare(text: str) -> str:
+    """The same with the names of files, and none of their folders."""
+    return re.sub(r"(?<![\w.-])/(?:[^/\s\"']+/)+", "", text)

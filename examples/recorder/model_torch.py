@@ -82,8 +82,9 @@ class Experts(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         scores = self.route(x).softmax(-1)
-        best = scores.topk(TOP_K, dim=-1)
-        weights = torch.zeros_like(scores).scatter(-1, best.indices, best.values)
+        # A scatter of the best would say the same; split over devices, XLA of torch_xla 2.9 dies of it.
+        least = scores.topk(TOP_K, dim=-1).values[..., -1:]
+        weights = torch.where(scores >= least, scores, 0.0)
         tall = functional.gelu(torch.einsum("bth,ehf->betf", x, self.up))
         return torch.einsum("betf,efh,bte->bth", tall, self.down, weights)
 
@@ -103,25 +104,29 @@ BLOCKS = {"*": Attention, "A": Attention, "M": Mamba, "R": Recurrent, "E": Exper
 
 
 class Stack(nn.Module):
-    """Byte embedding and positions, a block a letter, an untied head. ``breaks`` leaves the graph before and after."""
+    """Byte embedding and positions, a block a letter, an untied head.
 
-    def __init__(self, pattern: str, *, inner: SDPBackend | None = None, breaks: bool = False) -> None:
+    ``checks`` says where a check leaves the graph: at the ``ends``, before and after the blocks, or in the ``loop``
+    over them.
+    """
+
+    def __init__(self, pattern: str, *, inner: SDPBackend | None = None, checks: str = "") -> None:
         super().__init__()
         self.tokens, self.positions = nn.Embedding(VOCABULARY, HIDDEN), nn.Embedding(LENGTH, HIDDEN)
         made = [Attention(inner) if letter in "*A" else BLOCKS[letter]() for letter in pattern]
         self.blocks = nn.ModuleList(made)
         self.norms = nn.ModuleList(nn.LayerNorm(HIDDEN) for _ in pattern)
         self.norm, self.head = nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, VOCABULARY, bias=False)
-        self.breaks = breaks
+        self.checks = checks
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        x = self.checked(self.tokens(ids) + self.positions.weight[: ids.shape[1]])
+        x = self.checked(self.tokens(ids) + self.positions.weight[: ids.shape[1]], "ends")
         for norm, block in zip(self.norms, self.blocks, strict=True):
-            x = x + block(norm(x))
-        return self.head(self.norm(self.checked(x)))
+            x = self.checked(x + block(norm(x)), "loop")
+        return self.head(self.norm(self.checked(x, "ends")))
 
-    def checked(self, x: torch.Tensor) -> torch.Tensor:
+    def checked(self, x: torch.Tensor, where: str) -> torch.Tensor:
         """The same; a check that reads a number of Python's, at which a graph ends."""
-        if self.breaks and float(x.detach().abs().max()) > 1e9:
+        if self.checks == where and float(x.detach().abs().max()) > 1e9:
             raise FloatingPointError("activations overflow")
         return x

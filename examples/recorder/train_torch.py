@@ -2,9 +2,10 @@
 
     python examples/recorder/train_torch.py --model hybrid --variant clean
 
-``sdpa`` asks for flash attention and runs math; ``compiled`` compiles the whole model; ``breaks`` compiles it with a
-number of Python's read before and after its blocks; ``shapes`` compiles it, and changes the sequence's length once the
-warm-up is over.
+``sdpa`` asks for flash attention and runs math; ``item`` reads the loss in every step; ``compiled`` compiles the whole
+model; ``breaks`` compiles it with a number of Python's read before and after its blocks, ``loop`` with one read in the
+loop over them; ``eager`` asks for the compiled model with torch.compile switched off; ``shapes`` compiles it, and
+changes the sequence's length once the warm-up is over.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 
 LANE = "cpu-torch"
-COMPILED = ("compiled", "breaks", "shapes")
+COMPILED = ("compiled", "breaks", "loop", "eager", "shapes")
+CHECKS = {"breaks": "ends", "loop": "loop"}
 FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
 MATH = "aten::_scaled_dot_product_attention_math"
 
@@ -41,26 +43,30 @@ def batches(data: bytes, variant: str) -> Iterator[torch.Tensor]:
 
 def main() -> None:
     """One launch."""
-    asked = common.options(("clean", "compiled", "sdpa", "breaks", "shapes"), __doc__ or "")
+    asked = common.options(("clean", "item", "sdpa", *COMPILED), __doc__ or "")
     torch.manual_seed(1)
     torch.set_num_threads(1)
     data = common.corpus()
-    with common.recorder(LANE, asked, synchronisation="device") as rec, sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+    if asked.variant == "eager":
+        torch.compiler.set_stance("force_eager")
+    read = asked.variant == "item"
+    ends = "loss read" if read else "device"
+    with common.recorder(LANE, asked, synchronisation=ends) as rec, sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         inner = SDPBackend.MATH if asked.variant == "sdpa" else None
-        model = Stack(common.PATTERNS[asked.model][0], inner=inner, breaks=asked.variant == "breaks")
+        model = Stack(common.PATTERNS[asked.model][0], inner=inner, checks=CHECKS.get(asked.variant, ""))
         call = torch.compile(model, dynamic=False) if asked.variant in COMPILED else model
         optimizer = torch.optim.SGD(model.parameters(), lr=common.RATE)
         common.state(rec, asked, data, parameters=sum(item.numel() for item in model.parameters()))
         rec.path(framework="torch", runtime="cpu", attention="sdpa_flash")
         rec.state("compile.posture", "whole_graph" if asked.variant in COMPILED else "eager")
 
-        def train(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def train(rows: torch.Tensor) -> tuple[torch.Tensor | float, torch.Tensor]:
             loss = functional.cross_entropy(call(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             norm = torch.nn.utils.clip_grad_norm_(model.parameters(), common.CLIP)
             optimizer.step()
-            return loss.detach(), norm
+            return loss.item() if read else loss.detach(), norm
 
         rows = batches(data, asked.variant)
         for _ in range(common.WARMUP + common.STEPS):

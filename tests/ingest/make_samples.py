@@ -458,6 +458,8 @@ def logs() -> None:
         "tpu-torch-xla/debug-lazy.log": debug_blocks("user torch_xla.sync"),
         "cpu-torch/run.log": loop_log(),
         "cpu-jax/run.log": loop_log(),
+        "cpu-torch-xla/run.log": loop_log(),
+        "cpu-torch-xla/freeze.txt": freeze(torch="2.9.0", torch_xla="2.9.0"),
     }
     for name, text in texts.items():
         path = FOLDER / name

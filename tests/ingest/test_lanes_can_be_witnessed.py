@@ -43,6 +43,12 @@ JAX = ALONE | {
     "path.intended.attention": "xla_unfused",
 }
 
+# What torch_xla and XLA wrote in the launches of examples/recorder.
+RECORDED = "../../../../examples/recorder/evidence/torch-xla-decoder"
+AHEAD = "../../../../examples/recorder/evidence/v6e-decoder"
+TRILLIUM = {"run.started": "2026-05-04T09:00:00Z", "hardware.accelerator": "tpu-v6e", "numerics.recompute": "none"}
+CPU_XLA = JAX | {"compile.posture": "xla_step"}
+
 # lane, files, and what is stated beside them
 KEPT: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     "megatron": ("nvidia-megatron", ("run.log", "engine.log", "trace.json"), {"compile.posture": "eager"}),
@@ -76,6 +82,11 @@ KEPT: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         ("run.log", "freeze.txt", "program.txt.gz", "profile-reads.json"),
         {"run.started": "2026-05-04T09:00:00Z", "hardware.accelerator": "tpu-v6e", "numerics.recompute": "none"},
     ),
+    "maxtext, with splash attention compiled ahead of time": (
+        "tpu-maxtext",
+        ("run.log", "freeze.txt", f"{AHEAD}-splash.hlo.txt.gz", "profile.json"),
+        TRILLIUM,
+    ),
     "torch_xla": (
         "tpu-torch-xla",
         ("run.log", "freeze.txt", "warm.txt", "end.txt", "debug.log", "program-fsdp-tensor.txt.gz"),
@@ -92,6 +103,11 @@ KEPT: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         CPU | {"numerics.compute_dtype": "bf16", "compile.posture": "whole_graph"},
     ),
     "jax on a cpu": ("cpu-jax", ("run.log", "freeze.txt", "program.txt.gz"), JAX),
+    "torch_xla on a cpu": (
+        "cpu-torch-xla",
+        ("run.log", "freeze.txt", *(f"{RECORDED}-clean.{name}.txt.gz" for name in ("metrics", "debug", "hlo"))),
+        CPU_XLA,
+    ),
 }
 
 # a kept run, the file that is put in another's place, and the finding: its code and what it names
@@ -116,6 +132,18 @@ LEFT = [
     ("nanotron", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("nanotron", "trace.json", "trace-blocks.json", "R304", "regional"),
     ("maxtext", "program.txt.gz", "program-dot.txt.gz", "R302", "xla_unfused"),
+    *(
+        (
+            "maxtext, with splash attention compiled ahead of time",
+            f"{AHEAD}-splash.hlo.txt.gz",
+            f"{AHEAD}-{other}",
+            *said,
+        )
+        for other, *said in (
+            ("flash.hlo.txt.gz", "R302", "pallas_flash"),
+            ("plain.hlo.txt.gz", "R302", "xla_unfused"),
+        )
+    ),
     ("maxtext", "program.txt.gz", "program-half.txt.gz", "R309", "state['up']"),
     ("maxtext", "program.txt.gz", "program-replicated.txt.gz", "R309", "sharding dp"),
     ("maxtext", "program.txt.gz", "program-callback.txt.gz", "R303", "2 transfers"),
@@ -124,6 +152,15 @@ LEFT = [
     ("torch_xla", "debug.log", "debug-lazy.log", "R304", "xla_lazy"),
     ("torch_xla", "program-fsdp-tensor.txt.gz", "program-dot.txt.gz", "R302", "xla_unfused"),
     ("torch_xla", "program-fsdp-tensor.txt.gz", "program-half.txt.gz", "R309", "replicated"),
+    (
+        "torch_xla on a cpu",
+        f"{RECORDED}-clean.metrics.txt.gz",
+        f"{RECORDED}-fallback.metrics.txt.gz",
+        "R302",
+        "aten::median fell back 320 times",
+    ),
+    ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-item.debug.txt.gz", "R303", "1 transfers"),
+    ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-lazy.debug.txt.gz", "R302", "xla_lazy"),
     ("torch on a cpu", "trace.json.gz", "trace-math.json.gz", "R302", "attention math"),
     ("torch on a cpu", "trace.json.gz", "trace-f32.json.gz", "R302", "compute_dtype fp32"),
     ("torch on a cpu, compiled", "trace-whole.json.gz", "trace-blocks.json.gz", "R302", "posture regional"),

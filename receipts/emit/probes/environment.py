@@ -81,7 +81,10 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
     ),
     "jax": (
         *("TPU_SKIP_MDS_QUERY", "TPU_ML_PLATFORM", "TPU_ML_PLATFORM_VERSION", "TF_CPP_MIN_LOG_LEVEL"),
-        *("LIBTPU_INIT_ARGS.xla_tpu_use_enhanced_launch_barrier",),
+        *(
+            "TPU_LIBRARY_PATH",
+            "LIBTPU_INIT_ARGS.xla_tpu_use_enhanced_launch_barrier",
+        ),
     ),
     "megatron": ("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN"),
 }
