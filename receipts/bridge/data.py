@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from receipts.bridge.bridge import Bridge
 from receipts.bridge.chain import Chain, Hop, Interaction
@@ -12,9 +12,14 @@ from receipts.bridge.gain import Gain
 from receipts.bridge.missing import Route, Run
 from receipts.bridge.point import Point
 
+MOST_LISTED: Final = 24  # chains: four axes in every order; what each axis gave is of all of them
+
 
 def as_data(found: Bridge) -> dict[str, Any]:
-    """The whole answer. Ratios are of the metric, B's over A's; `log_ratio` is what adds up along a chain."""
+    """The whole answer, with the best evidenced chains.
+
+    Ratios are of the metric, B's over A's; `log_ratio` is what adds up along a chain.
+    """
     return {
         "status": found.status,
         "metric": found.metric,
@@ -23,7 +28,8 @@ def as_data(found: Bridge) -> dict[str, Any]:
         "b": _point(found.b),
         "axes": list(found.counted),
         "total": _gain(found.total),
-        "chains": [_chain(chain) for chain in found.chains],
+        "chains": [_chain(chain) for chain in found.chains[:MOST_LISTED]],
+        "chains_found": len(found.chains),
         "more_chains": found.more,
         "by_axis": {
             axis: {"low": math.exp(item.low), "high": math.exp(item.high)} for axis, item in found.ranges.items()
@@ -125,7 +131,7 @@ def _lines(found: Bridge) -> Iterator[str]:
     points = {found.a.parsed.id: found.a, found.b.parsed.id: found.b, **points}
     names = {name: f"c{number}" for number, name in enumerate(points)}
     for name, point in points.items():
-        end = ", style=bold" if point in (found.a, found.b) else ""
+        end = ", style=bold" if point is found.a or point is found.b else ""
         counted = f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
         yield f"{names[name]} [label={_quoted(point.name, f'{name[:12]} · {counted}')}{end}];"
     for hop in found.hops:
@@ -158,8 +164,3 @@ def _quoted(*lines: str) -> str:
 def percent(log: float) -> str:
     """A log ratio as a change in percent."""
     return f"{math.expm1(log) * 100:+.2f} %"
-
-
-def orders(chains: Sequence[Chain]) -> int:
-    """In how many orders the axes were moved."""
-    return len({tuple(hop.axis for hop in chain) for chain in chains})

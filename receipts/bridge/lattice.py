@@ -36,6 +36,7 @@ class Lattice:
         self._lane = judge.lane
         self._rulebook = rulebook
         self._plans: dict[int, Parsed | str] = {}
+        self._efforts: dict[int, float] = {}
 
     def __repr__(self) -> str:
         return f"Lattice({', '.join(self.axes)})"
@@ -119,7 +120,9 @@ class Lattice:
 
     def effort(self, number: int) -> float:
         """What one is cheaper than another by: chip-seconds, else tokens a step."""
-        return self.chip_seconds(number) or self._tokens(number)
+        if number not in self._efforts:
+            self._efforts[number] = self.chip_seconds(number) or self._tokens(number)
+        return self._efforts[number]
 
     def _tokens(self, number: int) -> float:
         moved = self.moved(number)
