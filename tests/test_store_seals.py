@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from receipts.store import Store, merkle, open_store
 from receipts.store.address import address
+from receipts.store.backup import backup, restore
 from receipts.store.engine import connect, reading, writing
 from receipts.store.leaves import KINDS
 from receipts.store.seal import Seal, all_seals, held, seal
+from receipts.verdict import ReceiptVerdict
 from store_receipts import publish, ready
 from tampering import tamper
 
@@ -228,7 +233,94 @@ def test_every_writer_waits_for_a_seal(postgres_store: str, write: object) -> No
         engine.dispose()
 
 
-def _verdict(receipt: str) -> object:
-    from dataclasses import replace
-
+def _verdict(receipt: str) -> ReceiptVerdict:
     return replace(ready()[1], receipt=receipt)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_sealed_once(
+    store_url: str, tmp_path: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    with open_store(store_url) as store:
+        there: list[str] = []
+        for _ in range(60):
+            what = draw.choice(["submit", "submit", "record", "purge", "purge last", "seal", "seal some"])
+            if what == "submit" or not there:
+                there.append(store.submit(*ready()).id)
+            elif what == "record":
+                store.record(_verdict(draw.choice(there)))
+            elif what.startswith("purge"):
+                store.purge(there.pop(-1 if what == "purge last" else draw.randrange(len(there))), "a token")
+            elif what == "seal":
+                store.seal()
+            else:
+                with writing(store._engine) as connection:
+                    seal(connection, datetime.now(UTC), most=2)
+            assert _broken(store) == []
+        store.seal()
+        _every_row_is_in_one_seal(store)
+        # A restored backup has the same numbers, which PostgreSQL itself would not have given twice.
+        backup(store._address, tmp_path / "kept.sqlite")
+        assert _broken(store) == []
+    with open_store(str(tmp_path / "kept.sqlite"), create=False) as kept:
+        _every_row_is_in_one_seal(kept)
+
+
+def _every_row_is_in_one_seal(store: Store) -> None:
+    with reading(store._engine) as connection:
+        for what in ("receipts", "columns", "verdicts", "erased"):
+            of = [held(connection, one, store.id) for one in all_seals(connection, store.id, what)]
+            rows = select(func.count()).select_from(KINDS[what].table)
+            kept = sum(item.seal.held - item.erased for item in of)
+            assert kept == connection.execute(rows).scalar_one(), what
+            assert all(item.whole for item in of)
+
+
+def test_a_backup_of_numbers_given_twice_holds_on_the_other_engine(tmp_path: Path, postgres_store: str) -> None:
+    with open_store(str(tmp_path / "store.sqlite")) as store:
+        store.submit(*ready())
+        gone = store.submit(*ready()).id
+        store.seal()
+        store.purge(gone, "a token")
+        store.submit(*ready())
+        store.seal()
+        store.submit(*ready())
+        backup(store._address, tmp_path / "kept.sqlite")
+    restore(tmp_path / "kept.sqlite", address(postgres_store))
+    with open_store(postgres_store, create=False) as store:
+        assert _broken(store) == []
+        assert {item.what: item.held for item in store.seal()}["receipts"] == 1
+        _every_row_is_in_one_seal(store)
+
+
+@pytest.mark.slow
+def test_seals_written_while_others_write_leave_no_row_out(store_url: str) -> None:
+    with open_store(store_url) as store:
+        store.submit(*ready())
+        stop = threading.Event()
+        failed: list[BaseException] = []
+
+        def work(turn: int) -> None:
+            try:
+                with open_store(store_url) as own:
+                    while not stop.is_set():
+                        one = own.submit(*ready()).id
+                        own.record(_verdict(one))
+                        if turn == 0:
+                            own.purge(one, "a token")
+            except BaseException as error:
+                failed.append(error)
+
+        writers = [threading.Thread(target=work, args=(turn,)) for turn in range(3)]
+        for writer in writers:
+            writer.start()
+        for _ in range(12):
+            store.seal()
+        stop.set()
+        for writer in writers:
+            writer.join()
+        assert failed == []
+        store.seal()
+        assert _broken(store) == []
+        _every_row_is_in_one_seal(store)

@@ -5,8 +5,8 @@ waits long for the one who writes it. The last seal of a run is over the seals t
 somewhere else can tell that none of those before it was rewritten.
 
 A purge leaves the digest of each sealed row that it erases (`erased`), so that the seal still holds. SQLite gives a
-number at the end of a table again when its row is gone: the rows that a seal holds are the first of those in its
-range, as many as it held, less those that were erased.
+number at the end of a table again when its row is gone, and a backup keeps its numbers on PostgreSQL, too: the rows
+that a seal holds are the first of those in its range, as many as it held, less those that were erased.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _given_again(connection: Connection, store: str, what: str) -> set[int]:
     """Numbers in the range of a seal that are those of newer rows, which no seal holds."""
     gone = select(erased.c.seal).where(erased.c.store == store, erased.c.what == what).distinct()
     torn = set(connection.execute(gone).scalars())
-    if not torn or connection.dialect.name != "sqlite":
+    if not torn or not _has_more(connection, store, what):
         return set()
     every = list(all_seals(connection, store, what))
     newer: set[int] = set()
@@ -118,6 +118,16 @@ def _given_again(connection: Connection, store: str, what: str) -> set[int]:
             present, count = _present(connection, one), _erased(connection, one)
             newer.difference_update(present[: max(0, one.held - len(count))])
     return newer
+
+
+def _has_more(connection: Connection, store: str, what: str) -> bool:
+    """Whether there are more rows up to the last sealed number than seals hold."""
+    number = KINDS[what].number
+    of = select(func.max(seals.c.last), func.sum(seals.c.held)).where(seals.c.store == store, seals.c.what == what)
+    last, sealed = connection.execute(of).one()
+    gone = select(func.count()).where(erased.c.store == store, erased.c.what == what)
+    there = select(func.count()).select_from(KINDS[what].table).where(number <= last)
+    return connection.execute(there).scalar_one() > int(sealed) - connection.execute(gone).scalar_one()
 
 
 def _present(connection: Connection, one: Seal) -> list[int]:
@@ -145,7 +155,7 @@ def held(connection: Connection, one: Seal, own: str) -> Held:
     gone = _erased(connection, one)
     if one.store == own:
         found = list(leaves.between(connection, one.what, one.first, one.last))
-        if gone and connection.dialect.name == "sqlite":
+        if gone:
             found = found[: max(0, one.held - len(gone))]
     else:
         found = _of_another(connection, one)

@@ -385,9 +385,12 @@ class Store:
     def seal(self) -> list[Seal]:
         """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
         made: list[Seal] = []
-        while some := self._write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True):
+        while True:
+            some = self._write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
             made += some
-        return made
+            # What comes while this is written is for the next one: who waited for silence might wait for ever.
+            if not any(item.held >= seal_module.MOST for item in some):
+                return made
 
     def _write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
         def locked(connection: Connection) -> T:
