@@ -119,6 +119,13 @@ def test_what_follows_an_axis_moves_with_it(store: Store) -> None:
     assert near(store, one, "parallelism.schedule") == []
 
 
+def test_what_else_of_a_changed_axis_is_unstated_hides_no_neighbour(store: Store) -> None:
+    one = put(store, run__context=None)
+    other = put(store, run__context=None, model__hidden=512, model__head_dim=None)
+    assert near(store, one) == [("dimensions", other.id)]
+    assert near(store, other) == [("dimensions", one.id)]
+
+
 def test_launches_that_do_not_stand_or_are_of_another_kind_are_no_neighbours(store: Store) -> None:
     one, other = put(store), put(store, numerics__seed=99)
     put(store, numerics__seed=100, run__kind="profile")

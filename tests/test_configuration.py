@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -189,6 +190,16 @@ def test_an_absent_key_of_a_complete_map_has_no_part_and_that_it_is_complete_has
     assert b.without("flags.X") == a.digest
     assert clean(flags__X=None, flags__complete=None).digest != a.digest
     assert clean(flags__X="unset", flags__complete=True).digest == a.digest
+
+
+def test_that_a_map_is_complete_counts_where_the_lane_has_no_such_map() -> None:
+    under = replace(lane("cpu-torch"), not_applicable={"flags": "it has none"})
+    tree = rule_cases.base("cpu")
+    whole, part = (
+        configuration(drawn(tree, "cpu-torch", {"flags.complete": complete}), under) for complete in (True, None)
+    )
+    assert whole.apart(part) == {"flags.*"}
+    assert whole.digest != part.digest
 
 
 @pytest.mark.parametrize("seed", range(3))
