@@ -125,6 +125,8 @@ def _has_more(connection: Connection, store: str, what: str) -> bool:
     number = KINDS[what].number
     of = select(func.max(seals.c.last), func.sum(seals.c.held)).where(seals.c.store == store, seals.c.what == what)
     last, sealed = connection.execute(of).one()
+    if last is None:
+        return False
     gone = select(func.count()).where(erased.c.store == store, erased.c.what == what)
     there = select(func.count()).select_from(KINDS[what].table).where(number <= last)
     return connection.execute(there).scalar_one() > int(sealed) - connection.execute(gone).scalar_one()
