@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, false, func, not_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, false, func, select, true
 
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.receipt.maps import COMPLETE
@@ -43,8 +43,11 @@ class Wanted(NamedTuple):
         """It in SQL, asked of each receipt."""
         if not self.values:
             return false() if self.has else true()
-        has = exists(_having([self]).where(placements.c.receipt == receipts.c.seq).correlate(receipts))
-        return has if self.has else not_(has)
+        # With a limit it stays a question to each receipt, and the first few of many are found without the others:
+        # PostgreSQL would make a list of all that meet an EXISTS.
+        one = _having([self]).where(placements.c.receipt == receipts.c.seq).limit(1).correlate(receipts)
+        found = one.scalar_subquery()
+        return found.is_not(None) if self.has else found.is_(None)
 
 
 def wanted(connection: Connection, axis: str, path: str, item: Condition) -> Wanted | None:
