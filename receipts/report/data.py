@@ -9,23 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A receipt, by id and by what people call it."""
-
-    id: str
-    name: str
-
-    @property
-    def short(self) -> str:
-        """Enough of the id to find it by."""
-        return self.id[:12]
-
-    @property
-    def anchor(self) -> str:
-        """Where the appendix describes it."""
-        return f"r-{self.id[:12]}"
+from receipts.report.ref import Ref as Ref
 
 
 @dataclass(frozen=True, slots=True)

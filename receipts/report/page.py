@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from receipts.report.data import Ref
+from receipts.report.ref import Ref
 from receipts.report.text import plain
 
 
@@ -106,6 +106,20 @@ def links(refs: Iterable[Ref], most: int = 3, more: int = 0) -> Cell:
 def numbered(text: str, ref: Ref) -> Cell:
     """A number that leads to its receipt; `~` leads nowhere."""
     return (text,) if text == "~" else (Link(text, ref.anchor),)
+
+
+def rule(code: str, name: str = "") -> Link:
+    """A rule's code that leads to its page in the appendix."""
+    return Link(f"{code} {name.replace('_', ' ')}".strip(), f"rule-{code}")
+
+
+def joined(items: Iterable[Cell], between: str = ", ") -> Cell:
+    """Cells as one, with something between them."""
+    parts: list[Part] = []
+    for item in items:
+        parts += [between] if parts else []
+        parts += item
+    return tuple(parts)
 
 
 def more(count: int, what: str) -> tuple[str, ...]:

@@ -42,10 +42,13 @@ class Reached(NamedTuple):
     at: datetime
 
 
-def reached(connection: Connection, lane: str, since: datetime | None = None) -> list[Reached]:
+def reached(
+    connection: Connection, lane: str, since: datetime | None = None, until: datetime | None = None
+) -> list[Reached]:
     """Every shape that measured training of a lane sustained, or ran out of memory at; what no longer stands is out.
 
-    What is invalid was no good launch, and its failure is a failure all the same.
+    What is invalid was no good launch, and its failure is a failure all the same. ``since`` and ``until`` bound when
+    launches started, the latter left out.
     """
     keys = [receipts.c[name] for name in ("family", "accelerator", *_SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
@@ -72,6 +75,8 @@ def reached(connection: Connection, lane: str, since: datetime | None = None) ->
     )
     if since is not None:
         query = query.where(receipts.c.started >= since)
+    if until is not None:
+        query = query.where(receipts.c.started < until)
     rows = [tuple(row) for row in connection.execute(query)]
     newest = select(receipts.c.seq, receipts.c.id, receipts.c.started).where(
         receipts.c.seq.in_([row[-1] for row in rows])

@@ -16,7 +16,9 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
+from receipts.store import alike as alike_module
 from receipts.store import around, between, history, names, near, published, schema
+from receipts.store import chronicle as chronicle_module
 from receipts.store import facts as facts_module
 from receipts.store import find as find_module
 from receipts.store import seal as seal_module
@@ -25,8 +27,10 @@ from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
+from receipts.store.alike import Alike
 from receipts.store.around import Held
 from receipts.store.between import Between
+from receipts.store.chronicle import Chronicle
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
@@ -296,6 +300,16 @@ class Store:
         with self._reading() as connection:
             return list(published.quotes_of(connection, receipt_id))
 
+    def chronicle(self, since: datetime, until: datetime) -> Chronicle:
+        """What was decided, published and superseded from one moment to another, the latter left out."""
+        with self._reading() as connection:
+            return chronicle_module.chronicle(connection, since, until)
+
+    def quoting(self, receipt_ids: Sequence[str], until: datetime) -> list[Quote]:
+        """Where documents quote some receipts, by the last reading of each before a moment."""
+        with self._reading() as connection:
+            return chronicle_module.quoting(connection, receipt_ids, until)
+
     # For rules and comparisons
 
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
@@ -324,10 +338,15 @@ class Store:
             larger = signatures_module.larger_worked(connection, signature)
             return larger, signatures_module.smaller_failed(connection, signature)
 
-    def reached(self, lane: str, since: datetime | None = None) -> list[Reached]:
+    def reached(self, lane: str, since: datetime | None = None, until: datetime | None = None) -> list[Reached]:
         """Shapes that measured training of a lane sustained or ran out of memory at, whole or in part unstated."""
         with self._reading() as connection:
-            return shapes_module.reached(connection, lane, since)
+            return shapes_module.reached(connection, lane, since, until)
+
+    def failed_alike(self, ids: Sequence[str]) -> list[Alike]:
+        """Failed launches that share a signature with one of these, by signature, the oldest first."""
+        with self._reading() as connection:
+            return alike_module.failed_alike(connection, ids)
 
     def replicate_candidates(self, parsed: Parsed, ran: Configuration | None = None) -> list[str]:
         """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them.
