@@ -77,8 +77,8 @@ class Search:
         return refused, sum(item is None or item.verdict.status == "inconclusive" for item in found)
 
     def _holds(self, edge: Edge) -> bool:
-        found = self.judge(edge)
-        return found is not None and found.verdict.status == "accepted"
+        self.judge(edge)
+        return self.accepted(edge)
 
     def _rest(self) -> None:
         # What is refused leaves other ways of the same length, of which every hop was asked for as well.
