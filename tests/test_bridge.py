@@ -262,3 +262,29 @@ def test_no_more_hops_are_judged_than_were_asked_for(store: Store) -> None:
     assert len(found.hops) == 2
     assert told == [1, 2]
     assert (found.cut, found.chains, found.exit_code) == (True, (), 3)
+
+
+def test_what_follows_an_axis_moves_with_it_and_is_no_hop_of_its_own(store: Store) -> None:
+    depth = "model.mtp_depth"
+    wired = {depth: (0, 1), "model.mtp_wiring": ("repeated", "repeated"), X: ("0", "1")}
+    heads = Grid(wired, {depth: 1.1, X: 0.9})
+    both = frozenset({depth, X})
+    made = heads.put(store, [NONE, frozenset({depth}), both])
+    a, b = made[NONE][0], made[both][0]
+    lane = RULEBOOK.lanes.get("cpu-torch")
+    assert "model.mtp_wiring" in configuration(a, lane).apart(configuration(b, lane))
+    found = bridge(store, a, b, RULEBOOK)
+    assert set(found.counted) == both
+    (chain,) = found.chains
+    assert [hop.axis for hop in chain] == [depth, X]
+
+
+def test_what_the_metric_does_not_depend_on_needs_no_hop(store: Store) -> None:
+    batch = "batch.global_batch"
+    two = Grid({X: ("0", "1"), batch: (16, 32)}, {X: 0.9, batch: 2.0})
+    both = frozenset({X, batch})
+    made = two.put(store, [NONE, both])
+    ends = made[NONE][0], made[both][0]
+    memory = bridge(store, *ends, RULEBOOK, metric="peak_bytes")
+    assert (memory.counted, [hop.axis for hop in memory.hops]) == ((X,), [X])
+    assert set(bridge(store, *ends, RULEBOOK).counted) == both
