@@ -62,8 +62,7 @@ def neighbours(
     it says that they are one axis apart can still differ in what only `difference` reads.
     """
     run = parsed.receipt.run
-    found = _candidates(connection, of, axis, limit)
-    by_configuration = _newest(_apart(connection, of, found, axis), limit)
+    by_configuration = one_axis_away(connection, of, axis, limit)
     newest: dict[tuple[int, str], list[int]] = {}
     keys = ((number,) for number in by_configuration)
     for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
@@ -76,6 +75,12 @@ def neighbours(
         if seqs[0] in rows
     ]
     return sorted(made, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+
+
+def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
+    """Numbers of configurations that may differ in one axis, with the axis; the newest ``limit`` of each axis."""
+    found = _candidates(connection, of, axis, limit)
+    return _newest(_apart(connection, of, found, axis), limit)
 
 
 def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:

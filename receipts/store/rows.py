@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -181,7 +181,11 @@ def entries() -> Select[Any]:
 
 def entry(row: Row[Any]) -> Entry:
     """A row of `entries`."""
-    values = tuple(row)
+    return entry_of(tuple(row))
+
+
+def entry_of(values: Sequence[Any]) -> Entry:
+    """The values of a row of `entries`."""
     successor, said = values[-2:]
     if said is None:
         return Entry(*values[:-2])

@@ -1,0 +1,262 @@
+"""What a report asks of a store: what ran in an interval, the best of every shape, what was said of it, and its kin.
+
+A receipt *ran* when its launch ended, else when it started. A year of launches is scanned by the engine, and only rows
+that are wanted come out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, UnaryExpression, and_, exists, func, or_, select
+from sqlalchemy.sql.operators import custom_op
+
+from receipts.axes.configuration import Configuration
+from receipts.store import near
+from receipts.store.many import Lookup
+from receipts.store.packing import unpack
+from receipts.store.rows import Entry, entries, entry, entry_of, standing
+from receipts.store.store import Store
+from receipts.store.tables import documents, placements, receipts, subjects, verdicts
+
+_AT_ONCE: Final = 500  # keys of one statement
+RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
+_STANDS: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
+_SAID: Final = Lookup(
+    [subjects.c.receipt],
+    [subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))],
+    joined="JOIN verdicts ON verdicts.seq = subjects.verdict",
+    and_="verdicts.kind = 'receipt'",
+)
+_WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], and_=_STANDS)
+_OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
+_OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], and_=_STANDS)
+_DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
+
+
+class Placed(NamedTuple):
+    """A receipt with the number of its configuration; None where the axis index does not hold it."""
+
+    entry: Entry
+    configuration: int | None
+
+
+class Sought(NamedTuple):
+    """Which receipts are looked at: those that ran until a moment, of some lanes or, where none is named, of all."""
+
+    until: datetime
+    lanes: tuple[str, ...] = ()
+
+    @property
+    def clauses(self) -> tuple[ColumnElement[bool], ...]:
+        """It in SQL."""
+        # Who had not started had not ended, and that is looked up.
+        ran = (self.until >= RAN, receipts.c.started <= self.until)
+        return (*ran, receipts.c.lane.in_(self.lanes)) if self.lanes else ran
+
+    def before(self, moment: datetime) -> Sought:
+        """The same before a moment."""
+        return self._replace(until=min(self.until, moment - timedelta(microseconds=1)))
+
+
+class Rules(NamedTuple):
+    """The rule set in force, by its digest, and the judge's version."""
+
+    digest: str
+    judge: str
+
+
+class Ran:
+    """A store as a report reads it. Every method is one transaction. Raises StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"Ran({self._store!r})"
+
+    def since(self, since: datetime | None, sought: Sought) -> list[Placed]:
+        """What ran from a moment on, or ever, superseded receipts among it; in no order."""
+        with self._store._reading() as connection:
+            return list(_since(connection, since, sought))
+
+    def newest(self, sought: Sought) -> datetime | None:
+        """When the last of them ran."""
+        with self._store._reading() as connection:
+            found: datetime | None = connection.execute(select(func.max(RAN)).where(*sought.clauses)).scalar_one()
+            return found
+
+    def lanes(self) -> list[str]:
+        """Every lane that has a receipt: a look-up each, however many receipts."""
+        with self._store._reading() as connection:
+            return list(_lanes(connection))
+
+    def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
+        """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_best`."""
+        with self._store._reading() as connection:
+            return [entry(row) for row in connection.execute(_best(sought, rules, most))]
+
+    def said(self, numbers: Sequence[int], rules: Rules) -> dict[int, bytes]:
+        """The last verdict under a rule set on each of some receipts, as JSON, by their numbers."""
+        found: dict[int, tuple[int, str, bytes]] = {}
+        with self._store._reading() as connection:
+            for at in range(0, len(numbers), _AT_ONCE):
+                keys = ((number,) for number in numbers[at : at + _AT_ONCE])
+                for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
+                    if (digest, judge) == rules and seq > found.get(receipt, (-1,))[0]:
+                        found[receipt] = (seq, codec, bytes(body))
+        return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in found.items()}
+
+    def witnesses(self, of: Iterable[Entry]) -> dict[str, list[Entry]]:
+        """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
+        names = {name for row in of for name in (row.id, row.launch)}
+        with self._store._reading() as connection:
+            return _by_name(connection, [_WITNESSES], names)
+
+    def named(self, names: Iterable[str]) -> dict[str, list[Entry]]:
+        """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
+        with self._store._reading() as connection:
+            return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
+
+    def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Documents of receipts by their numbers, some at a time."""
+        for at in range(0, len(numbers), _AT_ONCE):
+            with self._store._reading() as connection:
+                rows = _DOCUMENTS.read(connection, ((number,) for number in numbers[at : at + _AT_ONCE]))
+            for number, codec, body in rows:
+                yield number, unpack(codec, bytes(body), f"document {number}")
+
+    def entries(self, ids: Sequence[str]) -> list[Entry]:
+        """The rows of some receipts by their ids; those that are not stored are left out."""
+        with self._store._reading() as connection:
+            return [entry(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
+
+    def place(self, ids: Sequence[str]) -> dict[str, int]:
+        """Numbers of the configurations of some receipts, by their ids."""
+        query = select(receipts.c.id, placements.c.configuration).join(
+            placements, placements.c.receipt == receipts.c.seq
+        )
+        with self._store._reading() as connection:
+            return {row.id: row.configuration for row in connection.execute(query.where(receipts.c.id.in_(ids)))}
+
+    def launches(self, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
+        """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
+        query = (
+            entries()
+            .join(placements, placements.c.receipt == receipts.c.seq)
+            .where(placements.c.configuration == configuration, receipts.c.kind == kind)
+            .where(receipts.c.outcome == "ok", until >= RAN, standing())
+            .order_by(placements.c.receipt.desc())
+            .limit(most)
+        )
+        with self._store._reading() as connection:
+            return [entry(row) for row in connection.execute(query)]
+
+    def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
+        """The launches of one lane that started last, stand and ended well; at most so many."""
+        (lane,) = sought.lanes
+        of_lane: ColumnElement[bool] = receipts.c.lane == lane
+        with self._store._reading() as connection:
+            if connection.dialect.name == "sqlite":
+                # SQLite would look the lane up and sort all of it; it looks nothing up by an expression.
+                of_lane = UnaryExpression(of_lane.self_group(), operator=custom_op("+"), type_=of_lane.type)
+            query = (
+                entries()
+                .where(of_lane, *sought._replace(lanes=()).clauses, receipts.c.kind.in_(kinds))
+                .where(receipts.c.outcome == "ok", standing())
+                .order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+                .limit(most)
+            )
+            return [entry(row) for row in connection.execute(query)]
+
+    def near(self, ran: Configuration, most: int) -> dict[int, str]:
+        """Numbers of configurations that may be one axis away from this one, with the axis; the newest of each axis."""
+        with self._store._reading() as connection:
+            return near.one_axis_away(connection, ran, None, most)
+
+
+def _since(connection: Connection, since: datetime | None, sought: Sought) -> Iterator[Placed]:
+    query = (
+        entries()
+        .add_columns(placements.c.configuration)
+        .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
+        .where(*sought.clauses)
+    )
+    if since is not None:
+        query = query.where(since <= RAN)
+    for row in connection.execution_options(yield_per=1000).execute(query):
+        *values, configuration = row
+        yield Placed(entry_of(values), configuration)
+
+
+def _lanes(connection: Connection) -> Iterator[str]:
+    lane: str | None = ""
+    while True:
+        query = select(func.min(receipts.c.lane)).where(receipts.c.lane > lane)
+        lane = connection.execute(query).scalar_one()
+        if lane is None:
+            return
+        yield lane
+
+
+SHAPE: Final = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
+
+
+def _best(sought: Sought, rules: Rules, most: int) -> Select[Any]:
+    """Training launches that stand, ended well and have their rate from kept steps, by shape and rate.
+
+    Only those that can be valid under these rules: what was valid when it came in, what was not judged by them, and
+    what has a witness, which may have come later.
+    """
+    witness = receipts.alias("witness")
+    otherwise = exists().where(
+        subjects.c.receipt == receipts.c.seq,
+        verdicts.c.seq == subjects.c.verdict,
+        verdicts.c.kind == "receipt",
+        verdicts.c.rules == rules.digest,
+        verdicts.c.judge == rules.judge,
+        verdicts.c.status != "valid",
+    )
+    # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
+    seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
+    rate = receipts.c.tokens_per_second_per_chip
+    place = func.row_number().over(
+        partition_by=[receipts.c[name] for name in SHAPE], order_by=[rate.desc(), receipts.c.seq]
+    )
+    ranked = (
+        select(receipts.c.seq, place.label("place"))
+        .where(
+            *sought.clauses,
+            receipts.c.kind == "training",
+            receipts.c.outcome == "ok",
+            receipts.c.provenance.in_(["measured", "quoted"]),
+            receipts.c.rate_source == "steps",
+            rate > 0,
+            or_(receipts.c.status == "valid", and_(~otherwise), seen),
+            standing(),
+        )
+        .subquery("ranked")
+    )
+    return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
+
+
+def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:
+    pairs: set[tuple[str, int]] = set()
+    ordered = sorted(names)
+    for look in looks:
+        for at in range(0, len(ordered), _AT_ONCE):
+            keys = ((name,) for name in ordered[at : at + _AT_ONCE])
+            pairs |= {(name, seq) for name, seq in look.read(connection, keys)}
+    rows = {row.seq: row for row in _numbered(connection, sorted({seq for _, seq in pairs}))}
+    found: dict[str, list[Entry]] = {}
+    for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
+        found.setdefault(name, []).append(rows[seq])
+    return found
+
+
+def _numbered(connection: Connection, seqs: Sequence[int]) -> Iterator[Entry]:
+    for at in range(0, len(seqs), _AT_ONCE):
+        query = entries().where(receipts.c.seq.in_(seqs[at : at + _AT_ONCE]))
+        yield from map(entry, connection.execute(query))
