@@ -75,12 +75,12 @@ def svg(paint: Callable[[Figure], None], *, width: float, height: float, title: 
 def _told(drawn: str, title: str, says: str) -> str:
     """The drawing with its name and description as its first children, and without the prologue of a file."""
     body = _PROLOGUE.sub("", drawn, count=1)
-    words = f"<title>{escape(_plain(title))}</title>\n <desc>{escape(_plain(says))}</desc>"
+    words = f"<title>{escape(printable(title))}</title>\n <desc>{escape(printable(says))}</desc>"
     named = _HEAD.sub(lambda found: f'<svg{found["attributes"]} role="img">\n {words}', body, count=1)
     return "\n".join(line.rstrip() for line in named.splitlines()) + "\n"
 
 
-def _plain(text: str) -> str:
+def printable(text: str) -> str:
     """Without what XML cannot hold."""
     return "".join(char if char.isprintable() else " " for char in text)
 
@@ -100,7 +100,7 @@ def label(axes: Axes, x: float, y: float, text: str, **how: object) -> None:
     ``how`` is matplotlib's: ``ha``, ``va``, ``size``, ``color``, ``weight``.
     """
     given: dict[str, object] = {"ha": "left", "va": "center", "size": TEXT, **how}
-    axes.text(x, y, _plain(text), **given)  # type: ignore[arg-type]  # its stub names each keyword apart
+    axes.text(x, y, printable(text), **given)  # type: ignore[arg-type]  # its stub names each keyword apart
 
 
 def rectangle(axes: Axes, x: float, y: float, width: float, height: float, colour: str, **how: object) -> None:

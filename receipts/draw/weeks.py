@@ -1,0 +1,116 @@
+"""The frontier over weeks: the best result so far of each shape, with a number where another receipt took it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from receipts.draw import inline, legend
+from receipts.draw.canvas import SMALL, Canvas
+from receipts.draw.legend import LEFT, RIGHT, WIDTH
+from receipts.draw.marks import Mark
+from receipts.draw.panel import BELOW, Panel, Scale, below, frame, said, upward
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEWEST: Final = 2  # weeks: one is no course
+_HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
+_TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
+_TOP: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A receipt that took the frontier in the week at this place of the axis; ``number`` is how a caption calls it."""
+
+    number: int
+    week: int
+    rate: float
+    mfu: float | None
+
+    def read(self, kind: str) -> float | None:
+        """The rate in tokens a second a chip, or the MFU in percent."""
+        if kind == "rate":
+            return self.rate
+        return None if self.mfu is None else self.mfu * 100
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The frontier of one shape: its changes in the order of time, and the best rate of each week that has one."""
+
+    series: str
+    changes: tuple[Change, ...]
+    best: tuple[tuple[int, float], ...] = ()
+
+
+def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title: str) -> str | None:
+    """The SVG element over these weeks (``2026-W47``), or None where fewer than two of them have a result."""
+    kept = [item for item in courses if item.changes][: legend.MOST]
+    held = {change.week for item in kept for change in item.changes} | {week for item in kept for week, _ in item.best}
+    if len(held) < FEWEST:
+        return None
+    kinds = ["rate", *(["mfu"] if any(change.mfu is not None for item in kept for change in item.changes) else [])]
+    names = [item.series for item in kept]
+    height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + legend.height(names)
+    paint = partial(_paint, kept, weeks, kinds)
+    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, says=_says(kept, weeks))
+
+
+def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
+    parts = []
+    for item in courses:
+        told = [f"{weeks[change.week]} {change.rate:,.0f} tokens/s/chip ({change.number})" for change in item.changes]
+        parts.append(f"{item.series}: {', '.join(told[-8:])}")
+    return "; ".join(parts)
+
+
+def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str], drawn: Figure) -> None:
+    x, top = Scale(-0.5, len(weeks) - 0.5), 0.0
+    canvas = Canvas(drawn)
+    for kind in kinds:
+        values = [value for item in courses for change in item.changes if (value := change.read(kind)) is not None]
+        values += [value for item in courses for _, value in item.best if kind == "rate"]
+        marks = upward(values, cut=True)
+        panel = Panel(LEFT, top + _TOP, WIDTH - LEFT - RIGHT, _HEIGHTS[kind], x, Scale(marks[0], marks[-1]))
+        begins = f" (axis from {said(marks[0])})" if marks[0] else ""
+        frame(canvas, panel, title=f"{_TITLES[kind]}{begins}", ticks=marks)
+        for index, item in enumerate(courses):
+            _course(canvas, panel, item, legend.mark_of(index), kind)
+        top = panel.bottom
+    below(canvas, panel, list(_labels(weeks)), "week of the run, ISO, UTC")
+    legend.draw(canvas, [item.series for item in courses], panel.bottom + BELOW, dashes=True)
+
+
+def _labels(weeks: Sequence[str]) -> list[tuple[float, str]]:
+    """Weeks without their year but where it begins."""
+    found = []
+    for index, week in enumerate(weeks):
+        year, _, number = week.partition("-")
+        found.append((float(index), week if index == 0 or not weeks[index - 1].startswith(year) else number))
+    return found
+
+
+def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -> None:
+    steps: list[tuple[float, float]] = []
+    if kind == "rate":
+        canvas.marks([panel.at(week, rate) for week, rate in item.best], mark, hollow=True, size=4.0)
+    for change in item.changes:
+        value = change.read(kind)
+        if value is None:
+            continue
+        x, y = panel.at(change.week, value)
+        if steps:
+            steps.append((x, steps[-1][1]))
+        steps.append((x, y))
+    if not steps:
+        return
+    canvas.line([*steps, (panel.right, steps[-1][1])], colour=mark.light, dash=mark.dash)
+    places = [(change, panel.at(change.week, value)) for change in item.changes if (value := change.read(kind))]
+    canvas.marks([place for _, place in places], mark)
+    # Once is enough, and where two courses cross nobody could tell their numbers apart.
+    for change, (x, y) in places if kind == "rate" else []:
+        canvas.label(x, y - 11.0, str(change.number), ha="center", size=SMALL, bold=True)

@@ -1,0 +1,268 @@
+"""Pictures that stand inside a page: what each says, what it may never do, and that it takes the page's colours."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from receipts.draw import sequence, steps, strips, waterfall, weeks
+from receipts.draw.colours import of
+from receipts.draw.marks import MARKS, VARIABLES
+
+GIB = 2**30
+HOSTILE = "<script>alert(1)</script>\u202e\x00\ud800\ufffe שלום 訓練 $x^2$ \" ' & ]]> " + "w" * 10_000
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def over_sequence(label: str = "dense", name: str = "p1") -> str | None:
+    points = [
+        sequence.Point(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
+        sequence.Point(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
+        sequence.Point("sparse", 4096, 9_000.0, None, False),
+    ]
+    return sequence.picture(points, name=name, title=label)
+
+
+def over_weeks(label: str = "dense", name: str = "p2") -> str | None:
+    changes = (weeks.Change(1, 0, 10_000.0, 0.2), weeks.Change(2, 2, 11_000.0, 0.22))
+    course = weeks.Course(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
+    return weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
+
+
+def memory(label: str = "four chips", name: str = "p3", chips: int = 4) -> str | None:
+    rows = tuple(
+        strips.Row(chip, 10 * GIB, (12 + chip % 7) * GIB, (14 + chip % 5) * GIB, 20 * GIB) for chip in range(chips)
+    )
+    return strips.picture([strips.Strip(label, rows, 0.1)], name=name, title=label)
+
+
+def launch(side: str, middle: float, steady: bool = True) -> steps.Row:
+    spread = tuple(middle * (0.9 + share / 5) for share in steps.SHARES)
+    return steps.Row("A" if side == "A" else "B", spread, 290, 300, steady)
+
+
+def step_times(label: str = "pair", name: str = "p4") -> str | None:
+    return steps.picture([launch("A", 0.020), launch("B", 0.018), launch("B", 0.0181, False)], name=name, title=label)
+
+
+def bridge(label: str = "bridge", name: str = "p5") -> str | None:
+    hops = [waterfall.Step(label, math.log(1.25)), waterfall.Step("recompute", math.log(0.8))]
+    total = waterfall.Step("B against A", 0.0, -0.02, 0.02)
+    return waterfall.picture(hops, total, metric="tokens/s", name=name, title=label)
+
+
+Draws = Callable[..., str | None]
+ALL: dict[str, Draws] = {
+    "sequence": over_sequence,
+    "weeks": over_weeks,
+    "strips": memory,
+    "steps": step_times,
+    "waterfall": bridge,
+}
+every = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
+
+
+def made(draw: Draws, *given: str) -> str:
+    found = draw(*given)
+    assert found is not None
+    return found
+
+
+def texts(svg: str) -> list[str]:
+    return [item.text or "" for item in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@every
+def test_the_same_values_give_the_same_bytes(draw: Draws) -> None:
+    assert draw() == draw()
+
+
+def test_another_process_draws_the_same_bytes() -> None:
+    code = "import test_pictures as t; print(t.memory() + t.over_weeks() + t.over_sequence(), end='')"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "7", "MPLBACKEND": "pdf"},
+    )
+    assert done.stdout == made(memory) + made(over_weeks) + made(over_sequence)
+
+
+@every
+def test_a_picture_has_a_role_a_name_and_a_description(draw: Draws) -> None:
+    root = ElementTree.fromstring(made(draw))
+    assert root.attrib["role"] == "img"
+    title, says = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert title is not None
+    assert says is not None
+    assert (title.attrib["id"], says.attrib["id"]) == (
+        root.attrib["aria-labelledby"],
+        root.attrib["aria-describedby"],
+    )
+    assert title.text
+    assert re.search(r"\d", says.text or "")
+
+
+@every
+def test_a_hostile_label_is_text_and_short(draw: Draws) -> None:
+    svg = made(draw, HOSTILE)
+    tags = {item.tag.removeprefix(SVG) for item in ElementTree.fromstring(svg).iter()}
+    assert tags <= {"svg", "title", "desc", "defs", "g", "path", "text", "use"}
+    assert not re.search(r"[\u202a-\u202e\u2066-\u2069\x00-\x08]", svg)
+    assert all(len(text) < 120 for text in texts(svg))
+    assert len(svg) < 60_000
+
+
+@every
+def test_a_picture_loads_nothing_and_has_no_sheet_of_its_own(draw: Draws) -> None:
+    svg = made(draw)
+    assert "<style" not in svg
+    assert "font-family" not in svg
+    assert re.findall(r"(?:href|src)=\"(?!#)", svg) == []
+    assert all(found.startswith("#") for found in re.findall(r"url\(([^)]*)", svg))
+
+
+@every
+def test_two_pictures_share_no_id_and_each_link_stays_in_its_own(draw: Draws) -> None:
+    both = [made(draw, "a", "one"), made(draw, "a", "two")]
+    ids = [set(re.findall(r' id="([^"]*)"', svg)) for svg in both]
+    assert not ids[0] & ids[1]
+    for svg, own in zip(both, ids, strict=True):
+        assert set(re.findall(r'href="#([^"]*)"', svg)) <= own
+
+
+@every
+def test_every_colour_is_one_that_the_page_may_change(draw: Draws) -> None:
+    svg = made(draw)
+    assert re.sub(r"var\(--[a-z0-9-]+, #[0-9a-f]{6}\)", "", svg).count("#") == svg.count('href="#')
+    assert set(re.findall(r"var\((--[a-z0-9-]+),", svg)) <= set(VARIABLES.values())
+
+
+@pytest.mark.parametrize(("ground", "which"), [("#ffffff", "light"), ("#16181a", "dark")])
+def test_marks_stand_out_on_their_ground(ground: str, which: str) -> None:
+    for mark in MARKS:
+        low, high = sorted((of(ground).luminance, of(getattr(mark, which)).luminance))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_series_differ_without_colour() -> None:
+    assert len({mark.marker for mark in MARKS}) == len({str(mark.dash) for mark in MARKS}) == len(MARKS)
+
+
+@pytest.mark.parametrize(
+    ("draw", "units"),
+    [
+        (over_sequence, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
+        (over_weeks, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
+        (memory, {"% of the chip's limit", "live peak 15.00 of 20.00 GiB", "chip 3"}),
+        (step_times, {"step time, ms", "steps kept", "A 1", "B 2"}),
+        (bridge, {"change of tokens/s against A, % (log scale)", "+25.00 %", "−20.00 %"}),
+    ],
+)
+def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
+    assert units <= set(texts(made(draw)))
+
+
+def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
+    assert any("(axis from 9,500)" in text or "(axis from 9,000)" in text for text in texts(made(over_weeks)))
+    assert "0" in texts(made(over_sequence))
+
+
+def test_what_is_stated_only_is_hollow() -> None:
+    points = [sequence.Point("a", 1024, 10.0, None, True), sequence.Point("a", 2048, 9.0, None, False)]
+    svg = sequence.picture(points, name="p", title="t")
+    assert svg is not None
+    fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
+    assert fills == ["--mark-1", "--paper", "--mark-1"]  # the legend's is the last
+
+
+def test_ceilings_have_a_bar_and_intervals_feet() -> None:
+    bare = [sequence.Point("a", 1024, 10.0, None, True), sequence.Point("a", 2048, 9.0, None, True)]
+
+    def lines(points: list[sequence.Point]) -> int:
+        return (sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
+
+    plain = lines(bare)
+    assert lines([replace(bare[0], grade="peak"), bare[1]]) == plain
+    assert lines([replace(bare[0], grade="repeated"), bare[1]]) == plain + 1
+    assert lines([replace(bare[0], low=9.0, high=11.0), bare[1]]) == plain + 1
+
+
+def test_no_more_series_are_drawn_than_can_be_told_apart() -> None:
+    points = [sequence.Point(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
+    drawn, names = sequence.shown([*points, sequence.Point("s13", 2048, 9.0, None, True)])
+    assert len(names) == len(MARKS)
+    assert "s13" in names
+    assert {item.series for item in drawn} == set(names)
+
+
+def test_nothing_to_draw_is_no_picture() -> None:
+    point = sequence.Point("a", 1024, 10.0, None, True)
+    assert sequence.picture([], name="p", title="t") is None
+    assert sequence.picture([point], name="p", title="t") is None
+    assert sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
+    assert weeks.picture([], [], name="p", title="t") is None
+    one = weeks.Course("a", (weeks.Change(1, 0, 1.0, None),))
+    assert weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
+    assert strips.picture([strips.Strip("a", (strips.Row(0, 1, 1, 1, None),), 0.1)], name="p", title="t") is None
+    assert steps.picture([launch("A", 1.0)], name="p", title="t") is None
+    total = waterfall.Step("B against A", 0.0)
+    assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
+
+
+def test_the_tightest_chip_comes_first_and_hundreds_are_no_taller() -> None:
+    names = [text for text in texts(made(memory)) if text.startswith("chip ")]
+    assert names == ["chip 3", "chip 2", "chip 1", "chip 0"]
+    many = memory("many", "p", 512)
+    assert many is not None
+    assert float(ElementTree.fromstring(many).attrib["height"]) < 300
+    assert len([text for text in texts(many) if text.startswith("chip ")]) == 2
+
+
+def test_a_peak_beyond_the_limit_stays_inside_the_picture() -> None:
+    rows = (strips.Row(0, None, 30 * GIB, None, 20 * GIB),)
+    svg = strips.picture([strips.Strip("a", rows, 0.1)], name="p", title="t")
+    assert svg is not None
+    places = [float(x) for x in re.findall(r"[ML] (-?[\d.]+) ", svg)]
+    assert max(places) <= 460.0
+
+
+def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> None:
+    svg = made(bridge)
+    bars = re.findall(r'd="M (-?[\d.]+) [\d.]+ L (-?[\d.]+) [\d.]+ L [^"]*z" style="fill', svg)
+    (first, second, whole) = [tuple(float(x) for x in bar) for bar in bars]
+    assert first[1] == second[1]
+    assert second[0] == pytest.approx(first[0], abs=0.02)
+    assert whole[0] == pytest.approx(first[0], abs=0.02)
+
+
+def test_steps_without_a_steady_segment_are_marked() -> None:
+    assert [text for text in texts(made(step_times)) if "of 300" in text] == [
+        "290 of 300",
+        "290 of 300",
+        "290 of 300 ?",
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "unit"), [(2.5, "s"), (0.25, "ms"), (2.5e-5, "µs"), (2.5e-9, "µs")])
+def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None:
+    svg = steps.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
+    assert svg is not None
+    assert f"step time, {unit}" in texts(svg)
+
+
+def test_equal_numbers_are_no_error() -> None:
+    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(steps.SHARES)) for side in "AB"]
+    assert steps.picture(flat, name="p", title="t") is not None
+    hops = [waterfall.Step("nothing", 0.0)]
+    assert waterfall.picture(hops, waterfall.Step("B", 0.0), metric="m", name="p", title="t") is not None
+    same = [sequence.Point("a", 1024, 10.0, 0.0, True)] * 2
+    assert sequence.picture(same, name="p", title="t") is not None
