@@ -13,8 +13,11 @@ from receipts.report import frontier, trouble
 from receipts.report.data import Counts, Described, LaneWeek, Ref, WeekData
 from receipts.report.noise import noise
 from receipts.report.pairs import Pairs, cut, pairs
-from receipts.report.shelf import Item, Shelf, ran
+from receipts.report.sections.gathered import gather
+from receipts.report.sections.rules import catalogue, cited
+from receipts.report.shelf import FAILED, Item, Shelf, order, ran
 from receipts.report.week import Week
+from receipts.report.weekly import page
 from receipts.rulebook import Rulebook
 from receipts.verdict import Level
 
@@ -44,6 +47,9 @@ def collect(store: Store, rulebook: Rulebook, week: Week, as_of: datetime, lanes
     every = (_lane(name, shelf, rows, items, found) for name in sorted({row.lane for row in shelf.rows}))
     held = {row.lane for row in rows}
     made = tuple(lane for lane in every if lane.name in held or lane.frontier)
+    end = min(as_of + timedelta(microseconds=1), week.until)
+    failed = [row for row in rows if row.stands and row.outcome in FAILED]
+    told = gather(store, rulebook, (week.since, end), lanes, made, items, failed)
     failures, headroom = trouble.failures(shelf, items), trouble.headroom(items)
     incidents = trouble.incidents(items)
     data = WeekData(
@@ -68,8 +74,10 @@ def collect(store: Store, rulebook: Rulebook, week: Week, as_of: datetime, lanes
         incidents_more=max(0, len(incidents) - MOST_ROWS),
         receipts=(),
         last_week=str(Week.of(ran(shelf.rows[-1]))) if shelf.rows and not rows else None,
+        sections=told,
     )
-    return _with_receipts(data, shelf)
+    rules = catalogue(rulebook.rules, cited(page(data).sections))
+    return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf, store)
 
 
 def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, rows: Iterable[Entry]) -> None:
@@ -119,10 +127,14 @@ def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item],
     )
 
 
-def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
+def _with_receipts(data: WeekData, shelf: Shelf, store: Store) -> WeekData:
     """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran."""
     wanted = {ref.id for ref in _refs(data)}
-    return replace(data, receipts=tuple(_described(shelf.item(row)) for row in shelf.rows if row.id in wanted))
+    rows = [row for row in shelf.rows if row.id in wanted]
+    # A decision or a claim may name what ran later, or elsewhere.
+    others = wanted - {row.id for row in rows}
+    rows += [store.entry(name) for name in sorted(others)]
+    return replace(data, receipts=tuple(_described(shelf.item(row)) for row in sorted(rows, key=order)))
 
 
 def _refs(data: WeekData) -> Iterator[Ref]:
@@ -135,6 +147,7 @@ def _refs(data: WeekData) -> Iterator[Ref]:
     yield from (item.receipt for item in data.headroom)
     for incident in data.incidents:
         yield from incident.receipts
+    yield from data.sections.refs()
 
 
 def _described(item: Item) -> Described:

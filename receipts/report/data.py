@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from receipts.report.ref import Ref as Ref
+
+if TYPE_CHECKING:
+    from receipts.report.sections.checks import Checked
+    from receipts.report.sections.gathered import Gathered
+    from receipts.report.sections.regime import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Result:
     in_week: bool
     provenance: str
     open_questions: tuple[str, ...]
+    work: Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,7 @@ class Noise:
     launches: int
     largest_spread: float | None
     told_apart: str
+    check: Checked
     declared: float | None
 
 
@@ -245,3 +253,4 @@ class WeekData:
     incidents_more: int
     receipts: tuple[Described, ...]
     last_week: str | None
+    sections: Gathered

@@ -14,6 +14,7 @@ from receipts import metrics
 from receipts.answers import answers
 from receipts.report.data import Result
 from receipts.report.neighbours import PROVENANCES
+from receipts.report.sections.regime import work
 from receipts.report.shelf import Item, Shelf
 from receipts.verdict import Level, Question, Taint
 
@@ -97,6 +98,7 @@ def _result(item: Item, week: Collection[str]) -> Result:
         in_week=row.id in week,
         provenance=row.provenance,
         open_questions=tuple(sorted(open_codes)),
+        work=work(item),
     )
 
 

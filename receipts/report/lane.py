@@ -7,7 +7,22 @@ import re
 
 from receipts import metrics
 from receipts.report.data import Judged, LaneWeek, Result
-from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, link, links, more, numbered
+from receipts.report.page import (
+    Cell,
+    Code,
+    Column,
+    Part,
+    Row,
+    Section,
+    Table,
+    joined,
+    link,
+    links,
+    more,
+    numbered,
+    rule,
+)
+from receipts.report.sections import ceilings, regime
 from receipts.report.text import change, gib, number, percent, plain, span
 
 _SHAPE = (Column("family"), Column("model"), Column("sequence", "tokens", True), Column("chips", numeric=True))
@@ -16,11 +31,13 @@ _NUMBERS = (
     Column("MFU", "%", True),
     Column("MFU basis"),
     Column("peak per chip", "GiB", True),
+    Column("work", "tokens a step a chip", True),
+    Column("regime"),
 )
 
 
-def lane_section(lane: LaneWeek) -> Section:
-    """The frontier of a lane, its comparisons, and its noise."""
+def lane_section(lane: LaneWeek, reached: ceilings.Ceilings) -> Section:
+    """The frontier of a lane, what it sustained, its comparisons, and its noise."""
     counts = lane.counts
     head = (
         f"{lane.title} (version {lane.version}). {counts.submitted:,} receipts of the week: {counts.valid:,} valid, "
@@ -33,6 +50,7 @@ def lane_section(lane: LaneWeek) -> Section:
         sections=(
             _frontier(lane),
             *((_stated(lane),) if lane.stated else ()),
+            ceilings.section(_id(lane, "ceilings"), lane.name, reached),
             _accepted(lane),
             _inconclusive(lane),
             _refused(lane),
@@ -79,6 +97,8 @@ def _numbers(item: Result) -> tuple[Cell, ...]:
         numbered(percent(item.mfu), ref),
         (item.mfu_basis or "~",),
         numbered(gib(item.peak_bytes), ref),
+        numbered(regime.tokens(item.work), ref),
+        (regime.said(item.work),),
     )
 
 
@@ -89,7 +109,7 @@ def _stated(lane: LaneWeek) -> Section:
             *_shape(item),
             *_numbers(item),
             (f"{item.provenance}, {_source(item.rate_source)}",),
-            (", ".join(item.open_questions) or "~",),
+            joined((rule(code),) for code in item.open_questions) or ("~",),
             link(item.receipt),
         ))
         for item in lane.stated
@@ -174,7 +194,7 @@ def _inconclusive(lane: LaneWeek) -> Section:
     )
     settle = [_settles(item) for item in lane.inconclusive]
     # What all of them wait for is said once: a notebook's rows lack the same facts one and all.
-    common = [text for text in settle[0] if all(text in other for other in settle)] if len(settle) > 1 else []
+    common = [cell for cell in settle[0] if all(cell in other for other in settle)] if len(settle) > 1 else []
     rows = tuple(
         Row((
             *_sides(item),
@@ -183,7 +203,7 @@ def _inconclusive(lane: LaneWeek) -> Section:
             _change(item),
             (span(item.low, item.high),),
             (f"comparable {item.comparable} · path {item.path} · effect {item.effect}",),
-            ("; ".join(text for text in own if text not in common) or "nothing more",),
+            joined((cell for cell in own if cell not in common), "; ") or ("nothing more",),
         ))
         for item, own in zip(lane.inconclusive, settle, strict=True)
     )  # fmt: skip
@@ -193,21 +213,23 @@ def _inconclusive(lane: LaneWeek) -> Section:
     table = Table(f"{plain(lane.name)}: inconclusive comparisons, B against A", columns, rows, after)
     sentences = () if rows else ("No comparison of the week was left open.",)
     if common:
-        sentences = (f"All of them wait for this: {'; '.join(common)}.",)
+        shown = joined(common, "; ")
+        said = "".join(part if isinstance(part, str) else part.text for part in shown)
+        sentences = (f"All of them wait for this: {said}.",)
     return Section(_id(lane, "inconclusive"), "Inconclusive comparisons", sentences, (table,) if rows else ())
 
 
-def _settles(item: Judged) -> list[str]:
+def _settles(item: Judged) -> list[Cell]:
     """What an open comparison waits for, each in a phrase."""
-    parts: list[str] = []
+    parts: list[Cell] = []
     if item.unknown:
         shown = ", ".join(plain(name) for name in item.unknown[:4])
         left = len(item.unknown) - 4
-        parts.append(f"state {shown}{f' and {left} more' if left > 0 else ''}")
-    parts += [f"{reason.code}: {reason.do}" for reason in item.reasons if reason.code != "C102"]
-    if not parts or item.path == "witnessed":
-        parts.append(item.why)
-    return list(dict.fromkeys(part for part in parts if part)) or ["~"]
+        parts.append((rule("C102"), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
+    parts += [(rule(reason.code), f": {reason.do}") for reason in item.reasons if reason.code != "C102"]
+    if item.why and (not parts or item.path == "witnessed"):
+        parts.append((item.why,))
+    return list(dict.fromkeys(parts)) or [("~",)]
 
 
 def _refused(lane: LaneWeek) -> Section:
@@ -222,15 +244,15 @@ def _refused(lane: LaneWeek) -> Section:
 
 
 def _why(item: Judged) -> Cell:
-    parts: list[str] = []
+    parts: list[Cell] = []
     if len(item.counted) > 1:
-        parts.append(f"{len(item.counted)} axes moved: {', '.join(item.counted)}")
+        parts.append((rule("C101"), f" {len(item.counted)} axes moved: {', '.join(map(plain, item.counted))}"))
     for reason in item.reasons:
         if reason.code == "C101" and parts:
             continue
         side = f" on {reason.side}" if reason.side else ""
-        parts.append(f"{reason.code} {reason.name.replace('_', ' ')}{side}: {reason.found}")
-    return ("; ".join(parts) or item.why or "~",)
+        parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
+    return joined(parts, "; ") or (item.why or "~",)
 
 
 def _noise(lane: LaneWeek) -> Section:

@@ -8,6 +8,7 @@ from receipts import metrics
 from receipts.lane import Lane
 from receipts.report.data import Noise
 from receipts.report.neighbours import Configuration
+from receipts.report.sections.checks import checked
 
 
 def noise(made: Iterable[Configuration], lane: Lane) -> Noise:
@@ -21,13 +22,14 @@ def noise(made: Iterable[Configuration], lane: Lane) -> Noise:
         values = [reading.value for reading in readings if reading.source == "steps" and reading.value is not None]
         if len(values) > 1:
             groups.append(values)
-    sigma = pool(groups)
+    sigma, check = pool(groups), self_check(groups)
     return Noise(
         sigma=sigma.value if sigma else None,
         degrees=sigma.df if sigma else None,
         groups=len(groups),
         launches=sum(map(len, groups)),
         largest_spread=largest_spread(groups),
-        told_apart=self_check(groups).why,
+        told_apart=check.why,
+        check=checked(check),
         declared=lane.sigma,
     )

@@ -7,7 +7,8 @@ from datetime import timedelta
 from receipts.chips.words import ordinals
 from receipts.report.data import Counts, Described, Failed, Headroom, Incident, WeekData
 from receipts.report.lane import lane_section
-from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more
+from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more, rule
+from receipts.report.sections import checks, claims, decisions, intake, repeats, rules, survival
 from receipts.report.text import NOTE, gib, number, percent, plain
 
 JUDGES = (
@@ -23,8 +24,12 @@ PAIRS = (
 
 def page(data: WeekData) -> Page:
     """The whole report."""
-    sections = [lane_section(lane) for lane in data.lanes]
-    sections += [_failures(data), _incidents(data), _memory(data), _appendix(data)]
+    told = data.sections
+    sections = [lane_section(lane, told.ceilings[lane.name]) for lane in data.lanes]
+    sections += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
+    sections += [_failures(data), repeats.section(told.repeats), _incidents(data), _memory(data)]
+    sections += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
+    sections += [rules.section(told.rules, rules.cited(sections)), _appendix(data)]
     return Page(
         title=f"Frontier report {data.week}",
         facts=(
@@ -119,7 +124,7 @@ def _incidents(data: WeekData) -> Section:
 
 def _incident(item: Incident) -> tuple[Cell, ...]:
     return (
-        (f"{item.code} {item.name.replace('_', ' ')}",),
+        (rule(item.code, item.name),),
         (Code(item.at), f" {item.found}"),
         (item.expected,),
         (item.do,),

@@ -1,0 +1,74 @@
+"""The sections of a report that stand on what people decided and published, and on what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.report.sections.ceilings import Ceilings, ceilings
+from receipts.report.sections.claims import Claims, claims, judge_all
+from receipts.report.sections.decisions import Decisions, decisions
+from receipts.report.sections.intake import Intake, intake
+from receipts.report.sections.repeats import Repeats, repeats
+from receipts.report.sections.retest import Retests
+from receipts.report.sections.rules import Cited
+from receipts.report.sections.survival import Survival, survival
+
+if TYPE_CHECKING:
+    from receipts.report.data import LaneWeek
+    from receipts.report.ref import Ref
+    from receipts.report.shelf import Item
+    from receipts.rulebook import Rulebook
+    from receipts.store import Entry, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Sections by what they tell. `ceilings` are those of each lane; `rules` are those that the page cites."""
+
+    survival: Survival
+    decisions: Decisions
+    claims: Claims
+    repeats: Repeats
+    intake: Intake
+    ceilings: Mapping[str, Ceilings]
+    rules: tuple[Cited, ...]
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that they name."""
+        yield from self.survival.refs()
+        yield from self.decisions.refs()
+        yield from self.claims.refs()
+        yield from self.repeats.refs()
+        yield from self.intake.refs()
+        for reached in self.ceilings.values():
+            yield from reached.refs()
+
+
+def gather(
+    store: Store,
+    rulebook: Rulebook,
+    span: tuple[datetime, datetime],
+    only: Sequence[str],
+    lanes: Sequence[LaneWeek],
+    items: Iterable[Item],
+    failed: Iterable[Entry],
+) -> Gathered:
+    """The sections of a stretch, from its start to its end, the latter left out.
+
+    ``items`` and ``failed`` are receipts of the stretch, judged, and those of them that failed.
+    """
+    since, until = span
+    said = store.chronicle(since, until)
+    judged = judge_all(store, rulebook, said, until, only)
+    return Gathered(
+        survival=survival(store, rulebook, lanes, judged, Retests(store, rulebook, until)),
+        decisions=decisions(store, said.decisions, only),
+        claims=claims(judged),
+        repeats=repeats(store, failed, until),
+        intake=intake(store, items, said, only),
+        ceilings={lane.name: ceilings(store, lane.name, until) for lane in lanes},
+        rules=(),
+    )

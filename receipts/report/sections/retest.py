@@ -1,0 +1,165 @@
+"""One and the same change tried elsewhere: at a lane's target where it was tried beside it, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from receipts import metrics
+from receipts.axes import OFF, UNSET, Difference, Member, difference
+from receipts.axes.configuration import configuration
+from receipts.axes.effective import flag_text
+from receipts.errors import NotFound, UsageError
+from receipts.lane import Lane, Target
+from receipts.neighbours import Side
+from receipts.receipt import Parsed
+from receipts.rulebook import Rulebook
+from receipts.store import Condition, Entry, Filters, Store
+from receipts.verdict import Comparison
+
+LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
+_COLUMNS: Final = {
+    "hardware.chips": "chips",
+    "batch.sequence_length": "sequence_length",
+    "batch.global_batch": "global_batch",
+    "model.depth": "depth",
+}
+Change = tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A change that was tried: launches of both sides, and what the comparison says; None where B did not end well."""
+
+    a: Entry
+    b: Entry
+    verdict: Comparison | None
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A."""
+        return _headline(self.verdict)[0] if self.verdict is not None else None
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95 % interval of it."""
+        return _headline(self.verdict)[1:] if self.verdict is not None else (None, None)
+
+    @property
+    def gain(self) -> bool:
+        """Whether B is faster, proven or indicated."""
+        made = self.verdict
+        return made is not None and made.status != "rejected" and is_gain(made.metric, made.effect, self.ratio)
+
+
+def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
+    item = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
+
+
+def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
+    """Whether an effect is a gain: proven faster, or indicated in that direction."""
+    if effect == "indicated" and ratio is not None:
+        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
+    return effect == "faster"
+
+
+def at_target(row: Entry, lane: Lane) -> str | None:
+    """The name of the lane's target at which a launch ran; None where it ran at none."""
+    return next((item.name for item in lane.targets if _meets(row, item)), None)
+
+
+def _meets(row: Entry, target: Target) -> bool:
+    bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
+    return bool(bounds) and all(getattr(row, name) == wanted for name, wanted in bounds)
+
+
+def _bounds(target: Target) -> Iterator[tuple[str, int | None]]:
+    for name in _COLUMNS.values():
+        yield name, getattr(target, name)
+
+
+def change_of(made: Difference) -> Change:
+    """The leaves that changed, in their order."""
+    return tuple(member for change in made.changed for member in change.members)
+
+
+class Retests:
+    """Looks for launches of a lane that tried a change, until a moment."""
+
+    def __init__(self, store: Store, rulebook: Rulebook, until: datetime) -> None:
+        self._store = store
+        self._rulebook = rulebook
+        self._until = until
+        self._indexed: dict[str, bool] = {}
+
+    def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest trial of a change at one of the lane's targets."""
+        for target in lane.targets:
+            bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
+            conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
+            for b in self._rows(change, "b", like, lane, conditions):
+                found = self._against(b, change, lane, metric, conditions) if _meets(b, target) else None
+                if found is not None:
+                    return found
+        return None
+
+    def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest trial of a change away from the lane's targets that was a gain."""
+        for b in self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")]):
+            if at_target(b, lane) is None:
+                found = self._against(b, change, lane, metric, [])
+                if found is not None and found.gain:
+                    return found
+        return None
+
+    def _against(
+        self, b: Entry, change: Change, lane: Lane, metric: str, conditions: Sequence[Condition]
+    ) -> Tried | None:
+        """One launch against the newest that differs from it in this change alone."""
+        candidate = self._store.parsed(b.id)
+        well = [Condition("outcome", "=", "ok"), *conditions]
+        for a in self._rows(change, "a", candidate, lane, well):
+            base = self._store.parsed(a.id)
+            if a.launch == b.launch or change_of(difference(base, candidate, tuple(lane.not_applicable))) != change:
+                continue
+            if b.outcome != "ok":
+                return Tried(a, b, None)
+            return Tried(a, b, Side(self._store, base, lane).compared(candidate, self._rulebook, metric))
+        return None
+
+    def _rows(
+        self, change: Change, side: str, like: Parsed, lane: Lane, conditions: Sequence[Condition]
+    ) -> Iterator[Entry]:
+        """Training launches of the lane with one side's values of the change, the newest first."""
+        asked = [Condition("lane", "=", lane.name), Condition("kind", "=", "training"), *conditions]
+        asked.append(Condition("started", "<", self._until.isoformat()))
+        if self._is_indexed(like, lane):
+            values = ((member.path, getattr(member, side)) for member in change)
+            asked += [Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None]
+        try:
+            yield from list(self._store.find(Filters(tuple(asked), limit=LOOKED_AT)))
+        except (NotFound, UsageError):
+            return  # a leaf that no condition can name
+
+    def _is_indexed(self, like: Parsed, lane: Lane) -> bool:
+        """Whether values are looked up: without the axis index every document of the lane would be read."""
+        if lane.name not in self._indexed:
+            self._indexed[lane.name] = self._store.holds_lane(configuration(like, lane))
+        return self._indexed[lane.name]
+
+
+def _is_free(column: str, change: Change) -> bool:
+    return not any(_COLUMNS.get(member.path) == column for member in change)
+
+
+def _typed(value: Any) -> str | None:
+    """A value as a condition has it; None for one that a condition would read as a pattern or a list."""
+    if value in (UNSET, None):
+        return "-"
+    if value == OFF or isinstance(value, list | tuple):
+        return None
+    text = flag_text(value)
+    return None if any(sign in text for sign in "*?[") or text == "-" else text

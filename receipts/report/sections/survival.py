@@ -1,0 +1,295 @@
+"""What did not survive: gains that were shown beside the lane's targets, and what became of them there.
+
+A gain of the week that was shown away from every target of its lane is looked for at the targets; a comparison of the
+week at a target that is no gain is looked for beside them. What was tried in neither place waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from receipts.axes import difference
+from receipts.report.data import Judged, LaneWeek, Moved, Ref
+from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, joined, links, more, rule
+from receipts.report.sections.claims import ClaimNow
+from receipts.report.sections.claims import Judged as JudgedClaims
+from receipts.report.sections.retest import Retests, Tried, at_target, change_of, is_gain
+from receipts.report.text import NOTE, UNKNOWN, change, plain, span
+from receipts.verdict import Level
+
+if TYPE_CHECKING:
+    from receipts.lane import Lane
+    from receipts.receipt import Parsed
+    from receipts.rulebook import Rulebook
+    from receipts.store import Store
+
+MOST_TRIED = 12  # changes of one report that are looked for elsewhere
+MOST = 20
+TARGET = "K104"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One comparison of a change: sides, B over A with its 95 % interval, and what it says, else how B ended."""
+
+    a: tuple[Ref, ...]
+    b: tuple[Ref, ...]
+    shape: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    effect: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A gain that was shown beside the targets of its lane, and its trial there, None where there is none.
+
+    `fate` is *vanished* (no gain there, or B did not end well), *held*, *open* (tried, and nobody can say), or *waits*.
+    `claim` names the claim that stands on it, if one does.
+    """
+
+    lane: str
+    claim: str | None
+    moved: tuple[Moved, ...]
+    metric: str
+    local: Trial
+    target: str
+    there: Trial | None
+    fate: str
+    rules: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """Gains by what became of them. ``untried`` were more than a report looks for elsewhere."""
+
+    vanished: tuple[Gain, ...]
+    waiting: tuple[Gain, ...]
+    held: tuple[Gain, ...]
+    claims: tuple[ClaimNow, ...]
+    claims_more: int
+    untried: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in (*self.vanished, *self.waiting, *self.held):
+            for trial in (item.local, item.there):
+                if trial is not None:
+                    yield from (*trial.a, *trial.b)
+        for claim in self.claims:
+            yield from claim.receipts
+
+
+def survival(
+    store: Store, rulebook: Rulebook, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests
+) -> Survival:
+    """What became of the gains of the week, and of the claims that wait for their target."""
+    found: list[Gain] = []
+    untried = 0
+    for week in lanes:
+        lane = rulebook.lanes.of(week.name)
+        pairs = (*week.accepted, *week.inconclusive, *week.refused) if lane.targets else ()
+        for pair in pairs:
+            beside = _is_local(store, pair, lane)
+            if beside is None:
+                continue
+            if len(found) >= MOST_TRIED:
+                untried += 1
+                continue
+            made = _from_gain(store, pair, lane, retests) if beside else _from_loss(store, pair, lane, retests)
+            if made is not None:
+                found.append(made)
+    waiting = [item for item in judged.claims if item.waits and item.replaced is None]
+    return Survival(
+        vanished=tuple(item for item in found if item.fate == "vanished"),
+        waiting=tuple(item for item in found if item.fate in ("waits", "open")),
+        held=tuple(item for item in found if item.fate == "held"),
+        claims=tuple(waiting[:MOST]),
+        claims_more=max(0, len(waiting) - MOST),
+        untried=untried,
+    )
+
+
+def _is_local(store: Store, pair: Judged, lane: Lane) -> bool | None:
+    """True for a gain beside the targets, False for what is no gain at one, None for all else."""
+    there = at_target(store.entry(pair.b[0].id), lane) is not None
+    gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
+    if gain and not there:
+        return True
+    told = pair.effect in ("slower", "equivalent", "indicated") or pair.path == "left"
+    return False if there and not gain and told and len(pair.counted) == 1 else None
+
+
+def _from_gain(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(store, pair)
+    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
+    if not changed:
+        return None
+    there = retests.at_target(changed, candidate, lane, pair.metric)
+    return _gain(lane, pair, _stated(candidate, pair), None if there is None else _trial(there), *_fate(there))
+
+
+def _from_loss(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(store, pair)
+    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
+    local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
+    if local is None:
+        return None
+    rules = tuple((item.code, item.name) for item in pair.reasons)
+    return _gain(lane, pair, _trial(local), _stated(candidate, pair), "vanished", rules)
+
+
+def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
+    return store.parsed(pair.a[0].id), store.parsed(pair.b[0].id)
+
+
+def _gain(
+    lane: Lane,
+    pair: Judged,
+    local: Trial,
+    there: Trial | None,
+    fate: str,
+    rules: tuple[tuple[str, str], ...],
+) -> Gain:
+    return Gain(
+        lane=lane.name,
+        claim=None,
+        moved=pair.moved,
+        metric=pair.metric,
+        local=local,
+        target=" or ".join(item.name for item in lane.targets),
+        there=there,
+        fate=fate,
+        rules=rules,
+    )
+
+
+def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
+    if there is None:
+        return "waits", ()
+    if there.verdict is None:
+        return "vanished", ()
+    made = there.verdict
+    heavy = (item for item in made.findings if item.level is Level.ERROR and item.waived is None)
+    rules = tuple(dict.fromkeys((item.code, item.name) for item in heavy))
+    if made.path == "left":
+        return "vanished", rules
+    if made.status == "rejected" or made.effect in ("ambiguous", "unproven"):
+        return "open", rules
+    if there.gain:
+        return ("held" if made.status == "accepted" else "open"), rules
+    return "vanished", rules
+
+
+def _stated(candidate: Parsed, pair: Judged) -> Trial:
+    return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
+
+
+def _trial(made: Tried) -> Trial:
+    low, high = made.interval
+    refs = (Ref(made.a.id, made.a.name),), (Ref(made.b.id, made.b.name),)
+    row = made.b
+    shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
+    if made.verdict is None:
+        return Trial(*refs, shape, None, None, None, f"ended in {row.outcome}", "rejected")
+    return Trial(*refs, shape, made.ratio, low, high, made.verdict.effect, made.verdict.status)
+
+
+def _shape(parsed: Parsed) -> str:
+    paths = ("hardware.chips", "batch.sequence_length", "batch.global_batch", "model.depth")
+    return _words(*(parsed.stated.get(path) for path in paths))
+
+
+def _words(chips: int | None, length: int | None, batch: int | None, depth: int | None) -> str:
+    sizes = ((chips, "chips"), (length, "tokens"), (batch, "sequences a step"), (depth, "deep"))
+    return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
+
+
+def section(made: Survival) -> Section:
+    """The gains in words: what vanished first."""
+    inner = (
+        _gains("vanished", "Vanished at the target", made.vanished, "No local gain was seen to vanish at its target."),
+        _gains("waiting", "Still to be shown at the target", made.waiting, "No gain of the week waits for its target."),
+        _claims(made),
+        *((_gains("held", "Held at the target", made.held, ""),) if made.held else ()),
+    )
+    says = (
+        "A gain counts where the lane trains. Gains of the week that were shown at another shape were looked for at "
+        "the lane's targets, by the same change of the same values, and what is no gain there was looked for elsewhere."
+    )
+    left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
+    return Section("survival", "What did not survive", (says, *left), sections=inner)
+
+
+def _gains(anchor: str, title: str, found: Sequence[Gain], empty: str) -> Section:
+    columns = (
+        Column("lane"),
+        Column("change"),
+        Column("shown at"),
+        Column("there, B against A", "%", True),
+        Column("launches"),
+        Column("at the target"),
+        Column("change at the target", "%", True),
+        Column("why"),
+    )
+    rows = tuple(Row(_cells(item)) for item in found)
+    table = Table(f"{title}: gains by the change that made them", columns, rows)
+    return Section(f"survival-{anchor}", title, () if rows else (empty,), (table,) if rows else ())
+
+
+def _cells(item: Gain) -> tuple[Cell, ...]:
+    there = item.there
+    return (
+        (plain(item.lane),),
+        moved(item.moved),
+        (item.local.shape,),
+        (f"{change(item.local.ratio)} ({span(item.local.low, item.local.high)})",),
+        sides(item.local),
+        sides(there) if there is not None else (f"not tried at {plain(item.target)}",),
+        (f"{change(there.ratio)} ({span(there.low, there.high)})" if there is not None else UNKNOWN,),
+        _why(item),
+    )
+
+
+def moved(items: Sequence[Moved]) -> Cell:
+    """The leaves that moved, four of them at most."""
+    cells: list[Cell] = [(Code(item.path), f" {item.a} → {item.b}") for item in items[:4]]
+    left = len(items) - 4
+    return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
+
+
+def sides(item: Trial) -> Cell:
+    """Both sides by their receipts."""
+    parts: list[Part] = ["A ", *links(item.a, 1), " B ", *links(item.b, 1)]
+    return tuple(parts)
+
+
+def _why(item: Gain) -> Cell:
+    if item.there is None:
+        return (rule(TARGET), " repeat both sides there")
+    rules = joined((rule(code, name),) for code, name in item.rules[:3])
+    said = f"{item.there.effect}, {item.there.status}"
+    return (said, *((": ", *rules) if rules else ()))
+
+
+def _claims(made: Survival) -> Section:
+    columns = (Column("claim"), Column("it says"), Column("to be shown at"), Column("why"), Column("stands on"))
+    rows = tuple(
+        Row((
+            (Code(item.id),),
+            (plain(item.text, NOTE),),
+            (plain(item.target or UNKNOWN),),
+            joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
+            links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
+        ))
+        for item in made.claims
+    )  # fmt: skip
+    table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
+    empty = "No claim waits for its target."
+    return Section(
+        "survival-claims", "Claims that wait for their target", () if rows else (empty,), (table,) if rows else ()
+    )
