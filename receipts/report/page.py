@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from receipts.report.ref import Ref
@@ -56,6 +56,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture beside the table that it is drawn from, which stands for it where there are no pictures.
+
+    `draw` makes the SVG element, its ids beginning with the text it is given; None where there is too little to draw,
+    and then the page says `without`. `table` is None where the section has that table already.
+    """
+
+    id: str
+    caption: Cell
+    draw: Callable[[str], str | None]
+    table: Table | None = None
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One entry of a list of facts, with an anchor that others lead to."""
 
@@ -66,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: sentences, then tables, then entries, then sections below it."""
+    """A section: sentences, then tables, then figures, then entries, then sections below it."""
 
     id: str
     title: str
@@ -74,6 +89,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     entries: tuple[Entry, ...] = ()
     sections: tuple[Section, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.errors import ReceiptsError, ResourceError, UsageError
 from receipts.report.data import WeekData
-from receipts.report.page import Cell, Code, Link, Part
+from receipts.report.page import Cell, Code, Figure, Link, Part
 from receipts.report.text import CELL, Marked, cell, plain
 from receipts.report.weekly import page
 from receipts.resources import folder
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 TEMPLATES: Mapping[str, str] = {"report.md": "weekly.md.j2", "index.html": "weekly.html.j2"}
 _LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
@@ -71,7 +72,7 @@ def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
         keep_trailing_newline=True,
         finalize=cell if markdown else _printable,
     )
-    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts)
+    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn)
     made.tests.update(link=lambda item: isinstance(item, Link), code=lambda item: isinstance(item, Code))
     return made
 
@@ -79,6 +80,14 @@ def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
 def _printable(item: Any) -> Any:
     """What autoescape does not know: control characters and direction marks. Markup of our own stays."""
     return item if hasattr(item, "__html__") or not isinstance(item, str) else plain(item, CELL)
+
+
+def _drawn(figure: Figure) -> Markup | None:
+    """A figure's picture as markup: drawn here and escaped by what draws it, so that none of it is from outside."""
+    from markupsafe import Markup
+
+    found = figure.draw(figure.id)
+    return None if found is None else Markup(found)
 
 
 def _parts(item: Cell) -> Marked:
