@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from receipts.amounts import amount
 from receipts.chips.account import Account
 from receipts.chips.chip import TITLES, Chip, Metric, Ranking
 from receipts.chips.phase import Phase
 from receipts.chips.pressure import Pressure
 
-GIB = 2**30
 _MOST = 8  # runs of ordinals that a sentence names
 _OVER = {"max": "the highest of them", "mean": "their mean", "sum": "their sum", "rank0": "rank 0's"}
-
-
-def gib(amount: float) -> str:
-    """Bytes as GiB, to a hundredth."""
-    return f"{amount / GIB:,.2f} GiB"
 
 
 def ordinals(chips: Iterable[int]) -> str:
@@ -43,15 +38,15 @@ def leader(phase: Phase, metric: Metric = "peak") -> str:
     ranking = phase.ranking(metric)
     if ranking is None:
         return ""
-    amount = f"{gib(ranking.highest)} {TITLES[metric]}"
+    held = f"{amount(ranking.highest)} {TITLES[metric]}"
     if ranking.chips == 1:
-        return f"chip {ranking.leaders[0]} has {amount}"
+        return f"chip {ranking.leaders[0]} has {held}"
     if len(ranking.leaders) == ranking.chips:
-        return f"all {ranking.chips} chips have {amount}"
+        return f"all {ranking.chips} chips have {held}"
     verb = "leads" if len(ranking.leaders) == 1 else "lead"
     above = f", {ranking.skew:.1%} above the median chip" if ranking.skew else ""
-    least = f"least {gib(ranking.lowest)} on chip {ranking.lowest_chip}"
-    return f"{ordinals(ranking.leaders)} {verb} with {amount}{above}; {least}"
+    least = f"least {amount(ranking.lowest)} on chip {ranking.lowest_chip}"
+    return f"{ordinals(ranking.leaders)} {verb} with {held}{above}; {least}"
 
 
 def earlier(phase: Phase) -> str:
@@ -71,8 +66,8 @@ def headroom(item: Chip | None) -> str:
     if item is None or item.headroom is None or item.limit is None or item.left is None:
         return ""
     if item.headroom < 0:
-        return f"chip {item.chip} is {gib(-item.headroom)} above its limit of {gib(item.limit)}"
-    return f"least headroom {gib(item.headroom)} on chip {item.chip}, {item.left:.1%} of its {gib(item.limit)}"
+        return f"chip {item.chip} is {amount(-item.headroom)} above its limit of {amount(item.limit)}"
+    return f"least headroom {amount(item.headroom)} on chip {item.chip}, {item.left:.1%} of its {amount(item.limit)}"
 
 
 def faults(phase: Phase) -> Iterator[str]:
@@ -108,9 +103,9 @@ def brief(phase: Phase) -> str:
         return sentence(phase)
     tightest = phase.tightest
     alike = len(ranking.leaders) == ranking.chips
-    parts = [f"{gib(ranking.highest)} live peak on {'every chip' if alike else ordinals(ranking.leaders)}"]
+    parts = [f"{amount(ranking.highest)} live peak on {'every chip' if alike else ordinals(ranking.leaders)}"]
     if tightest is not None and tightest.headroom is not None:
-        parts.append(f"least headroom {gib(tightest.headroom)} on chip {tightest.chip}, {tightest.left:.1%}")
+        parts.append(f"least headroom {amount(tightest.headroom)} on chip {tightest.chip}, {tightest.left:.1%}")
     return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
 
 
@@ -148,8 +143,8 @@ def aggregate(made: Account) -> str:
     of = f"{made.stated} chips" if made.stated else "chips that are not counted"
     what = f"{_OVER.get(figure.over, 'over what is not stated')}, {kind or 'of which memory is not stated'}"
     if made.stated == 1:
-        return f"one figure, {gib(figure.bytes)}: {kind or 'of which memory is not stated'}"
-    return f"one figure for {of}, {gib(figure.bytes)} ({what}): it is no chip's own"
+        return f"one figure, {amount(figure.bytes)}: {kind or 'of which memory is not stated'}"
+    return f"one figure for {of}, {amount(figure.bytes)} ({what}): it is no chip's own"
 
 
 def change(made: Pressure) -> str:
@@ -158,12 +153,12 @@ def change(made: Pressure) -> str:
         return f"whether pressure fell or moved is unknown: {made.why}"
     before, after = made.highest
     ratio = f" ({after / before - 1:+.1%})" if before else ""
-    highest = f"highest {TITLES[made.metric]} {gib(before)} to {gib(after)}{ratio}"
+    highest = f"highest {TITLES[made.metric]} {amount(before)} to {amount(after)}{ratio}"
     old, new = made.relieved, made.burdened
     if old is not None and new is not None:
         return (
-            f"pressure moved: chip {old} fell from {gib(made.a[old])} to {gib(made.b[old])}, chip {new} rose from "
-            f"{gib(made.a[new])} to {gib(made.b[new])} and now leads; {highest}"
+            f"pressure moved: chip {old} fell from {amount(made.a[old])} to {amount(made.b[old])}, chip {new} rose "
+            f"from {amount(made.a[new])} to {amount(made.b[new])} and now leads; {highest}"
         )
     lone = len(made.a) == 1
     same = made.leaders_a == made.leaders_b

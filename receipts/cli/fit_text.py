@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from receipts.amounts import amount
 from receipts.cli import output
-from receipts.draw.geometry import GIB, SIGNS, Bar, Part, geometry, text_bar
+from receipts.draw.geometry import SIGNS, Bar, Part, geometry, text_bar
 from receipts.errors import UsageError
 from receipts.fit import Estimate, compared, growth
 from receipts.fit.compiled import Answer, as_json
@@ -38,16 +39,16 @@ def _tell_compiler(answer: Answer) -> None:
         what = f"{failure.class_}: " if failure is not None else ""
         output.wrapped(f"refuses it, {what}{' '.join(found.message.split())[:600]}")
         return
-    rows = [(name, _gib(value)) for name, value in (
+    rows = [(name, _amount(value)) for name, value in (
         ("arguments", found.argument), ("outputs", found.output), ("outputs that are arguments", found.alias),
         ("temporaries", found.temp), ("code", found.code), ("peak and code", found.total),
     )]  # fmt: skip
     output.table(("a chip", "bytes"), rows, right=(1,))
-    output.wrapped(f"estimated {_gib(answer.estimated)}, {answer.error:+.1%}")
+    output.wrapped(f"estimated {_amount(answer.estimated)}, {answer.error:+.1%}")
 
 
-def _gib(value: float | None) -> str:
-    return "~" if value is None else f"{value / GIB:.2f} GiB"
+def _amount(value: float | None, like: float | None = None) -> str:
+    return "~" if value is None else amount(value, like)
 
 
 def _tell_one(item: Estimate, *, calibrated: bool) -> None:
@@ -58,8 +59,9 @@ def _tell_one(item: Estimate, *, calibrated: bool) -> None:
         _bar([item])
         _marks(item)
         output.heading("What shrinks it")
-        rows = [(each.axis, each.change, f"−{_gib(each.saved)}", _gib(each.total), _fits(item, each.total))
-                for each in item.shrinks[:_MOST]]  # fmt: skip
+        total = item.total_bytes
+        rows = [(each.axis, each.change, f"−{_amount(each.saved, total)}", _amount(each.total, total),
+                 _fits(item, each.total)) for each in item.shrinks[:_MOST]]  # fmt: skip
         output.table(("axis", "change", "saves", "then", "fits"), rows, right=(2, 3), empty="no single change does")
     if calibrated:
         output.heading("Calibration")
@@ -73,21 +75,21 @@ def answer(item: Estimate) -> str:
     if item.missing:
         return f"too little is stated to say; state {', '.join(item.missing)}"
     if item.budget is None:
-        return f"{_gib(item.total_bytes)}{assumed}; no budget: state hardware.accelerator, or a chip's bytes_limit"
+        return f"{_amount(item.total_bytes)}{assumed}; no budget: state hardware.accelerator, or a chip's bytes_limit"
     left = item.headroom_bytes or 0.0
     share = abs(left) / item.budget.bytes
+    total = f"{_amount(item.total_bytes)} of {_amount(item.budget.bytes)}"
     if not item.fits:
-        return f"does not fit: {_gib(item.total_bytes)} of {_gib(item.budget.bytes)}, {_gib(-left)} too much{assumed}"
+        return f"does not fit: {total}, {_amount(-left)} too much{assumed}"
     tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
-    total = f"{_gib(item.total_bytes)} of {_gib(item.budget.bytes)}"
-    return f"fits: {total}, {_gib(left)} ({share:.1%}) left{tight}{assumed}"
+    return f"fits: {total}, {_amount(left)} ({share:.1%}) left{tight}{assumed}"
 
 
 def _table(item: Estimate) -> None:
     total = item.total_bytes or 1.0
     rows = [
-        (SIGNS[_ORDER[each.name]], each.name.value, _gib(each.peak_bytes), f"{each.peak_bytes / total:.1%}",
-         _gib(each.bytes) if each.bytes > 1.001 * each.peak_bytes else "", each.scales)
+        (SIGNS[_ORDER[each.name]], each.name.value, _amount(each.peak_bytes, total), f"{each.peak_bytes / total:.1%}",
+         _amount(each.bytes, total) if each.bytes > 1.001 * each.peak_bytes else "", each.scales)
         for each in item.surfaces
         if each.bytes >= 1
     ]  # fmt: skip
@@ -116,13 +118,14 @@ def _marks(item: Estimate) -> None:
         output.wrapped(f"dominant: {item.dominant.name.value} ({share:.0%}), {at}")
     if item.budget is not None:
         physical = item.budget.physical
-        beside = f"; {_gib(physical)} are physical, which is no budget" if physical else ""
-        output.wrapped(f"budget: {_gib(item.budget.bytes)}, {item.budget.source}{beside}")
+        beside = f"; {_amount(physical)} are physical, which is no budget" if physical else ""
+        output.wrapped(f"budget: {_amount(item.budget.bytes)}, {item.budget.source}{beside}")
     if item.measured is not None and item.delta is not None:
         kind = "pool" if item.measured.pool else "live"
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         output.wrapped(
-            f"measured: {_gib(item.measured.bytes)} {kind}{chip}; estimated {_gib(compared(item))}, {item.delta:+.1%}"
+            f"measured: {_amount(item.measured.bytes)} {kind}{chip}; "
+            f"estimated {_amount(compared(item))}, {item.delta:+.1%}"
         )
 
 
@@ -158,7 +161,16 @@ def _tell_two(a: Estimate, b: Estimate) -> None:
     if a.missing or b.missing:
         return
     output.heading("Which bucket grows")
-    rows = [(row.name.value, _gib(row.a), _gib(row.b), f"{row.bytes / GIB:+.2f} GiB") for row in growth(a, b)]
+    like = max(a.total_bytes or 0.0, b.total_bytes or 0.0)
+    rows = [
+        (
+            row.name.value,
+            _amount(row.a, like),
+            _amount(row.b, like),
+            f"{'−' if row.bytes < 0 else '+'}{_amount(abs(row.bytes), like)}",
+        )
+        for row in growth(a, b)
+    ]
     output.table(("surface", "A", "B", "B − A"), rows, right=(1, 2, 3), empty="none: the two are alike")
     _bar([a, b])
     beside = {(each.path, each.value) for each in a.assumed} ^ {(each.path, each.value) for each in b.assumed}

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from receipts.amounts import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.preflight import Answer, Evidence, Ranked, Rung
-
-
-def _gib(value: int | None) -> str | None:
-    return f"{value / 2**30:.2f} GiB" if value is not None else None
 
 
 def print_evidence(by: Evidence, answer: Answer) -> None:
@@ -24,11 +21,11 @@ def print_evidence(by: Evidence, answer: Answer) -> None:
         ended = [by.outcome, by.class_, f"in {by.phase}" if by.phase else None, chip]
         rows.append(("ended", " · ".join(item for item in ended if item)))
         sizes = [
-            f"{word} {size}"
+            f"{word} {amount(size)}"
             for word, size in (
-                ("requested", _gib(by.requested_bytes)),
-                ("used", _gib(by.used_bytes)),
-                ("limit", _gib(by.limit_bytes)),
+                ("requested", by.requested_bytes),
+                ("used", by.used_bytes),
+                ("limit", by.limit_bytes),
             )
             if size is not None
         ]

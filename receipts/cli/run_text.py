@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from receipts.amounts import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.preflight import Rung
     from receipts.runner import Attempt, Folder, Outcome, Step
-
-_GIB = 2**30
 
 
 class Teller:
@@ -71,7 +70,7 @@ def _failed(step: Step) -> str:
     parts = [failure.class_, failure.phase, f"chip {failure.chip}" if failure.chip is not None else None]
     said = [_words(str(part)) for part in parts if part]
     if failure.requested_bytes is not None:
-        said.append(f"wanted {failure.requested_bytes / _GIB:.3g} GiB")
+        said.append(f"wanted {amount(failure.requested_bytes)}")
     return f" ({', '.join(said)})" if said else ""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.amounts import amount
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 
@@ -179,7 +180,7 @@ def _failed(parsed: Parsed) -> None:
         return
     output.heading("Failure")
     for key, value in failure.model_dump(by_alias=True, exclude_none=True, exclude={"ladder"}).items():
-        shown = f"{value / 2**30:.2f} GiB" if key.endswith("_bytes") else output.clean(str(value))
+        shown = amount(value) if key.endswith("_bytes") else output.clean(str(value))
         output.wrapped(f"{key.replace('_', ' ')}: {shown}", 2, 6)
     for rung in failure.ladder or ():
         alone = f", rank {rung.rank} alone" if rung.rank is not None else ""

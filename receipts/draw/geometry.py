@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from receipts.amounts import amount
 from receipts.draw.colours import FAINT, INK, LINE, category, of
 from receipts.draw.figure import SMALL, TITLE, canvas, label, rectangle, svg
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GIB = 2**30
 # Signs of a terminal without colour: neighbours differ in ink, and each stands beside its surface in the legend.
 SIGNS = "█▓▒░▚▞▤▥▦▧▨▩◆◇◈"
 _WIDTH, _ROW, _LEFT, _RIGHT = 720.0, 16.0, 20.0, 20.0
@@ -99,7 +99,7 @@ def geometry(bars: Sequence[Bar], *, title: str, says: str) -> str:
 
 def _bar(axes: Axes, bar: Bar, top: float, reach: float) -> None:
     scale = (_WIDTH - _LEFT - _RIGHT) / reach
-    label(axes, _LEFT, top - 10, f"{bar.title}: {bar.total / GIB:.2f} GiB", color=INK)
+    label(axes, _LEFT, top - 10, f"{bar.title}: {amount(bar.total)}", color=INK)
     x = _LEFT
     for part in bar.parts:
         length = part.bytes * scale
@@ -108,14 +108,21 @@ def _bar(axes: Axes, bar: Bar, top: float, reach: float) -> None:
         colour = category(part.colour)
         rectangle(axes, x, top, length, _BAR, colour, edgecolor="#ffffff", linewidth=0.5)
         if part.bytes >= _SMALLEST_SHARE * reach:
-            label(axes, x + length / 2, top + _BAR / 2, f"{part.bytes / GIB:.1f}", ha="center", color=of(colour).ink)
+            label(
+                axes,
+                x + length / 2,
+                top + _BAR / 2,
+                amount(part.bytes, like=reach).partition(" ")[0],
+                ha="center",
+                color=of(colour).ink,
+            )
         x += length
     for value, name, shift in ((bar.budget, "budget", 12.0), (bar.measured, "measured", 24.0)):
         if value:
             at = _LEFT + value * scale
             rectangle(axes, at - 0.75, top - 4, 1.5, _BAR + 8, INK)
             end = "right" if at > _WIDTH * 0.8 else "left"
-            label(axes, at, top + _BAR + shift, f"{name} {value / GIB:.2f} GiB", size=SMALL, color=FAINT, ha=end)
+            label(axes, at, top + _BAR + shift, f"{name} {amount(value)}", size=SMALL, color=FAINT, ha=end)
 
 
 def _legend(axes: Axes, bars: Sequence[Bar], names: Sequence[Part], top: float) -> None:
@@ -126,4 +133,4 @@ def _legend(axes: Axes, bars: Sequence[Bar], names: Sequence[Part], top: float) 
         label(axes, _LEFT + 16, y, part.name, color=INK)
         for column, bar in enumerate(bars):
             held = sum(other.bytes for other in bar.parts if other.name == part.name)
-            label(axes, _LEFT + 330 + 110 * column, y, f"{held / GIB:.2f} GiB", ha="right", color=INK)
+            label(axes, _LEFT + 330 + 110 * column, y, amount(held, like=bar.total), ha="right", color=INK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from receipts.amounts import amount
 from receipts.lane import Lane
 from receipts.preflight.answer import Answer, Evidence, Fit, Status
 from receipts.preflight.circumstances import lineage, unlike
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Estimator = Callable[[Parsed, Lane], Fit | None]
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
-_GIB: Final = 2**30
 
 
 class _Seen(NamedTuple):
@@ -135,7 +135,7 @@ def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) 
     if fit is None:
         why = "no launch of this signature, none that differs in pressure alone, and too little stated to estimate"
         return Answer("unknown", why, plan.name, made.signature)
-    size = f"{fit.total_bytes / _GIB:.2f} of {fit.budget_bytes / _GIB:.2f} GiB a chip"
+    size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
     most = f", most of it {fit.surface}" if fit.surface else ""
     if fit.beyond > fit.tolerance:
         return Answer("predicted", f"the estimate is {size}{most}", plan.name, made.signature, fit=fit)
