@@ -151,7 +151,7 @@ def _accepted(lane: LaneWeek) -> Section:
         Column("changed"),
         Column("metric"),
         Column("change", "%", True),
-        Column("95 % interval", "%", True),
+        Column("95 % interval, unadjusted", "%", True),
         Column("effect"),
         Column("launches", numeric=True),
     )
@@ -188,7 +188,7 @@ def _inconclusive(lane: LaneWeek) -> Section:
         Column("changed"),
         Column("metric"),
         Column("change", "%", True),
-        Column("95 % interval", "%", True),
+        Column("95 % interval, unadjusted", "%", True),
         Column("answers"),
         Column("what would settle it"),
     )

@@ -78,12 +78,10 @@ class Claims:
     changed_more: int
     stale: tuple[ClaimNow, ...]
     stale_more: int
-    waiting: tuple[ClaimNow, ...]
-    waiting_more: int
 
     def refs(self) -> Iterator[Ref]:
         """Every receipt that it names."""
-        for item in (*self.changed, *self.stale, *self.waiting):
+        for item in (*self.changed, *self.stale):
             yield from item.receipts
 
 
@@ -199,7 +197,6 @@ def claims(judged: Judged) -> Claims:
     """What a report says of them."""
     changed = [item for item in judged.claims if item.changed]
     stale = [item for item in judged.claims if item.status == "stale" and item.replaced is None]
-    waiting = [item for item in judged.claims if item.waits and item.replaced is None]
     return Claims(
         judged=len(judged.claims),
         unjudged=judged.unjudged,
@@ -207,8 +204,6 @@ def claims(judged: Judged) -> Claims:
         changed_more=max(0, len(changed) - MOST),
         stale=tuple(stale[:MOST]),
         stale_more=max(0, len(stale) - MOST),
-        waiting=tuple(waiting[:MOST]),
-        waiting_more=max(0, len(waiting) - MOST),
     )
 
 
@@ -221,7 +216,7 @@ def _head(made: Claims) -> Iterator[str]:
     if not made.judged:
         yield "The store holds no claim of these lanes."
         return
-    yield f"{made.judged:,} claims were judged under the present rules."
+    yield f"{made.judged:,} claim{'s were' if made.judged != 1 else ' was'} judged under the present rules."
     if made.unjudged:
         yield f"{made.unjudged:,} older ones were not: receipts claim check --all judges every one."
 

@@ -26,8 +26,8 @@ class Repeated:
     """A signature that failed in the week and had failed before: `again` are the launches of the week that knew.
 
     `first` failed first, `times` is how often it failed until the end of the week. The cost is that of `again`:
-    `compile_seconds` where the launches state it, `failed_seconds` from start to end where they state that alone, and
-    `uncosted` launches state neither.
+    `compile_seconds` where the launches compiled and say so, else `failed_seconds` from start to end, and `uncosted`
+    launches state neither.
     """
 
     signature: str
@@ -81,11 +81,11 @@ def _repeated(members: Sequence[Alike], week: set[str]) -> Repeated | None:
     again = [item for item in later if item.id in week and item.started > first.started]
     if not again:
         return None
-    compiled = [item.compile_seconds for item in again if item.compile_seconds is not None]
+    compiled = [item.compile_seconds for item in again if item.compile_seconds]
     timed = [
         (item.finished - item.started).total_seconds()
         for item in again
-        if item.compile_seconds is None and item.finished is not None
+        if not item.compile_seconds and item.finished is not None
     ]
     last = again[-1]
     kind = (last.class_ or last.outcome).replace("_", " ")

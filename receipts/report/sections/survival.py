@@ -7,7 +7,7 @@ week at a target that is no gain is looked for beside them. What was tried in ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference
@@ -101,8 +101,8 @@ def survival(
                 untried += 1
                 continue
             made = _from_gain(store, pair, lane, retests) if beside else _from_loss(store, pair, lane, retests)
-            if made is not None:
-                found.append(made)
+            if made is not None and not any(_same(made, other) for other in found):
+                found.append(_claimed(made, judged))
     waiting = [item for item in judged.claims if item.waits and item.replaced is None]
     return Survival(
         vanished=tuple(item for item in found if item.fate == "vanished"),
@@ -112,6 +112,21 @@ def survival(
         claims_more=max(0, len(waiting) - MOST),
         untried=untried,
     )
+
+
+def _same(one: Gain, other: Gain) -> bool:
+    """Whether two gains tell of one change between the same launches."""
+    ids = [
+        {ref.id for trial in (item.local, item.there) if trial is not None for ref in trial.b} for item in (one, other)
+    ]
+    return one.lane == other.lane and one.moved == other.moved and bool(ids[0] & ids[1])
+
+
+def _claimed(made: Gain, judged: JudgedClaims) -> Gain:
+    """The gain with the first claim that stands on its launches."""
+    ids = {ref.id for ref in made.local.b}
+    named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
+    return replace(made, claim=next(named, None))
 
 
 def _is_local(store: Store, pair: Judged, lane: Lane) -> bool | None:
@@ -130,7 +145,8 @@ def _from_gain(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain
     if not changed:
         return None
     there = retests.at_target(changed, candidate, lane, pair.metric)
-    return _gain(lane, pair, _stated(candidate, pair), None if there is None else _trial(there), *_fate(there))
+    trial = None if there is None else _trial(store, there)
+    return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
 
 
 def _from_loss(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
@@ -140,7 +156,7 @@ def _from_loss(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain
     if local is None:
         return None
     rules = tuple((item.code, item.name) for item in pair.reasons)
-    return _gain(lane, pair, _trial(local), _stated(candidate, pair), "vanished", rules)
+    return _gain(lane, pair, _trial(store, local), _stated(candidate, pair), "vanished", rules)
 
 
 def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
@@ -189,14 +205,18 @@ def _stated(candidate: Parsed, pair: Judged) -> Trial:
     return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
 
 
-def _trial(made: Tried) -> Trial:
+def _trial(store: Store, made: Tried) -> Trial:
     low, high = made.interval
-    refs = (Ref(made.a.id, made.a.name),), (Ref(made.b.id, made.b.name),)
-    row = made.b
+    row, verdict = made.b, made.verdict
+    ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
+    refs = (
+        tuple(Ref(name, store.entry(name).name) for name in ids[0]),
+        tuple(Ref(name, store.entry(name).name) for name in ids[1]),
+    )
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
-    if made.verdict is None:
+    if verdict is None:
         return Trial(*refs, shape, None, None, None, f"ended in {row.outcome}", "rejected")
-    return Trial(*refs, shape, made.ratio, low, high, made.verdict.effect, made.verdict.status)
+    return Trial(*refs, shape, made.ratio, low, high, verdict.effect, verdict.status)
 
 
 def _shape(parsed: Parsed) -> str:
@@ -219,7 +239,8 @@ def section(made: Survival) -> Section:
     )
     says = (
         "A gain counts where the lane trains. Gains of the week that were shown at another shape were looked for at "
-        "the lane's targets, by the same change of the same values, and what is no gain there was looked for elsewhere."
+        "the lane's targets, by the same change of the same values; what is no gain there was looked for elsewhere. "
+        "Each trial is compared on its own: neither its verdict nor its interval is adjusted for the others."
     )
     left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
     return Section("survival", "What did not survive", (says, *left), sections=inner)
@@ -230,7 +251,7 @@ def _gains(anchor: str, title: str, found: Sequence[Gain], empty: str) -> Sectio
         Column("lane"),
         Column("change"),
         Column("shown at"),
-        Column("there, B against A", "%", True),
+        Column("gain there", "%", True),
         Column("launches"),
         Column("at the target"),
         Column("change at the target", "%", True),
@@ -245,7 +266,7 @@ def _cells(item: Gain) -> tuple[Cell, ...]:
     there = item.there
     return (
         (plain(item.lane),),
-        moved(item.moved),
+        (*moved(item.moved), *((" (claim ", Code(item.claim), ")") if item.claim else ())),
         (item.local.shape,),
         (f"{change(item.local.ratio)} ({span(item.local.low, item.local.high)})",),
         sides(item.local),
@@ -271,18 +292,27 @@ def sides(item: Trial) -> Cell:
 def _why(item: Gain) -> Cell:
     if item.there is None:
         return (rule(TARGET), " repeat both sides there")
-    rules = joined((rule(code, name),) for code, name in item.rules[:3])
-    said = f"{item.there.effect}, {item.there.status}"
-    return (said, *((": ", *rules) if rules else ()))
+    rules = joined((rule(code, name),) for code, name in item.rules[:3]) or (rule(TARGET),)
+    return (f"{item.there.effect}, {item.there.status}: ", *rules)
 
 
 def _claims(made: Survival) -> Section:
-    columns = (Column("claim"), Column("it says"), Column("to be shown at"), Column("why"), Column("stands on"))
+    gains = (*made.vanished, *made.waiting, *made.held)
+    fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
+    columns = (
+        Column("claim"),
+        Column("it says"),
+        Column("to be shown at"),
+        Column("tried there"),
+        Column("why"),
+        Column("stands on"),
+    )
     rows = tuple(
         Row((
             (Code(item.id),),
             (plain(item.text, NOTE),),
             (plain(item.target or UNKNOWN),),
+            (fates.get(item.id, "not yet"),),
             joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
             links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
         ))
