@@ -48,12 +48,16 @@ GROUP_RULES = ("C110",)
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked beside the two sides. ``waivers`` map an axis to the reason why it is waived."""
+    """What is asked beside the two sides. ``waivers`` map an axis to the reason why it is waived.
+
+    ``known`` are findings on single launches, by id, of who has judged them under the same rules and facts.
+    """
 
     metric: str = metrics.DEFAULT
     waivers: Mapping[str, str] = field(default_factory=dict)
     study: str | None = None
     facts: Facts | None = None
+    known: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -75,8 +79,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
-    findings_a = [judge_case(case, rulebook.rules, "a") for case in sides_a]
-    findings_b = [judge_case(case, rulebook.rules, "b") for case in sides_b]
+    findings_a = [_findings(case, rulebook, "a", asked.known) for case in sides_a]
+    findings_b = [_findings(case, rulebook, "b", asked.known) for case in sides_b]
     waved = {axis for axis, _ in uncounted} | set(asked.waivers)
     pair = Pair(
         a=sides_a[0],
@@ -138,6 +142,15 @@ def _lane(lanes: Lanes, a: Parsed, b: Parsed) -> Lane:
 def _side(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> Case:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     return Case(Launch(parsed, lane), lane, facts)
+
+
+def _findings(
+    case: Case, rulebook: Rulebook, side: Literal["a", "b"], known: Mapping[str, tuple[Finding, ...]]
+) -> tuple[Finding, ...]:
+    found = known.get(case.launch.parsed.id)
+    return (
+        judge_case(case, rulebook.rules, side) if found is None else tuple(replace(one, subject=side) for one in found)
+    )
 
 
 def _one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:

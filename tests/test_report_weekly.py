@@ -15,7 +15,10 @@ import rule_cases as cases
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Parsed
 from receipts.report import Week, WeekData, collect, moment
-from receipts.report.pairs import Pair, _judged
+from receipts.report.links import Pair, compared
+from receipts.report.neighbours import NEAREST, Configurations, Neighbours
+from receipts.report.pairs import _judged
+from receipts.report.shelf import Shelf
 from receipts.store import Store
 
 
@@ -223,20 +226,11 @@ def _sides() -> tuple[list[Parsed], list[Parsed]]:
 
 
 def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
-    from receipts.compare import Request, compare
-    from receipts.report.neighbours import Neighbours, configurations
-    from receipts.report.shelf import Shelf
-
     shelf = Shelf(store, cases.rulebook(), moment(week.AS_OF))
     assert Neighbours(shelf.rows).before(shelf.rows[0]) == []
-    sound = [made for made in configurations(shelf.items(shelf.rows)) if len(made.launches) == 3]
-    a, b = sound
-    verdict = compare(
-        [item.parsed for item in a.launches],
-        [item.parsed for item in b.launches],
-        cases.rulebook(),
-        Request(facts=shelf.facts(a.head.parsed)),
-    )
+    made = Configurations(shelf).group(shelf.items(shelf.rows))
+    a, b = (one for one in made if len(one.launches) == 3)
+    verdict = compared(a, b, shelf)
     assert verdict.status == "accepted"
     barely = replace(
         verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)
@@ -250,8 +244,6 @@ def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
 
 
 def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Store) -> None:
-    from receipts.report.neighbours import NEAREST, Neighbours
-
     (row, *_) = list(store.find())
     rows = [
         row._replace(

@@ -266,7 +266,7 @@ def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
         if not sqlite:
             run(connection, "SET LOCAL enable_seqscan = off")  # on an empty table the planner would not look further
         for statement, given, indexes in looked_up:
-            made = statement._for(connection.dialect)
+            made = statement.compiled(connection.dialect)
             asked = f"EXPLAIN {'QUERY PLAN ' if sqlite else ''}{made.sql}"
             plan = " ".join(str(row) for row in run(connection, asked, made.bound(given)).fetchall())
             assert "SCAN receipts" not in plan

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.errors import NotFound
 from receipts.judge import VERSION
-from receipts.report import frontier, trouble
+from receipts.report import trouble
 from receipts.report.data import Counts, Described, LaneWeek, Ref, WeekData
+from receipts.report.frontier import Frontiers, change, frontiers, result, stated
+from receipts.report.frontier import cut as cut_results
+from receipts.report.links import Links
+from receipts.report.memory import headroom
+from receipts.report.neighbours import eligible
 from receipts.report.noise import noise
 from receipts.report.pairs import Pairs, cut, pairs
 from receipts.report.sections.gathered import gather
 from receipts.report.sections.rules import catalogue, cited
-from receipts.report.shelf import FAILED, Item, Shelf, order, ran
-from receipts.report.week import Week
+from receipts.report.shelf import FAILED, Item, Shelf, order
+from receipts.report.week import Span, Week
 from receipts.report.weekly import page
 from receipts.rulebook import Rulebook
 from receipts.verdict import Level
@@ -31,27 +36,33 @@ MOST_ACCEPTED = 60
 MOST_ROWS = 40
 MOST_CHIPS = 12
 MOST_NOTES = 6
+AT_ONCE = 500
 
 
-def collect(store: Store, rulebook: Rulebook, week: Week, as_of: datetime, lanes: Sequence[str] = ()) -> WeekData:
-    """Gather one week as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
+def collect(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+) -> WeekData:
+    """Gather an interval as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
 
-    A receipt counts in the week in which it finished, else started, in UTC. What the store says of a receipt, such as
-    that it is superseded, is taken as of now. Raises NotFound for a lane that neither the rulebook nor the store has.
+    A receipt counts in the interval in which it finished, else started, in UTC. What the store says of a receipt, such
+    as that it is superseded or pinned, is taken as of now. Raises NotFound for a lane that neither the rulebook nor the
+    store has.
     """
-    shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes)
-    _check_lanes(lanes, rulebook, shelf.rows)
-    rows = [row for row in shelf.rows if week.holds(ran(row))]
+    shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
+    _check_lanes(lanes, rulebook, shelf)
+    rows = shelf.rows
     items = shelf.items(row for row in rows if row.stands)
-    found = pairs(shelf, [item.entry for item in items], rulebook)
-    every = (_lane(name, shelf, rows, items, found) for name in sorted({row.lane for row in shelf.rows}))
-    held = {row.lane for row in rows}
-    made = tuple(lane for lane in every if lane.name in held or lane.frontier)
+    best = frontiers(shelf, items)
+    links = Links(shelf, [item for item in items if eligible(item.entry)])
+    found = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
+    names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
+    made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found), name) for name in names)
+    failures, failures_more = trouble.failures(shelf, items, MOST_ROWS)
+    tightest, tightest_more = headroom(shelf, items, MOST_CHIPS)
+    incidents = trouble.incidents(items)
     end = min(as_of + timedelta(microseconds=1), week.until)
     failed = [row for row in rows if row.stands and row.outcome in FAILED]
     told = gather(store, rulebook, (week.since, end), lanes, made, items, failed)
-    failures, headroom = trouble.failures(shelf, items), trouble.headroom(items)
-    incidents = trouble.incidents(items)
     data = WeekData(
         schema_version=SCHEMA,
         week=str(week),
@@ -66,25 +77,33 @@ def collect(store: Store, rulebook: Rulebook, week: Week, as_of: datetime, lanes
         compared=found.compared,
         adjusted=found.adjusted,
         lanes=made,
-        failures=tuple(failures[:MOST_ROWS]),
-        failures_more=max(0, len(failures) - MOST_ROWS),
-        headroom=tuple(headroom[:MOST_CHIPS]),
-        headroom_more=max(0, len(headroom) - MOST_CHIPS),
+        failures=tuple(failures),
+        failures_more=failures_more,
+        headroom=tuple(tightest),
+        headroom_more=tightest_more,
         incidents=tuple(incidents[:MOST_ROWS]),
         incidents_more=max(0, len(incidents) - MOST_ROWS),
         receipts=(),
-        last_week=str(Week.of(ran(shelf.rows[-1]))) if shelf.rows and not rows else None,
+        judged=0,
+        last_week=None if rows else _last_week(shelf),
         sections=told,
     )
     rules = catalogue(rulebook.rules, cited(page(data).sections))
-    return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf, store)
+    return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
 
 
-def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, rows: Iterable[Entry]) -> None:
-    known = {*rulebook.lanes.names(), *(row.lane for row in rows)}
+def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, shelf: Shelf) -> None:
+    known = set(rulebook.lanes.names())
+    if not known.issuperset(lanes):
+        known.update(shelf.stored.lanes())
     for name in lanes:
         if name not in known:
             raise NotFound(f"there is no lane {name!r}; known: {', '.join(sorted(known))}; see: receipts lanes")
+
+
+def _last_week(shelf: Shelf) -> str | None:
+    newest = shelf.stored.newest(shelf.sought)
+    return None if newest is None else str(Week.of(newest))
 
 
 def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
@@ -98,13 +117,25 @@ def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
     )
 
 
-def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item], found: Pairs) -> LaneWeek:
-    lane = shelf.lane(name)
-    rows = [row for row in shelf.rows if row.lane == name]
-    ids = {row.id for row in week}
-    best, best_more = frontier.cut(frontier.frontier(shelf, rows, ids), MOST_RESULTS)
-    told, told_more = frontier.cut(frontier.stated(shelf, rows, ids), MOST_RESULTS)
-    judged = found.by_lane.get(name, [])
+class _Gathered(NamedTuple):
+    """What lanes are told from."""
+
+    shelf: Shelf
+    rows: Sequence[Entry]
+    items: Sequence[Item]
+    best: Frontiers
+    links: Links
+    found: Pairs
+
+
+def _lane(of: _Gathered, name: str) -> LaneWeek:
+    shelf, lane = of.shelf, of.shelf.lane(name)
+    rows = [row for row in of.rows if row.lane == name]
+    items = [item for item in of.items if item.entry.lane == name]
+    held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
+    best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, shelf.since)
+    told, told_more = cut_results(stated(items), MOST_RESULTS, shelf.since)
+    judged = of.found.by_lane.get(name, [])
     accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
     inconclusive, inconclusive_more = cut(judged, "inconclusive", MOST_PAIRS)
     refused, refused_more = cut(judged, "rejected", MOST_PAIRS)
@@ -112,10 +143,11 @@ def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item],
         name=name,
         title=lane.title,
         version=lane.version,
-        counts=_counts([row for row in week if row.lane == name], [item for item in items if item.entry.lane == name]),
-        frontier=best,
+        counts=_counts(rows, items),
+        frontier=tuple(result(item, shelf.since, change(held[item.entry.id], of.links)) for item in best),
         frontier_more=best_more,
-        stated=told,
+        undecided=of.best.undecided.get(name, 0),
+        stated=tuple(result(item, shelf.since) for item in told),
         stated_more=told_more,
         accepted=accepted,
         accepted_more=accepted_more,
@@ -123,28 +155,34 @@ def _lane(name: str, shelf: Shelf, week: Sequence[Entry], items: Sequence[Item],
         inconclusive_more=inconclusive_more,
         refused=refused,
         refused_more=refused_more,
-        noise=noise(found.configurations.get(name, ()), lane),
+        configurations=of.found.ran.get(name, 0),
+        uncompared=of.found.left_out.get(name, 0),
+        noise=noise(of.found.configurations.get(name, ()), lane),
     )
 
 
-def _with_receipts(data: WeekData, shelf: Shelf, store: Store) -> WeekData:
-    """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran."""
-    wanted = {ref.id for ref in _refs(data)}
-    rows = [row for row in shelf.rows if row.id in wanted]
-    # A decision or a claim may name what ran later, or elsewhere.
-    others = wanted - {row.id for row in rows}
-    rows += [store.entry(name) for name in sorted(others)]
-    return replace(data, receipts=tuple(_described(shelf.item(row)) for row in sorted(rows, key=order)))
+def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
+    """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran.
+
+    A decision or a claim may name what ran later, or elsewhere.
+    """
+    wanted = sorted({ref.id for ref in _refs(data)})
+    rows = [row for at in range(0, len(wanted), AT_ONCE) for row in shelf.stored.entries(wanted[at : at + AT_ONCE])]
+    items = shelf.items(sorted(rows, key=order))
+    return replace(data, receipts=tuple(map(_described, items)), judged=shelf.judged)
 
 
 def _refs(data: WeekData) -> Iterator[Ref]:
     for lane in data.lanes:
-        yield from (item.receipt for item in (*lane.frontier, *lane.stated))
+        for item in (*lane.frontier, *lane.stated):
+            yield item.receipt
+            if item.change is not None and item.change.was is not None:
+                yield item.change.was
         for pair in (*lane.accepted, *lane.inconclusive, *lane.refused):
             yield from (*pair.a, *pair.b)
     for failed in data.failures:
         yield from (failed.receipt, *failed.earlier)
-    yield from (item.receipt for item in data.headroom)
+    yield from (tight.receipt for tight in data.headroom)
     for incident in data.incidents:
         yield from incident.receipts
     yield from data.sections.refs()

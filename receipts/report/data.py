@@ -30,11 +30,30 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, or *better*.
+
+    `was` is the best when the interval began. `ratio` is now over then; where launches of both configurations carry an
+    interval, `low` to `high` (95 %, unadjusted), it is that of their middles, else of the two figures. `comparable` is
+    the answer of a comparison of the two and `moved` its counted axes; None where both ran one configuration.
+    """
+
+    state: str
+    was: Ref | None
+    was_rate: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    comparable: str | None
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The best result of one shape. `answers` are the five questions with their answers.
 
     `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
-    stated result is no witnessed one.
+    stated result is no witnessed one. `change` is that since the interval began; None for a stated result.
     """
 
     receipt: Ref
@@ -53,6 +72,7 @@ class Result:
     provenance: str
     open_questions: tuple[str, ...]
     work: Work
+    change: Change | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +141,11 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class LaneWeek:
-    """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`."""
+    """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`.
+
+    `undecided` shapes have no valid result among those of their launches that were looked at. `configurations` ran in
+    the interval; `uncompared` of them were not compared with anything, since a lane has only so many comparisons.
+    """
 
     name: str
     title: str
@@ -129,6 +153,7 @@ class LaneWeek:
     counts: Counts
     frontier: tuple[Result, ...]
     frontier_more: int
+    undecided: int
     stated: tuple[Result, ...]
     stated_more: int
     accepted: tuple[Judged, ...]
@@ -137,12 +162,17 @@ class LaneWeek:
     inconclusive_more: int
     refused: tuple[Judged, ...]
     refused_more: int
+    configurations: int
+    uncompared: int
     noise: Noise
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A launch that ended in an out-of-memory, a crash, a hang or a NaN. `earlier` failed before at the same shape."""
+    """A launch that ended in an out-of-memory, a crash, a hang or a NaN.
+
+    `earlier` had its signature and failed before it started.
+    """
 
     receipt: Ref
     lane: str
@@ -230,7 +260,11 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class WeekData:
-    """A whole weekly report. `last_week` names the newest week with a receipt, where this one has none."""
+    """A whole report. `week` names an ISO week, or the interval where none was asked for.
+
+    `last_week` names the newest week with a receipt, where this one has none. `judged` receipts were judged anew for
+    it; of the others the stored verdict under these rules holds.
+    """
 
     schema_version: str
     week: str
@@ -252,5 +286,6 @@ class WeekData:
     incidents: tuple[Incident, ...]
     incidents_more: int
     receipts: tuple[Described, ...]
+    judged: int
     last_week: str | None
     sections: Gathered

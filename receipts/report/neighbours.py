@@ -1,29 +1,31 @@
-"""Which receipts a report compares: rows near one another, found by columns alone, and launches grouped by equality.
+"""Which receipts a report compares: launches by their configurations, and configurations near one another.
 
-A neighbour of a launch is an earlier one of its lane and kind that ended well and shares its context, its model's name
-or its label up to the first digit. Each such index is asked for its newest `WINDOW` rows before the launch, so that
-the work grows with the launches of the week and not with their square.
+The axis index says which configuration a receipt ran, and which others may be one axis away. Where it finds none,
+a neighbour is an earlier launch of the lane and kind that shares a context, a model's name or a label up to the first
+digit, found among the last `RECENT` launches before the interval and those in it, each asked for its newest `WINDOW`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.axes import difference, effective
-from receipts.axes.effective import OPEN_MAPS, is_complete
-from receipts.report.shelf import Item, order
+from receipts.axes.configuration import configuration
+from receipts.replicates import AS_MEASURED, copied
+from receipts.report.shelf import Item, Shelf, order
 
 if TYPE_CHECKING:
+    from receipts.axes.configuration import Configuration as Ran
     from receipts.store import Entry
 
 WINDOW = 64
 NEAREST = 24
-MOST_LAUNCHES = 50
+RECENT = 2000  # launches of a lane before the interval that columns alone are looked up in
+MOST_LAUNCHES = 20  # of one configuration, the newest
 KINDS = ("training", "microbench", "serving")
 PROVENANCES = ("measured", "quoted")
 _COLUMNS = (
@@ -79,8 +81,9 @@ def _apart(a: Entry, b: Entry) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """Sound launches that differ in no axis, known or unknown, in the order in which they ran; or unsound ones."""
+    """Sound launches of one configuration in the order in which they ran; or unsound ones. ``key`` names it."""
 
+    key: Hashable
     launches: tuple[Item, ...]
 
     @property
@@ -89,38 +92,95 @@ class Configuration:
         return self.launches[0]
 
     @property
+    def last(self) -> Item:
+        """Its last launch."""
+        return self.launches[-1]
+
+    @property
     def order(self) -> tuple[datetime, datetime, int]:
         """Where its first launch stands in time."""
         return order(self.head.entry)
 
 
-def configurations(items: Sequence[Item]) -> list[Configuration]:
-    """Group launches by configuration, at most `MOST_LAUNCHES` each, in the order of their first launches."""
-    buckets: dict[tuple[object, ...], list[list[Item]]] = defaultdict(list)
-    for item in sorted(items, key=lambda item: order(item.entry)):
-        bucket = buckets[_fingerprint(item)]
-        group = next((group for group in bucket if _equal(group[0], item)), None)
-        if group is None:
-            bucket.append([item])
-        elif len(group) < MOST_LAUNCHES and item.entry.launch not in {other.entry.launch for other in group}:
-            group.append(item)
-    found = [Configuration(tuple(group)) for bucket in buckets.values() for group in bucket]
-    return sorted(found, key=lambda made: made.order)
+class Configurations:
+    """Launches by what they ran: by the number that the axis index gives, or, where it has none, by their documents."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._held: dict[str, bool] = {}
+        self._numbers = {item.entry.id: item.configuration for item in shelf.placed}
+        self._keys: dict[str, Hashable] = {}
+        self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
+        self._made: dict[tuple[int, str], list[Configuration]] = {}
+
+    def ran(self, item: Item) -> Ran:
+        """What a launch ran, read from its document."""
+        return configuration(item.parsed, item.lane)
+
+    def holds(self, item: Item) -> bool:
+        """Whether the axis index holds the launch's lane, as it is read now."""
+        name = item.entry.lane
+        if name not in self._held:
+            self._held[name] = self._shelf.store.holds_lane(self.ran(item))
+        return self._held[name]
+
+    def group(self, items: Iterable[Item]) -> list[Configuration]:
+        """Launches by their configurations, in the order of their first launches."""
+        groups: dict[tuple[Hashable, ...], list[Item]] = defaultdict(list)
+        found = list(items)
+        self._look_up(found)
+        for item in sorted(found, key=lambda item: order(item.entry)):
+            key = self._key(item)
+            self._met[key][item.entry.id] = item.entry
+            groups[key, *_soundness(item)].append(item)
+        made = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
+        return sorted(made, key=lambda one: one.order)
+
+    def whole(self, made: Configuration) -> Configuration:
+        """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
+        newest = made.last
+        others = [item for item in self._launches(made.key, newest) if _soundness(item) == _soundness(newest)]
+        every = {item.entry.id: item for item in (*others, *made.launches)}
+        ordered = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
+        kept: list[Item] = []
+        for item in ordered:
+            alike = all(item.parsed.stated.get(path) == newest.parsed.stated.get(path) for path in AS_MEASURED)
+            if alike and copied([*(one.parsed for one in kept), item.parsed]) is None:
+                kept.append(item)
+        return Configuration(made.key, tuple(kept))
+
+    def of(self, row: Entry) -> Configuration:
+        """The launches that ran what a row ran, as sound as it."""
+        return self.group([self._shelf.item(row)])[0]
+
+    def numbered(self, number: int, kind: str) -> list[Configuration]:
+        """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
+        place = (number, kind)
+        if place not in self._made:
+            rows = self._shelf.stored.launches(number, kind, self._shelf.sought.until, MOST_LAUNCHES)
+            self._numbers.update({row.id: number for row in rows})
+            self._made[place] = self.group(self._shelf.items(row for row in rows if eligible(row)))
+        return self._made[place]
+
+    def _launches(self, key: Hashable, like: Item) -> list[Item]:
+        if isinstance(key, int):
+            return [item for one in self.numbered(key, like.entry.kind) for item in one.launches]
+        return self._shelf.items(row for row in self._met[key].values() if row.kind == like.entry.kind)
+
+    def _look_up(self, items: Sequence[Item]) -> None:
+        unknown = [item.entry.id for item in items if item.entry.id not in self._numbers]
+        if unknown:
+            found = self._shelf.stored.place(unknown)
+            self._numbers.update({name: found.get(name) for name in unknown})
+
+    def _key(self, item: Item) -> Hashable:
+        name = item.entry.id
+        if name not in self._keys:
+            number = self._numbers.get(name)
+            self._keys[name] = number if number is not None and self.holds(item) else self.ran(item).whole
+        return self._keys[name]
 
 
-def _fingerprint(item: Item) -> tuple[object, ...]:
-    """What equal launches share; the commit may differ where the imported files do not.
-
-    A launch that is invalid, or that kept no steps, is no repeat of one that is sound: one of it would spoil the
-    whole side.
-    """
-    values = effective(item.parsed)
-    shared = tuple((path, repr(values[path])) for path in sorted(values) if not path.startswith("code."))
-    complete = tuple(is_complete(item.parsed, name) for name in OPEN_MAPS)
-    row, steps = item.entry, bool(item.launch.durations)
-    return row.lane, row.kind, row.outcome, item.verdict.status, steps, complete, shared
-
-
-def _equal(a: Item, b: Item) -> bool:
-    apart = difference(a.parsed, b.parsed, tuple(a.lane.not_applicable))
-    return not apart.changed and not apart.unknown
+def _soundness(item: Item) -> tuple[object, ...]:
+    """What launches of one side share: one that is invalid, or kept no steps, would spoil those that are sound."""
+    return item.entry.kind, item.verdict.status, item.kept_steps

@@ -1,10 +1,9 @@
-"""The noise floor of a lane, from the launches that a report read and that differ in nothing."""
+"""The noise floor of a lane, from launches of the interval, and of what they were compared with, that are alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from receipts import metrics
 from receipts.lane import Lane
 from receipts.report.data import Noise
 from receipts.report.neighbours import Configuration
@@ -15,11 +14,10 @@ def noise(made: Iterable[Configuration], lane: Lane) -> Noise:
     """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
     from receipts.stats.noise import largest_spread, pool, self_check
 
-    step = metrics.get("step_seconds")
     groups = []
     for configuration in made:
-        readings = [item.launch.read(step) for item in configuration.launches]
-        values = [reading.value for reading in readings if reading.source == "steps" and reading.value is not None]
+        steps = [item.entry.step_seconds for item in configuration.launches if item.kept_steps]
+        values = [value for value in steps if value is not None]
         if len(values) > 1:
             groups.append(values)
     sigma, check = pool(groups), self_check(groups)

@@ -6,124 +6,80 @@ Verdicts are adjusted by Holm over all comparisons of the report that were not r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts import metrics
-from receipts.axes import difference
-from receipts.compare import Request, compare
 from receipts.report.data import Judged, Moved, Reason, Ref
-from receipts.report.neighbours import Configuration, Neighbours, configurations
-from receipts.report.shelf import Item, Shelf
+from receipts.report.links import Links, Pair, place_of
+from receipts.report.neighbours import Configuration
+from receipts.report.shelf import Item, order
 from receipts.report.text import value
-from receipts.rulebook import Rulebook
 from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, decide
 
 if TYPE_CHECKING:
     from receipts.stats.effect import Effect
-    from receipts.store import Entry
 
-LINKS = 2  # comparisons a configuration of the week has at most
-TRIED = 6  # neighbours that are compared to find them
+LOOKED_AT = 60  # configurations of a lane whose neighbours are looked for; the others are counted
+SOUND = 3  # launches from which on a configuration shows its own spread
 FEW_REASONS = 4
 PROVEN = ("faster", "slower", "equivalent")
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """One comparison with the launches of its sides."""
-
-    a: Configuration
-    b: Configuration
-    verdict: Comparison
-
-
 @dataclass(frozen=True)
 class Pairs:
-    """All comparisons of one report by lane, and the configurations that were read for them."""
+    """All comparisons of one report by lane, and the configurations that were read for them.
+
+    ``ran`` are how many configurations of a lane ran in the interval, ``left_out`` how many of them were not compared.
+    """
 
     by_lane: dict[str, list[Judged]]
     configurations: dict[str, list[Configuration]]
+    ran: dict[str, int]
+    left_out: dict[str, int]
     compared: int
     adjusted: int
 
 
-def pairs(shelf: Shelf, week: Sequence[Entry], rulebook: Rulebook) -> Pairs:
-    """Compare every configuration that ran in the week with its nearest earlier neighbours."""
-    neighbours = Neighbours(shelf.rows)
-    near = {row.id: neighbours.before(row) for row in week}
-    rows = {row.id: row for row in week if near[row.id]}
-    rows.update({other.id: other for found in near.values() for other in found})
-    grouped = configurations(shelf.items(rows.values()))
-    by_receipt = {item.entry.id: made for made in grouped for item in made.launches}
-    in_week = {row.id for row in week}
+def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
+    """Compare the configurations that ran in the interval with their neighbours and pins, as many as a lane may have.
+
+    Those come first that hold one of the receipts ``first``, then sound ones of several launches, then the newest.
+    """
+    by_lane: dict[str, list[Configuration]] = defaultdict(list)
+    for made in links.of_interval:
+        by_lane[made.head.entry.lane].append(made)
     found: list[Pair] = []
-    seen: set[tuple[str, str]] = set()
-    for made in grouped:
-        ids = [item.entry.id for item in made.launches if item.entry.id in in_week]
-        others = {
-            id(by_receipt[row.id]): by_receipt[row.id] for name in ids for row in near[name] if row.id in by_receipt
-        }
-        others.pop(id(made), None)
-        if others:
-            found.extend(_links(made, list(others.values()), shelf, rulebook, seen))
+    read: dict[str, list[Configuration]] = {}
+    left_out = {}
+    for lane, every in sorted(by_lane.items()):
+        ranked = sorted(every, key=lambda made: _first(made, first))
+        chosen = sorted(ranked[:LOOKED_AT], key=lambda made: made.order)
+        left_out[lane] = len(every) - len(chosen)
+        for made in chosen:
+            found += links.of(made)
+        wholes = {place_of(made): made for made in links.wholes(lane)}
+        read[lane] = [*wholes.values(), *(made for made in every if place_of(made) not in wholes)]
     judged, adjusted = _judged(found)
-    by_lane: dict[str, list[Judged]] = defaultdict(list)
-    by_configuration: dict[str, list[Configuration]] = defaultdict(list)
+    told: dict[str, list[Judged]] = defaultdict(list)
     for pair, item in zip(found, judged, strict=True):
-        by_lane[pair.b.head.entry.lane].append(item)
-    for made in grouped:
-        by_configuration[made.head.entry.lane].append(made)
-    return Pairs(dict(by_lane), dict(by_configuration), len(found), adjusted)
+        told[pair.b.head.entry.lane].append(item)
+    ran = {lane: len(every) for lane, every in by_lane.items()}
+    return Pairs(dict(told), read, ran, left_out, len(found), adjusted)
 
 
-def _links(
-    made: Configuration,
-    others: Sequence[Configuration],
-    shelf: Shelf,
-    rulebook: Rulebook,
-    seen: set[tuple[str, str]],
-) -> list[Pair]:
-    """Comparisons of one configuration: those one counted axis apart, else the nearest of all."""
-    lane = tuple(made.head.lane.not_applicable)
-    ranked = []
-    for other in others:
-        apart = difference(other.head.parsed, made.head.parsed, lane)
-        if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
-            unsound = other.head.verdict.status == "invalid"
-            ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
-    ranked.sort(key=lambda entry: entry[:3])
-    tried: list[Pair] = []
-    linked: list[Pair] = []
-    for *_, other in ranked[:TRIED]:
-        a, b = (other, made) if other.order < made.order else (made, other)
-        key = (a.head.entry.id, b.head.entry.id)
-        if key in seen or len(linked) >= LINKS:
-            continue
-        pair = Pair(a, b, _compare(a, b, shelf, rulebook))
-        tried.append(pair)
-        if len(pair.verdict.counted) == 1:
-            linked.append(pair)
-            seen.add(key)
-    if not linked and tried:
-        linked = tried[:1]
-        seen.add((tried[0].a.head.entry.id, tried[0].b.head.entry.id))
-    return linked
-
-
-def _compare(a: Configuration, b: Configuration, shelf: Shelf, rulebook: Rulebook) -> Comparison:
-    rate = metrics.get(metrics.DEFAULT)
-    both = a.head.launch.read(rate).value is not None and b.head.launch.read(rate).value is not None
-    metric = rate.name if both else "step_seconds"
-    both_sides = (*a.launches, *b.launches)
-    witnesses = {other.id: other for item in both_sides for other in item.facts.witnesses}
-    witnessed = {other.id: other for item in both_sides for other in item.facts.witnessed}
-    facts = replace(
-        shelf.facts(b.head.parsed), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values())
+def _first(made: Configuration, first: Collection[str]) -> tuple[object, ...]:
+    """Where a configuration stands among those of its lane, of which only so many are looked at."""
+    sound = ("valid", "unwitnessed", "invalid").index(made.head.verdict.status)
+    newest = made.last.entry
+    return (
+        not any(item.entry.id in first for item in made.launches),
+        sound,
+        not made.head.kept_steps,
+        -min(len(made.launches), SOUND),
+        -order(newest)[0].timestamp(),
+        -newest.seq,
     )
-    left, right = ([item.parsed for item in side.launches] for side in (a, b))
-    return compare(left, right, rulebook, Request(metric=metric, facts=facts))
 
 
 def _judged(found: Sequence[Pair]) -> tuple[list[Judged], int]:

@@ -1,38 +1,45 @@
-"""Receipts as a report reads them: rows of the store first, documents parsed and judged on first use and kept."""
+"""Receipts as a report reads them: rows of the store first, stored verdicts where they hold, documents where needed."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from receipts.judge import judge_receipt
+from receipts.judge import VERSION, judge_receipt
 from receipts.lane import Lane
 from receipts.metrics import Launch
-from receipts.receipt import Document, Parsed, parse
+from receipts.receipt import Parsed
 from receipts.report.data import Ref
+from receipts.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
 from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.verdict import ReceiptVerdict, Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
+    from receipts.store.ran import Placed, Rules, Sought
 
 FAILED = ("oom", "crash", "nan", "hang")
-SHAPE = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
+KEPT = 500  # launches that are held parsed, some 50 kB each
+MOST_WITNESSES = 20  # of one launch, as in the Facts of a store
+AT_ONCE = 2000  # receipts whose stored verdicts are read together
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One receipt of the report, judged under the present rules."""
+    """One receipt of the report with its verdict under the present rules; its document is read when it is asked for."""
 
     entry: Entry
-    launch: Launch
     verdict: ReceiptVerdict
-    facts: Facts
+    shelf: Shelf = field(repr=False)
+
+    @property
+    def launch(self) -> Launch:
+        """The receipt under its lane."""
+        return self.shelf.launch(self.entry)
 
     @property
     def parsed(self) -> Parsed:
@@ -42,12 +49,22 @@ class Item:
     @property
     def lane(self) -> Lane:
         """The lane that it is judged under."""
-        return self.launch.lane
+        return self.shelf.lane(self.entry.lane)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What rules may know of its lane and its witnesses."""
+        return self.shelf.facts_of(self.entry)
 
     @property
     def ref(self) -> Ref:
         """What to call it."""
         return ref_of(self.entry)
+
+    @property
+    def kept_steps(self) -> bool:
+        """Whether its rate follows from steps that it kept, as it was read when it was stored."""
+        return self.entry.rate_source == "steps"
 
     def spoilt(self, kind: Taint) -> bool:
         """Whether an error spoils that kind of metric."""
@@ -70,100 +87,146 @@ def order(entry: Entry) -> tuple[datetime, datetime, int]:
 
 
 class Shelf:
-    """Every receipt of the store that ran until ``as_of``, in the order in which they ran."""
+    """What ran from ``since`` (or ever) until ``as_of``, in the order in which it ran, and what is asked for of others.
 
-    def __init__(self, store: Store, rulebook: Rulebook, as_of: datetime, lanes: Sequence[str] = ()) -> None:
-        from receipts.store import Condition, Filters
+    Rows of the interval are held, and of them alone: verdicts are small, and documents are read one by one.
+    """
 
-        self._store = store
-        self._rulebook = rulebook
-        started = Condition("started", "<=", as_of.isoformat())
-        rows = store.find(Filters((started,), superseded=True, order="stored"))
-        kept = [row for row in rows if ran(row) <= as_of and (not lanes or row.lane in lanes)]
-        self.rows: tuple[Entry, ...] = tuple(sorted(kept, key=order))
+    def __init__(
+        self,
+        store: Store,
+        rulebook: Rulebook,
+        as_of: datetime,
+        lanes: Sequence[str] = (),
+        since: datetime | None = None,
+    ) -> None:
+        from receipts.store.ran import Ran, Rules, Sought
+
+        self.store = store
+        self.rulebook = rulebook
+        self.since = since
+        self.sought: Sought = Sought(as_of, tuple(lanes))
+        self.stored = Ran(store)
+        self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
+        self._kin: dict[str, Kin] = {}
         self._facts: dict[str, Facts] = {}
         self._lanes: dict[str, Lane] = {}
+        self._launches: dict[str, Launch] = {}
+        self._reuse = may_reuse(rulebook)
+        self.judged = 0  # receipts that were judged anew
+
+    @cached_property
+    def placed(self) -> tuple[Placed, ...]:
+        """Rows of the interval with their configurations."""
+        return tuple(sorted(self.stored.since(self.since, self.sought), key=lambda item: order(item.entry)))
+
+    @property
+    def rows(self) -> tuple[Entry, ...]:
+        """Rows of the interval."""
+        return tuple(item.entry for item in self.placed)
+
+    @cached_property
+    def pins(self) -> tuple[Entry, ...]:
+        """Receipts that are pinned now and had run, the newest first."""
+        names = {item.receipt for item in self.store.pins().values() if item.receipt is not None}
+        found = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
+        return tuple(sorted(found, key=order, reverse=True))
 
     def lane(self, name: str) -> Lane:
         """The lane of that name, else ``unlisted``."""
         if name not in self._lanes:
-            self._lanes[name] = self._rulebook.lanes.of(name)
+            self._lanes[name] = self.rulebook.lanes.of(name)
         return self._lanes[name]
 
+    # Verdicts
+
     def item(self, row: Entry) -> Item:
-        """A row's receipt, judged."""
-        if row.id not in self._items:
-            parsed = parse(Document(self._store.document(row.id), row.id[:12]))
-            lane = self.lane(row.lane)
-            witnesses, witnessed = self._kin(row)
-            facts = replace(
-                self.facts(parsed),
-                failures=tuple(self._store.failed_before(parsed)),
-                witnesses=witnesses,
-                witnessed=witnessed,
-            )
-            verdict = judge_receipt(parsed, lane, self._rulebook.rules, facts)
-            self._items[row.id] = Item(row, Launch(parsed, lane), verdict, facts)
-        return self._items[row.id]
+        """A row's receipt, with its verdict."""
+        return self.items([row])[0]
 
     def items(self, rows: Iterable[Entry]) -> list[Item]:
-        """Rows' receipts, judged."""
-        return [self.item(row) for row in rows]
+        """Rows' receipts, with their verdicts: as stored where that holds, else judged now."""
+        wanted = list(rows)
+        new = list({row.id: row for row in wanted if row.id not in self._items}.values())
+        for at in range(0, len(new), AT_ONCE):
+            self._settle(new[at : at + AT_ONCE])
+        return [self._items[row.id] for row in wanted]
+
+    def _settle(self, rows: Sequence[Entry]) -> None:
+        self._relate(rows)
+        told = self.stored.said([row.seq for row in rows], self.rules) if self._reuse else {}
+        for row in rows:
+            body = told.get(row.seq)
+            verdict = read(body) if body is not None else None
+            if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane)):
+                verdict = self._judge(row)
+            self._items[row.id] = Item(row, verdict, self)
+
+    def _judge(self, row: Entry) -> ReceiptVerdict:
+        self.judged += 1
+        launch = self.launch(row)
+        facts = self.facts_of(row)
+        if self._reuse:
+            return without_asking(judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch))
+        facts = replace(facts, failures=tuple(self.store.failed_before(launch.parsed)))
+        return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
+
+    def _relate(self, rows: Sequence[Entry]) -> None:
+        """Look up who witnesses these receipts, and what they witness, as far as it had run."""
+        measured = [row for row in rows if row.witness_for is None]
+        found = self.stored.witnesses(measured)
+        for row in measured if found else ():
+            naming = {other.id: other for name in (row.id, row.launch) for other in found.get(name, ())}
+            own = [other for other in naming.values() if other.launch != row.launch and self._had_run(other)]
+            if own:
+                newest = sorted(own, key=lambda other: -other.seq)
+                self._kin[row.id] = Kin(witnesses=tuple(newest[:MOST_WITNESSES]))
+        named = {row.witness_for for row in rows if row.witness_for is not None}
+        known = self.stored.named(named) if named else {}
+        for row in rows:
+            others = tuple(other for other in known.get(row.witness_for or "", ()) if self._had_run(other))
+            if others:
+                self._kin[row.id] = Kin(witnessed=others[:MOST_WITNESSES])
+
+    def _had_run(self, row: Entry) -> bool:
+        return ran(row) <= self.sought.until
+
+    # Documents and facts
+
+    def launch(self, row: Entry) -> Launch:
+        """A row's receipt under its lane; as many as are read together are held."""
+        found = self._launches.get(row.id)
+        if found is None:
+            if len(self._launches) >= KEPT:
+                self._launches.clear()
+            found = self._launches[row.id] = Launch(self.store.parsed(row.id), self.lane(row.lane))
+        return found
+
+    def facts_of(self, row: Entry) -> Facts:
+        """What rules may know of a row's lane and witnesses."""
+        kin = self._kin.get(row.id, ALONE)
+        return replace(
+            self.facts(self.launch(row).parsed),
+            witnesses=tuple(self._parsed(kin.witnesses)),
+            witnessed=tuple(self._parsed(kin.witnessed)),
+        )
+
+    def _parsed(self, rows: Iterable[Entry]) -> Iterator[Parsed]:
+        return (self.store.parsed(row.id) for row in rows)
 
     def facts(self, parsed: Parsed) -> Facts:
-        """What rules may know of a lane, asked of the store once a lane; what is superseded, from the rows."""
+        """What rules may know of a lane, asked of the store once a lane.
+
+        Of what is superseded nothing: a report judges and compares what stands, with witnesses that stand.
+        """
         name = parsed.receipt.run.lane
         if name not in self._facts:
-            known = self._store.facts([parsed])
-            self._facts[name] = replace(known, superseded=self._superseded, failures=(), witnesses=(), witnessed=())
+            self._facts[name] = Facts(shapes=self.store.facts([parsed]).shapes)
         return self._facts[name]
 
-    def _kin(self, row: Entry) -> tuple[tuple[Parsed, ...], tuple[Parsed, ...]]:
-        """The receipts that stand and name this one's launch as the one that they witness, and the one it names."""
-        if row.witness_for is not None:
-            return (), tuple(self._store.parsed(other.id) for other in self._named.get(row.witness_for, ()))
-        found = {other.id: other for name in (row.id, row.launch) for other in self._witnesses.get(name, ())}
-        return tuple(self._store.parsed(name) for name in found), ()
-
-    @cached_property
-    def _witnesses(self) -> Mapping[str, list[Entry]]:
-        found: dict[str, list[Entry]] = defaultdict(list)
-        for row in reversed(self.rows):
-            if row.witness_for is not None and row.stands:
-                found[row.witness_for].append(row)
-        return found
-
-    @cached_property
-    def _named(self) -> Mapping[str, list[Entry]]:
-        wanted = {row.witness_for for row in self.rows if row.witness_for is not None}
-        found: dict[str, list[Entry]] = defaultdict(list)
-        for row in self.rows:
-            if row.id in wanted:
-                found[row.id].append(row)
-            if row.launch in wanted and row.stands:
-                found[row.launch].append(row)
-        return found
-
-    @cached_property
-    def _superseded(self) -> Mapping[str, tuple[str, str]]:
-        return {item.receipt: (item.successor or "", item.reason) for item in self._store.supersessions()}
-
-    @cached_property
-    def _failures(self) -> Mapping[tuple[object, ...], list[Entry]]:
-        found: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
-        for row in self.rows:
-            if row.outcome in FAILED and row.stands:
-                found[_shape(row)].append(row)
-        return found
-
-    def failed_before(self, row: Entry) -> list[Entry]:
-        """Earlier launches of the lane that failed at the same shape; none where a part of it is unstated."""
-        key = _shape(row)
-        if None in key:
-            return []
-        return [other for other in self._failures.get(key, ()) if order(other) < order(row)]
-
-
-def _shape(row: Entry) -> tuple[object, ...]:
-    return (row.lane, row.kind, *(getattr(row, name) for name in SHAPE))
+    def failed_before(self, row: Entry, most: int) -> list[Entry]:
+        """The last launches of a row's signature that failed before it started, in the order in which they ran."""
+        failed = self.store.failed_before(self.launch(row).parsed)
+        found = [other for other in self.stored.entries([item.id for item in failed]) if self._had_run(other)]
+        return sorted(found, key=order)[-most:]

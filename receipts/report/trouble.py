@@ -1,11 +1,10 @@
-"""What went wrong in a week: failed launches, memory that is nearly spent, and runs that left their path."""
+"""What went wrong in an interval: failed launches, and runs that left their path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from receipts.chips import account
-from receipts.report.data import Failed, Headroom, Incident, Ref
+from receipts.report.data import Failed, Incident, Ref
 from receipts.report.shelf import FAILED, Item, Shelf, ref_of
 from receipts.verdict import Finding, Level, Question
 
@@ -15,13 +14,21 @@ MOST_EARLIER = 3
 MOST_NAMED = 6
 
 
-def failures(shelf: Shelf, items: Iterable[Item]) -> list[Failed]:
-    """Launches that failed, by lane and shape, each with earlier ones that failed at the same shape."""
-    found = [_failed(shelf, item) for item in items if item.entry.outcome in FAILED]
+def failures(shelf: Shelf, items: Iterable[Item], most: int) -> tuple[list[Failed], int]:
+    """Launches that failed, by lane and shape, so many, each with earlier ones of its signature; and how many are left.
+
+    What is listed is read; the others are counted by their rows.
+    """
     shape = ("sequence_length", "micro_batch", "depth")
-    return sorted(
-        found, key=lambda made: (made.lane, FAILED.index(made.outcome), *(getattr(made, name) or 0 for name in shape))
+    found = sorted(
+        (item for item in items if item.entry.outcome in FAILED),
+        key=lambda item: (
+            item.entry.lane,
+            FAILED.index(item.entry.outcome),
+            *(getattr(item.entry, name) or 0 for name in shape),
+        ),
     )
+    return [_failed(shelf, item) for item in found[:most]], max(0, len(found) - most)
 
 
 def _failed(shelf: Shelf, item: Item) -> Failed:
@@ -43,42 +50,7 @@ def _failed(shelf: Shelf, item: Item) -> Failed:
         limit_bytes=said.limit_bytes if said else None,
         operator=said.operator if said else None,
         message=said.message if said else None,
-        earlier=tuple(ref_of(other) for other in shelf.failed_before(row)[-MOST_EARLIER:]),
-    )
-
-
-def headroom(items: Iterable[Item]) -> list[Headroom]:
-    """Launches that read their memory chip by chip, the tightest first; one figure for many chips tells of none."""
-    found = [made for item in items if (made := _headroom(item)) is not None]
-    return sorted(found, key=lambda made: (made.left is None, made.left or 0.0, made.receipt.id))
-
-
-def _headroom(item: Item) -> Headroom | None:
-    made = account(item.parsed)
-    phase = made.worst("peak")
-    ranking = phase.ranking("peak") if phase is not None else None
-    if phase is None or ranking is None:
-        return None
-    # A chip with a low limit may be tighter than the one with the highest peak.
-    tightest, moment = made.tightest, phase.moment
-    apart = moment if moment is not None and not moment.together else None
-    return Headroom(
-        receipt=item.ref,
-        lane=item.entry.lane,
-        chips=len(made.peaks),
-        chip=tightest.chip if tightest is not None else ranking.leaders[0],
-        phase=tightest.phase if tightest is not None else phase.name,
-        lowest_peak_bytes=min(made.peaks.values()),
-        highest_peak_bytes=ranking.highest,
-        leaders=ranking.leaders,
-        skew=ranking.skew,
-        first_chips=apart.chips if apart is not None else (),
-        first_step=apart.step if apart is not None else None,
-        last_step=moment.last_step if moment is not None else None,
-        faulty=not all(one.whole for one in made.phases),
-        limit_bytes=tightest.limit if tightest is not None else None,
-        left=tightest.left if tightest is not None else None,
-        wanted=item.lane.headroom,
+        earlier=tuple(map(ref_of, shelf.failed_before(row, MOST_EARLIER))),
     )
 
 

@@ -1,4 +1,4 @@
-"""ISO weeks in UTC, and the moment that a report stands at."""
+"""The interval of a report, an ISO week or any other in UTC, and the moment that it stands at."""
 
 from __future__ import annotations
 
@@ -58,16 +58,65 @@ class Week:
         raise UsageError(f"--week {text}: there is no such ISO week; write it as 2026-W47")
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Any interval in UTC, its end left out."""
+
+    since: datetime
+    until: datetime
+
+    def __str__(self) -> str:
+        """As ISO 8601 writes an interval, to the minute where seconds are none."""
+        return "/".join(_written(at) for at in (self.since, self.until))
+
+    def holds(self, at: datetime) -> bool:
+        """Whether a moment lies in it."""
+        return self.since <= at < self.until
+
+
+def _written(at: datetime) -> str:
+    if at.hour == at.minute == at.second == at.microsecond == 0:
+        return f"{at:%Y-%m-%d}"
+    return at.isoformat(timespec="auto" if at.second or at.microsecond else "minutes").replace("+00:00", "Z")
+
+
+def asked(week: str | None, since: str | None, until: str | None, as_of: datetime) -> Week | Span:
+    """The interval of ``--week``, or of ``--since`` and ``--until``; else the week of ``as_of``. Raises UsageError.
+
+    A bare date begins with its day, and ends with it: ``--until 2026-11-20`` takes that day in. Until is ``as_of``
+    unless it is named.
+    """
+    if since is None and until is None:
+        return Week.parse(week) if week else Week.of(as_of)
+    if week is not None:
+        raise UsageError("--week is an interval of its own; leave it out, or --since and --until")
+    if since is None:
+        raise UsageError(f"--until {until}: name where the interval begins with --since")
+    begin = _read("--since", since, "00:00:00")
+    if until is None:
+        end = as_of + timedelta(microseconds=1)
+    elif _DAY.match(until.strip()):
+        end = _read("--until", until, "00:00:00") + timedelta(days=1)
+    else:
+        end = _read("--until", until, "00:00:00")
+    if end <= begin:
+        raise UsageError(f"--since {since}: the interval ends before it begins; name an earlier moment")
+    return Span(begin, end)
+
+
 def moment(text: str | None) -> datetime:
     """Read ``--as-of``, in UTC; None is now. A bare date means the end of that day. Raises UsageError."""
-    if text is None:
-        return datetime.now(UTC).replace(microsecond=0)
+    return datetime.now(UTC).replace(microsecond=0) if text is None else _read("--as-of", text, "23:59:59")
+
+
+def _read(option: str, text: str, of_day: str) -> datetime:
+    """A date or time in UTC; a bare date is that time of its day."""
     if _DAY.match(text.strip()):
-        text = f"{text.strip()}T23:59:59+00:00"
+        text = f"{text.strip()}T{of_day}+00:00"
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None:
             return found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise UsageError(f"--as-of {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
-    raise UsageError(f"--as-of {text}: the time has no zone; add Z or +02:00")
+        raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
+    raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")

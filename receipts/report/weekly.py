@@ -84,7 +84,7 @@ def _failures(data: WeekData) -> Section:
 
 def _failed(item: Failed) -> tuple[Cell, ...]:
     said = " · ".join(part for part in (item.operator, item.message) if part)
-    again: Cell = ("; failed before at this shape: ", *links(item.earlier)) if item.earlier else ()
+    again: Cell = ("; failed before with this signature: ", *links(item.earlier)) if item.earlier else ()
     return (
         (*link(item.receipt), f" ({item.lane})"),
         (item.outcome,),

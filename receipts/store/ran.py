@@ -10,7 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, UnaryExpression, and_, exists, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    UnaryExpression,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.configuration import Configuration
@@ -18,6 +30,7 @@ from receipts.store import near
 from receipts.store.many import Lookup
 from receipts.store.packing import unpack
 from receipts.store.rows import Entry, entries, entry, entry_of, standing
+from receipts.store.statement import Statement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
 
@@ -34,6 +47,20 @@ _WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, re
 _OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
 _OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], and_=_STANDS)
 _DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
+
+_LAUNCHES: Final = Statement(
+    entries()
+    .join(placements, placements.c.receipt == receipts.c.seq)
+    .where(
+        placements.c.configuration == bindparam("configuration"),
+        receipts.c.kind == bindparam("kind"),
+        receipts.c.outcome == literal("ok"),
+        bindparam("until", type_=receipts.c.started.type) >= RAN,
+        standing(),
+    )
+    .order_by(placements.c.receipt.desc())
+    .limit(bindparam("most", type_=receipts.c.chips.type))
+)
 
 
 class Placed(NamedTuple):
@@ -143,16 +170,9 @@ class Ran:
 
     def launches(self, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
         """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
-        query = (
-            entries()
-            .join(placements, placements.c.receipt == receipts.c.seq)
-            .where(placements.c.configuration == configuration, receipts.c.kind == kind)
-            .where(receipts.c.outcome == "ok", until >= RAN, standing())
-            .order_by(placements.c.receipt.desc())
-            .limit(most)
-        )
+        given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
         with self._store._reading() as connection:
-            return [entry(row) for row in connection.execute(query)]
+            return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
 
     def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
         """The launches of one lane that started last, stand and ended well; at most so many."""
