@@ -65,6 +65,7 @@ lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml --group test -o requirements/test.txt
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	$(LOCK) --upgrade --group pyproject.toml:spark -o requirements/spark.txt
+	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:browser -o requirements/browser.txt
 
 .PHONY: clean
 clean: ## Remove what was built, and .venv
