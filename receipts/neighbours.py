@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from receipts import metrics
 from receipts.axes.configuration import configuration
 from receipts.compare import Request, compare
-from receipts.noise import Floor, noise_floor, with_floor
+from receipts.noise import Floor, noise_floor, wants_floor, with_floor
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.rulebook import Rulebook
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from receipts.store import Entry, Store
     from receipts.store.near import Neighbour
 
-FEWEST_LAUNCHES: Final = 3  # from here on the launches of a side show their own spread
 MOST: Final = 10  # configurations of one axis that are compared, the newest
 Progress = Callable[[int, int], None]
 
@@ -160,17 +159,9 @@ class Side:
         a = with_replicates(self._store, [self._parsed], self._lane, [other])
         b = with_replicates(self._store, [other], self._lane, [self._parsed])
         facts = self._store.facts([*a, *b])
-        if _wants_floor(a, b, self._lane, metric):
+        if wants_floor([a, b], self._lane, metric):
             facts = with_floor(facts, self._floor)
         return compare(a, b, rulebook, Request(metric=metric, facts=facts))
-
-
-def _wants_floor(a: Sequence[Parsed], b: Sequence[Parsed], lane: Lane, metric: str) -> bool:
-    """Whether the store's own repeats can decide an effect: of few launches, where the lane sets no δ, of memory."""
-    if metrics.get(metric).summary == "memory":
-        return True
-    steps = all("measurement.step_durations_seconds" in item.stated for item in (*a, *b))
-    return steps and (min(len(a), len(b)) < FEWEST_LAUNCHES or lane.delta is None)
 
 
 def reasons(verdict: Comparison) -> Iterator[str]:
@@ -180,4 +171,7 @@ def reasons(verdict: Comparison) -> Iterator[str]:
     order = {"pair": 0, "a": 1, "b": 2}
     found = [item for item in verdict.findings if item.level is wanted and item.question in asked]
     for item in sorted(found, key=lambda item: order.get(item.subject, 3)):
-        yield f"{item.code} {item.at}: {item.found}" if item.unjudged else f"{item.code} {item.found}"
+        if item.code == "C101":  # one finding an axis: each of them tells all
+            yield f"{item.code} {item.expected}"
+        else:
+            yield f"{item.code} {item.at}: {item.found}" if item.unjudged else f"{item.code} {item.found}"

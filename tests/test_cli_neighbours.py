@@ -157,3 +157,14 @@ def test_it_fits_a_narrow_terminal_and_escapes_what_a_receipt_says(
         assert said.code == 0
         assert not {"\x1b", "\u202e", "\x07", "\x9b"} & set(said.out), words
     assert json.loads(shell("neighbours", "one", "--json").out)["neighbours"][0]["axis"] == "flags.X" + HOSTILE
+
+
+def test_of_a_candidate_with_more_axes_every_axis_is_told(shell: Shell) -> None:
+    stages = {"parallelism__virtual_pipeline": 2, "parallelism__pipeline": 2}
+    put(shell, "flat", parallelism__pipeline=1, parallelism__virtual_pipeline=None)
+    put(shell, "staged", **stages)
+    said = shell("neighbours", "flat")
+    assert said.code == 3
+    assert "C101 one changed axis; 2 changed: parallelism.pipeline, parallelism.virtual_pipeline" in " ".join(
+        said.out.split()
+    )

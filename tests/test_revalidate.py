@@ -217,3 +217,11 @@ def test_the_command_tells_flips_and_counts(shell: Shell) -> None:
     assert any("now E R990 run.launch: it is called so" in line for line in said.lines)
     assert "judged 2 receipts: 1 flipped" in said.lines[-1]
     assert shell("revalidate", "--since", "yesterday").code == 2
+
+
+def test_a_lane_that_is_nowhere_is_told_and_not_passed_by(shell: Shell) -> None:
+    shell.store("one")
+    said = shell("revalidate", "--lane", "nvidia-megatrn")
+    assert said.code == 2
+    assert "did you mean nvidia-megatron" in said.err
+    assert shell("revalidate", "--lane", "nvidia-*").code == 0

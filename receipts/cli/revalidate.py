@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from receipts.revalidate import Judged, Tally
+    from receipts.store import Store
 
 EPILOG = """\b
 Examples:
@@ -44,6 +45,8 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
     moment = _moment(since) if since else None
     tally = Tally()
     with session.open_store() as store:
+        for lane in lanes:
+            _known(lane, store, session)
         work = Revalidation(store, session.rulebook, moment, lanes, dry_run)
         progress = output.Progress(work.count(), answers=False)
         for done, item in enumerate(work.run(), 1):
@@ -58,6 +61,21 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
     else:
         _sum_up(tally, dry_run)
     return tally.exit_code
+
+
+def _known(lane: str, store: Store, session: Session) -> None:
+    """Raise NotFound for a pattern that fits no declared lane and no receipt: a slip must not read as nothing to do."""
+    import fnmatch
+
+    from receipts.errors import NotFound, near
+    from receipts.store import Condition, Filters
+
+    names = session.rulebook.lanes.names()
+    if fnmatch.filter(names, lane):
+        return
+    if next(store.find(Filters((Condition("lane", "=", lane),), superseded=True, limit=1)), None) is None:
+        hint = near(lane, names)
+        raise NotFound(f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}")
 
 
 def _moment(text: str) -> datetime:
