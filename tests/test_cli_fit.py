@@ -274,3 +274,18 @@ def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
     assert made.receipt.run.outcome == "oom"
     assert made.stated["memory.predicted[0].surface"] == "replicated parameters"
     assert "on a host without a TPU" in made.stated["notes.aot"]
+
+
+def test_nothing_is_told_as_assumed_where_it_stands_on_what_is_missing(shell: Shell) -> None:
+    less = plan(shell.folder, "less", model__hidden=None, model__heads=None, model__kv_heads=None, model__head_dim=None)
+    said = shell("fit", less)
+    assert said.code == 3
+    assert "state model.hidden" in said.lines[0]
+    assert "kv_heads" not in said.out
+    assert shell("fit", less, "--json").json["estimates"][0]["assumed"] == []
+
+
+def test_a_small_model_is_told_in_a_smaller_unit(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, "small", model__hidden=64, model__depth=2, batch__sequence_length=64))
+    assert "0.00 GiB" not in said.out
+    assert "MiB" in said.lines[0]

@@ -52,7 +52,7 @@ def _amount(value: float | None, like: float | None = None) -> str:
 
 
 def _tell_one(item: Estimate, *, calibrated: bool) -> None:
-    output.line(f"{output.clean(item.name)} · {item.lane}: {answer(item)}")
+    output.wrapped(f"{item.name} · {item.lane}: {answer(item)}", 0, 2)
     if item.surfaces:
         output.heading("On the fullest chip")
         _table(item)
@@ -157,7 +157,7 @@ def _unstated(item: Estimate) -> None:
 
 def _tell_two(a: Estimate, b: Estimate) -> None:
     for name, item in (("A", a), ("B", b)):
-        output.line(f"{name} {output.clean(item.name)} · {item.lane}: {answer(item)}")
+        output.wrapped(f"{name} {item.name} · {item.lane}: {answer(item)}", 0, 2)
     if a.missing or b.missing:
         return
     output.heading("Which bucket grows")

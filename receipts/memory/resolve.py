@@ -31,7 +31,7 @@ class Circumstances(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """A setup, or None with the paths that must be stated first; and what was assumed on the way."""
+    """A setup with what was assumed for it, or None with the paths that must be stated first."""
 
     setup: Setup | None
     missing: tuple[str, ...]
@@ -63,7 +63,10 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
     )
-    return Resolved(None if facts.missing else setup, facts.missing, facts.assumed, uncounted)
+    if facts.missing:
+        # What was taken on the way stands on values that are not there: heads of no width, one key-value head.
+        return Resolved(None, facts.missing, (), ())
+    return Resolved(setup, (), facts.assumed, uncounted)
 
 
 def _paths(leaf: str) -> tuple[str, str]:
