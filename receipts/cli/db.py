@@ -22,10 +22,14 @@ Examples:
 
 @click.group("db", epilog=EPILOG)
 def command() -> None:
-    """Upgrade or check the store's schema, or make its indexes anew."""
+    """Upgrade or check the store's schema, make its indexes anew, or print its roles."""
 
 
-@command.command("upgrade", epilog="\b\nExamples:\n  receipts db upgrade\n  receipts --store lab.sqlite db upgrade")
+@command.command(
+    "upgrade",
+    short_help="Bring the store to this version's schema and index.",
+    epilog="\b\nExamples:\n  receipts db upgrade\n  receipts --store lab.sqlite db upgrade",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def upgrade(session: Session, as_json: bool) -> int:
@@ -54,7 +58,9 @@ def upgrade(session: Session, as_json: bool) -> int:
 
 
 @command.command(
-    "reindex", epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all"
+    "reindex",
+    short_help="Make the indexes anew from the documents.",
+    epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all",
 )
 @click.option("--all", "everything", is_flag=True, help="Read every document, and not only those that need it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
@@ -96,7 +102,9 @@ def _print(made: Reindexed) -> None:
         output.wrapped(f"{receipt[:12]} is damaged and left out; see: receipts audit", 2, 4)
 
 
-@command.command("check", epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json")
+@command.command(
+    "check", short_help="Look the store over.", epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @pass_session
 def check(session: Session, as_json: bool) -> int:
@@ -136,7 +144,7 @@ Then: GRANT receipts_submitter TO alice. Run it again after db upgrade, which ma
 The owner of the tables upgrades, reindexes, purges, imports and restores."""
 
 
-@command.command("roles", epilog=ROLES_EPILOG)
+@command.command("roles", short_help="Print roles for PostgreSQL as SQL.", epilog=ROLES_EPILOG)
 @click.option("--submitter", default="receipts_submitter", show_default=True, help="Role that reads and adds rows.")
 @click.option("--reader", default="receipts_reader", show_default=True, help="Role that reads.")
 @click.option("--schema", "place", default="public", show_default=True, help="PostgreSQL schema of the tables.")

@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "audit": ("audit", "Hold every row against its digests and seals."),
     "backup": ("backup", "Write the whole store into one file."),
     "restore": ("restore", "Make a store of a backup."),
-    "db": ("db", "Upgrade or check the store's schema."),
+    "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
     "completion": ("completion", "Print shell completion for bash, zsh or fish."),
 }
 

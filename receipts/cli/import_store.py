@@ -27,7 +27,7 @@ Exit codes: 0 everything is there, 2 something was refused or cannot be read, 4 
 SHOWN = 20
 
 
-@click.command("store", epilog=EPILOG)
+@click.command("store", short_help="Take in what receipts export wrote.", epilog=EPILOG)
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option("--json", "as_json", is_flag=True, help="Print what became of it as JSON.")
 @pass_session
