@@ -82,7 +82,7 @@ def test_half_imported_and_broken_modules_are_notes_at_most(module: ModuleType, 
                 getattr(module, call)(stage.ended(3).stated, *given)
 
 
-def test_the_end_of_the_warm_up_is_seen_once_and_at_its_place() -> None:
+def test_the_end_of_the_warm_up_is_seen_once_and_at_its_place(tmp_path: Path) -> None:
     from receipts.emit import Recorder
 
     seen: list[tuple[str, int]] = []
@@ -90,7 +90,7 @@ def test_the_end_of_the_warm_up_is_seen_once_and_at_its_place() -> None:
     vars(probe).update(NAME="watcher", at_warm=lambda stated: seen.append(("warm", stated.steps)))
     for warmup in (1, 3):
         with Recorder(
-            "cpu-torch", warmup=warmup, out="/nonexistent/run.json", journal=False, probes=[probe], quiet=True
+            "cpu-torch", warmup=warmup, out=tmp_path / "run.json", journal=False, probes=[probe], quiet=True
         ) as rec:
             for _ in range(6):
                 with rec.step(tokens=1):
