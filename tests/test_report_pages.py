@@ -73,10 +73,12 @@ def test_every_element_that_is_opened_is_closed(html: Outline) -> None:
 
 def test_the_page_loads_nothing_and_runs_nothing(html: Outline) -> None:
     names = {name for name, _ in html.tags}
-    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form", "svg", "base"}
-    for _, attributes in html.tags:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcset", "style")]
-    assert all((item["href"] or "").startswith("#") for item in html.all("a"))
+    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "foreignobject", "image"}
+    for name, attributes in html.tags:
+        wanted = ("src", "srcset") if name in ("path", "use", "text", "g") else ("src", "srcset", "style")
+        assert not [key for key in attributes if key.startswith("on") or key in wanted]
+        assert all(found.startswith("#") for found in re.findall(r"url\(([^)]*)", attributes.get("style") or ""))
+    assert all((item["href"] or "").startswith("#") for item in html.all("a") + html.all("use"))
 
 
 def test_style_names_nothing_outside_the_page(files: dict[str, bytes]) -> None:
@@ -96,6 +98,28 @@ def test_every_link_leads_to_a_place_on_the_page(html: Outline) -> None:
 
 def test_every_table_has_a_caption_and_its_headers_a_scope(html: Outline) -> None:
     assert len(html.all("table")) == len(html.all("caption")) >= 7
+
+
+def test_a_picture_says_what_it_is_and_stands_beside_its_table(html: Outline) -> None:
+    pictures = html.all("svg")
+    assert len(pictures) == len(html.all("figure")) == len(html.all("figcaption")) >= 2
+    assert all(item["role"] == "img" and item["aria-labelledby"] and item["aria-describedby"] for item in pictures)
+    assert len(html.all("details")) == len(pictures)
+
+
+def test_what_a_picture_shows_stands_in_the_markdown_as_a_table(data: WeekData, files: dict[str, bytes]) -> None:
+    text = files["report.md"].decode()
+    timed = data.lanes[0].name
+    launches = data.drawn.lanes[timed].compared[0].launches
+    assert len(launches) == 6
+    for item in launches:
+        assert f"| {item.side} | [{item.receipt.short}](#{item.receipt.anchor})" in text
+    for one in data.drawn.chips:
+        assert f"[{one.receipt.short}](#{one.receipt.anchor})" in text
+    assert "<svg" not in text
+
+
+def test_every_table_header_has_a_scope(html: Outline) -> None:
     assert all(item.get("scope") for item in html.all("th"))
 
 

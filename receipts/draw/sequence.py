@@ -15,6 +15,7 @@ from receipts.draw.panel import BELOW, Panel, Scale, below, frame, upward
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Grade = Literal["validated", "repeated", "peak"]
 FEWEST: Final = 2  # a lone point is a number, and no picture
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
 _TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
@@ -38,7 +39,7 @@ class Point:
     accepted: bool
     low: float | None = None
     high: float | None = None
-    grade: Literal["validated", "repeated", "peak"] | None = None
+    grade: Grade | None = None
 
     def read(self, kind: str) -> float | None:
         """The rate, or the MFU in percent."""

@@ -20,6 +20,7 @@ from receipts.draw.panel import BELOW, Panel, Scale, below, nice, said
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Side = Literal["A", "B"]
 SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from
 _LEFT: Final = 46.0
 _RIGHT: Final = 92.0
@@ -36,7 +37,7 @@ class Row:
     ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out.
     """
 
-    side: Literal["A", "B"]
+    side: Side
     quantiles: tuple[float, ...]
     kept: int
     steps: int

@@ -11,6 +11,7 @@ from receipts.errors import NotFound
 from receipts.judge import VERSION
 from receipts.report import trouble
 from receipts.report.data import Counts, Described, LaneWeek, Ref, WeekData
+from receipts.report.drawn import drawn
 from receipts.report.frontier import Frontiers, change, frontiers, result, stated
 from receipts.report.frontier import cut as cut_results
 from receipts.report.links import Links
@@ -87,6 +88,7 @@ def collect(
         judged=0,
         last_week=None if rows else _last_week(shelf),
         sections=told,
+        drawn=drawn(shelf, made, tightest, end),
     )
     rules = catalogue(rulebook.rules, cited(page(data).sections))
     return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
@@ -186,6 +188,7 @@ def _refs(data: WeekData) -> Iterator[Ref]:
     for incident in data.incidents:
         yield from incident.receipts
     yield from data.sections.refs()
+    yield from data.drawn.refs()
 
 
 def _described(item: Item) -> Described:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from receipts.report.ref import Ref as Ref
 
 if TYPE_CHECKING:
+    from receipts.report.drawn import Drawn
     from receipts.report.sections.checks import Checked
     from receipts.report.sections.gathered import Gathered
     from receipts.report.sections.regime import Work
@@ -289,3 +290,4 @@ class WeekData:
     judged: int
     last_week: str | None
     sections: Gathered
+    drawn: Drawn

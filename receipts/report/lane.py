@@ -7,10 +7,12 @@ import re
 
 from receipts import metrics
 from receipts.report.data import Judged, LaneWeek, Result
+from receipts.report.drawn import LaneDrawn
 from receipts.report.page import (
     Cell,
     Code,
     Column,
+    Figure,
     Part,
     Row,
     Section,
@@ -22,6 +24,7 @@ from receipts.report.page import (
     numbered,
     rule,
 )
+from receipts.report.pictures import over_sequence, over_weeks, step_times
 from receipts.report.sections import ceilings, regime
 from receipts.report.text import change, gib, number, percent, plain, span
 
@@ -36,7 +39,7 @@ _NUMBERS = (
 )
 
 
-def lane_section(lane: LaneWeek, reached: ceilings.Ceilings) -> Section:
+def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     """The frontier of a lane, what it sustained, its comparisons, and its noise."""
     counts = lane.counts
     head = (
@@ -48,10 +51,10 @@ def lane_section(lane: LaneWeek, reached: ceilings.Ceilings) -> Section:
         f"Lane {plain(lane.name)}",
         (head,),
         sections=(
-            _frontier(lane),
-            *((_stated(lane),) if lane.stated else ()),
+            _frontier(lane, reached, drawn),
+            *((_stated(lane, reached, drawn),) if lane.stated else ()),
             ceilings.section(_id(lane, "ceilings"), lane.name, reached),
-            _accepted(lane),
+            _accepted(lane, drawn),
             _inconclusive(lane),
             _refused(lane),
             _noise(lane),
@@ -67,13 +70,29 @@ def _id(lane: LaneWeek, part: str) -> str:
     return f"lane-{name}-{part}" if part else f"lane-{name}"
 
 
-def _frontier(lane: LaneWeek) -> Section:
+def _frontier(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     columns = (*_SHAPE, *_NUMBERS, Column("receipt"))
     rows = tuple(Row(_result(item), item.answers) for item in lane.frontier)
     says = "The best valid result of each shape, whenever it ran. Families, models and accelerators are kept apart."
     table = Table(f"Frontier of {plain(lane.name)}", columns, rows, more(lane.frontier_more, "shapes"))
     empty = "No valid result yet: none with its steps kept, its path witnessed and no error."
-    return Section(_id(lane, "frontier"), "Frontier", (says if rows else empty,), (table,) if rows else ())
+    figures = (
+        *(_over_sequence(lane, reached, drawn) if rows else ()),
+        over_weeks.figure(_id(lane, "weeks"), lane.name, drawn.courses, drawn.week),
+    )
+    return Section(
+        _id(lane, "frontier"),
+        "Frontier",
+        (says if rows else empty,),
+        (table,) if rows else (),
+        figures=tuple(item for item in figures if item is not None),
+    )
+
+
+def _over_sequence(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> tuple[Figure, ...]:
+    """The picture of accepted and stated results together: it stands where the first of their tables does."""
+    made = over_sequence.figure(_id(lane, "sequence"), lane, drawn.repeated, reached)
+    return (made,) if made is not None else ()
 
 
 def _result(item: Result) -> tuple[Cell, ...]:
@@ -102,7 +121,7 @@ def _numbers(item: Result) -> tuple[Cell, ...]:
     )
 
 
-def _stated(lane: LaneWeek) -> Section:
+def _stated(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     columns = (*_SHAPE, *_NUMBERS, Column("provenance"), Column("open"), Column("receipt"))
     rows = tuple(
         Row((
@@ -119,7 +138,8 @@ def _stated(lane: LaneWeek) -> Section:
         "so none of them is on the frontier. A number that an error spoils is left out (~)."
     )
     table = Table(f"{plain(lane.name)}: stated, not witnessed", columns, rows, more(lane.stated_more, "shapes"))
-    return Section(_id(lane, "stated"), "Stated, not witnessed", (says,), (table,))
+    figures = () if lane.frontier else _over_sequence(lane, reached, drawn)
+    return Section(_id(lane, "stated"), "Stated, not witnessed", (says,), (table,), figures=figures)
 
 
 def _source(source: str) -> str:
@@ -144,7 +164,7 @@ def _metric(item: Judged) -> str:
     return metrics.get(item.metric).title
 
 
-def _accepted(lane: LaneWeek) -> Section:
+def _accepted(lane: LaneWeek, drawn: LaneDrawn) -> Section:
     columns = (
         Column("A"),
         Column("B"),
@@ -174,7 +194,8 @@ def _accepted(lane: LaneWeek) -> Section:
         more(lane.accepted_more, "accepted comparisons"),
     )
     sentences = () if rows else ("No comparison of the week was accepted.",)
-    return Section(_id(lane, "accepted"), "Accepted comparisons", sentences, (table,) if rows else ())
+    figures = step_times.figures(_id(lane, "steps"), drawn.compared)
+    return Section(_id(lane, "accepted"), "Accepted comparisons", sentences, (table,) if rows else (), figures=figures)
 
 
 def _change(item: Judged) -> Cell:

@@ -8,6 +8,7 @@ from receipts.chips.words import ordinals
 from receipts.report.data import Counts, Described, Failed, Headroom, Incident, WeekData
 from receipts.report.lane import lane_section
 from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more, rule
+from receipts.report.pictures import chips
 from receipts.report.sections import checks, claims, decisions, intake, repeats, rules, survival
 from receipts.report.text import NOTE, gib, number, percent, plain
 
@@ -25,7 +26,7 @@ PAIRS = (
 def page(data: WeekData) -> Page:
     """The whole report."""
     told = data.sections
-    sections = [lane_section(lane, told.ceilings[lane.name]) for lane in data.lanes]
+    sections = [lane_section(lane, told.ceilings[lane.name], data.drawn.lanes[lane.name]) for lane in data.lanes]
     sections += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
     sections += [_failures(data), repeats.section(told.repeats), _incidents(data), _memory(data)]
     sections += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
@@ -151,7 +152,10 @@ def _memory(data: WeekData) -> Section:
     sentences = (
         () if rows else ("No launch of the week read its memory chip by chip; one figure for many tells of none.",)
     )
-    return Section("memory", "Memory", sentences, (table,) if rows else ())
+    figure = chips.figure("memory-chips", data.drawn.chips)
+    return Section(
+        "memory", "Memory", sentences, (table,) if rows else (), figures=(figure,) if figure is not None else ()
+    )
 
 
 def _headroom(item: Headroom) -> tuple[Cell, ...]:

@@ -1,0 +1,139 @@
+"""Step times of the launches that a report compared, each launch by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from receipts.draw import steps as drawing
+from receipts.report.page import Cell, Column, Figure, Row, Table, link
+from receipts.report.ref import Ref
+from receipts.report.text import number, plain
+
+if TYPE_CHECKING:
+    from receipts.draw.steps import Side
+    from receipts.metrics import Launch
+    from receipts.report.data import Judged
+    from receipts.report.shelf import Shelf
+
+MOST: Final = 4  # comparisons of a lane
+LAUNCHES: Final = 10  # of a side
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Steps of one launch: quantiles in seconds at each twentieth, of `kept` of its `steps` steps.
+
+    `steady` says that those kept are its steady segment; else they are all that no flag leaves out.
+    """
+
+    receipt: Ref
+    side: Side
+    quantiles: tuple[float, ...]
+    kept: int
+    steps: int
+    steady: bool
+
+    @property
+    def row(self) -> drawing.Row:
+        """As it is drawn."""
+        return drawing.Row(self.side, self.quantiles, self.kept, self.steps, self.steady)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison with its launches. `more` launches are left out."""
+
+    a: Ref
+    b: Ref
+    changed: tuple[str, ...]
+    launches: tuple[Timed, ...]
+    more: int
+
+
+def compared(shelf: Shelf, judged: Sequence[Judged]) -> tuple[Compared, ...]:
+    """The first of these comparisons whose sides both kept their steps."""
+    found: list[Compared] = []
+    for item in judged:
+        if len(found) == MOST:
+            break
+        if item.ratio is None or item.stated:
+            continue
+        sides: tuple[tuple[Side, tuple[Ref, ...]], ...] = (("A", item.a), ("B", item.b))
+        timed = [one for side, refs in sides for one in _timed(shelf, side, refs[:LAUNCHES])]
+        if {one.side for one in timed} == {"A", "B"}:
+            left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
+            found.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(timed), left))
+    return tuple(found)
+
+
+def _timed(shelf: Shelf, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
+    rows = {row.id: row for row in shelf.stored.entries([ref.id for ref in refs])}
+    for ref in refs:
+        made = _of(shelf.launch(rows[ref.id]))
+        if made is not None:
+            yield Timed(ref, side, *made)
+
+
+def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool] | None:
+    """Quantiles, steps kept, all steps, and whether those kept are a steady segment; None without steps."""
+    from receipts.stats.order_statistics import quantile
+
+    segment = launch.segment
+    if segment is None or not segment.kept:
+        return None
+    ordered = sorted(segment.of(launch.durations))
+    spread = tuple(quantile(ordered, share) for share in drawing.SHARES)
+    return spread, len(ordered), len(launch.durations), segment.status == "steady"
+
+
+def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
+    """A picture for each comparison."""
+    return tuple(_figure(f"{anchor}-{index}", item) for index, item in enumerate(found, 1))
+
+
+def _figure(anchor: str, item: Compared) -> Figure:
+    moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
+    title = f"Step time by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
+
+    def draw(name: str) -> str | None:
+        return drawing.picture([one.row for one in item.launches], name=name, title=title)
+
+    return Figure(anchor, _caption(item, moved), draw, _table(title, item))
+
+
+def _caption(item: Compared, moved: str) -> Cell:
+    says = (
+        " (B). A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, "
+        "the line 5 to 95 %, each tick a twentieth of the steps."
+    )
+    open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
+    left = f" And {item.more} more launches." if item.more else ""
+    ends = ("Step time by launch: ", *link(item.a), " (A) and ", *link(item.b))
+    return (*ends, f"{says}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
+
+
+def _table(title: str, item: Compared) -> Table:
+    columns = (
+        Column("side"),
+        Column("launch"),
+        Column("median", "s", True),
+        Column("5 %", "s", True),
+        Column("95 %", "s", True),
+        Column("steps kept", numeric=True),
+        Column("of", numeric=True),
+        Column("steady"),
+    )
+    rows = tuple(
+        Row((
+            (one.side,),
+            link(one.receipt),
+            *((f"{one.quantiles[index]:.5g}",) for index in (10, 1, 19)),
+            (number(one.kept),),
+            (number(one.steps),),
+            ("yes" if one.steady else "no",),
+        ))
+        for one in item.launches
+    )  # fmt: skip
+    return Table(title, columns, rows)
