@@ -222,3 +222,20 @@ def test_the_commands_say_what_they_made_and_what_is_next(shell: Shell) -> None:
     assert hashlib.sha256((shell.folder / "kept.sqlite").read_bytes()).hexdigest() == digest
     assert shell("restore", "kept.sqlite").code == 2
     assert os.access(shell.folder / "again.sqlite", os.W_OK)
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking_for_it(shell: Shell) -> None:
+    for words in (("backup", "kept.sqlite"), ("db", "reindex"), ("db", "check"), ("db", "upgrade"), ("audit",)):
+        said = shell("--store", "none.sqlite", *words)
+        assert said.code == 4, words
+        assert "there is no store" in said.err, words
+        assert list(shell.folder.iterdir()) == [], words
+
+
+def test_a_restored_store_is_read_by_whom_every_new_file_is(shell: Shell) -> None:
+    shell.store("one")
+    new = shell.write("plain")
+    assert shell("backup", "kept.sqlite").code == 0
+    assert shell("--store", "again.sqlite", "restore", "kept.sqlite").code == 0
+    for name in ("kept.sqlite", "again.sqlite"):
+        assert (shell.folder / name).stat().st_mode == Path(new).stat().st_mode, name

@@ -8,7 +8,7 @@ restored on the other. A backup is checked before it gets its name, and never ta
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +45,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
         raise UsageError(f"{file}: there is a file already; name another, or replace it with --force")
     if source.file is not None and file.exists() and file.samefile(source.file):
         raise UsageError(f"{file}: this is the store itself; name another file")
+    schema.must_exist(source)
     engine = connect(source)
     try:
         with told(source), _beside(file, force=force) as made:
@@ -62,12 +63,12 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
 @contextmanager
 def _beside(file: Path, *, force: bool) -> Iterator[Path]:
     """A file to be written beside another, which takes its name when all is on the disk."""
+    made = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+        # Read and written by whom every new file is: a temporary file's own mode would shut others out of a store.
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     except OSError as error:
         raise StoreError(f"{file}: it cannot be written ({error.strerror}); name a place that can") from None
-    os.close(handle)
-    made = Path(name)
     try:
         yield made
         _to_disk(made)

@@ -101,6 +101,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
 
     ``progress`` is told how many receipts of how many were looked at. Raises StoreError.
     """
+    schema.must_exist(address)
     engine = connect(address)
     try:
         with told(address):

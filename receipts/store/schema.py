@@ -167,7 +167,7 @@ def upgrade(address: Address, target: str = "head") -> Upgrade:
     """
     from alembic import command
 
-    _must_exist(address)
+    must_exist(address)
     engine = connect(address)
     try:
         with told(address):
@@ -222,7 +222,8 @@ def configuration(connection: Connection) -> Config:
     return config
 
 
-def _must_exist(address: Address) -> None:
+def must_exist(address: Address) -> None:
+    """Raise StoreError where a store's file is not there: SQLite would make an empty one of it."""
     if address.file is not None and not address.file.exists():
         raise StoreError(f"{address}: there is no store; make one with: receipts submit FILE")
 
@@ -232,7 +233,7 @@ def check(address: Address) -> Check:
 
     Raises StoreError where it cannot be read at all.
     """
-    _must_exist(address)
+    must_exist(address)
     engine = connect(address)
     try:
         with told(address), reading(engine) as connection:
