@@ -232,7 +232,7 @@ def test_a_peak_beyond_the_limit_stays_inside_the_picture() -> None:
     svg = strips.picture([strips.Strip("a", rows, 0.1)], name="p", title="t")
     assert svg is not None
     places = [float(x) for x in re.findall(r"[ML] (-?[\d.]+) ", svg)]
-    assert max(places) <= 460.0
+    assert max(places) <= 420.0
 
 
 def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> None:

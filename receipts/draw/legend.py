@@ -8,7 +8,7 @@ from typing import Final
 from receipts.draw.canvas import SMALL, Canvas, cut
 from receipts.draw.marks import MARKS, Mark
 
-WIDTH: Final = 460.0  # of a picture: what a phone holds nearly as it is, and a page twice
+WIDTH: Final = 420.0  # of a picture: what a phone holds nearly as it is, and a page twice
 LEFT: Final = 56.0
 RIGHT: Final = 14.0
 _LINE: Final = 16.0

@@ -49,13 +49,15 @@ class Row:
         return self.quantiles[len(SHARES) // 2]
 
 
-def picture(rows: Sequence[Row], *, name: str, title: str) -> str | None:
-    """The SVG element, or None where a side has no launch with steps."""
+def picture(rows: Sequence[Row], *, name: str, title: str, measure: str = "step time") -> str | None:
+    """The SVG element, or None where a side has no launch with steps. ``measure`` is what the quantiles are of."""
     if {item.side for item in rows} != {"A", "B"}:
         return None
     ordered = sorted(rows, key=lambda item: item.side)
     height = _TOP + _ROW * len(ordered) + _BETWEEN + BELOW
-    return inline.svg(partial(_paint, ordered), name=name, width=WIDTH, height=height, title=title, says=_says(ordered))
+    return inline.svg(
+        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, says=_says(ordered)
+    )
 
 
 def _unit(rows: Sequence[Row]) -> tuple[float, str]:
@@ -72,7 +74,7 @@ def _says(rows: Sequence[Row]) -> str:
     return "; ".join(parts)
 
 
-def _paint(rows: Sequence[Row], drawn: Figure) -> None:
+def _paint(rows: Sequence[Row], measure: str, drawn: Figure) -> None:
     canvas = Canvas(drawn)
     size, unit = _unit(rows)
     # The outermost twentieths of a launch may lie many times farther out than all others.
@@ -91,7 +93,7 @@ def _paint(rows: Sequence[Row], drawn: Figure) -> None:
         canvas.label(4.0, y, f"{item.side} {seen}", size=SMALL, bold=True)
         _row(canvas, plot, item, size, y)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
-    below(canvas, plot, [(value, said(value)) for value in marks], f"step time, {unit}")
+    below(canvas, plot, [(value, said(value)) for value in marks], f"{measure}, {unit}")
 
 
 def _row(canvas: Canvas, plot: Panel, item: Row, size: float, y: float) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts.draw import inline, legend
-from receipts.draw.canvas import SMALL, Canvas
+from receipts.draw.canvas import SMALL, Canvas, extent
 from receipts.draw.legend import LEFT, RIGHT, WIDTH
 from receipts.draw.marks import Mark
 from receipts.draw.panel import BELOW, Panel, Scale, below, frame, said, upward
@@ -80,6 +80,9 @@ def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str]
         frame(canvas, panel, title=f"{_TITLES[kind]}{begins}", ticks=marks)
         for index, item in enumerate(courses):
             _course(canvas, panel, item, legend.mark_of(index), kind)
+        # Once is enough, and the first panel has most room.
+        if kind == "rate":
+            _numbers(canvas, panel, courses)
         top = panel.bottom
     below(canvas, panel, list(_labels(weeks)), "week of the run, ISO, UTC")
     legend.draw(canvas, [item.series for item in courses], panel.bottom + BELOW, dashes=True)
@@ -109,8 +112,19 @@ def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -
     if not steps:
         return
     canvas.line([*steps, (panel.right, steps[-1][1])], colour=mark.light, dash=mark.dash)
-    places = [(change, panel.at(change.week, value)) for change in item.changes if (value := change.read(kind))]
-    canvas.marks([place for _, place in places], mark)
-    # Once is enough, and where two courses cross nobody could tell their numbers apart.
-    for change, (x, y) in places if kind == "rate" else []:
-        canvas.label(x, y - 11.0, str(change.number), ha="center", size=SMALL, bold=True)
+    places = [panel.at(change.week, value) for change in item.changes if (value := change.read(kind))]
+    canvas.marks(places, mark)
+
+
+def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
+    """Numbers over their marks, else below them; where both are taken the table alone has them."""
+    places = {change.number: panel.at(change.week, change.rate) for item in courses for change in item.changes}
+    taken = [(x, y, 6.0) for x, y in places.values()]
+    for number, (x, y) in places.items():
+        half = extent(str(number), SMALL) / 2
+        for at in (y - 12.0, y + 12.0):
+            others = (place for place in taken if place[:2] != (x, y))
+            if all(abs(x - left) >= half + wide or abs(at - up) >= 10.0 for left, up, wide in others):
+                canvas.label(x, at, str(number), ha="center", size=SMALL, bold=True)
+                taken.append((x, at, half))
+                break

@@ -174,7 +174,7 @@ def _caption(title: str, every: Sequence[tuple[int, Course, Taken]]) -> Cell:
         f"{title}: the best valid result so far of each shape. A number marks the receipt that took the frontier; a "
         "small hollow mark is the best of a week that did not. MFU is that of the same receipts. "
     )
-    named = joined((f"{index} ", *link(taken.receipt)) for index, _, taken in every[:NAMED])
+    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, _, taken in every[:NAMED])
     left = len(every) - NAMED
     return (says, *named, f" and {left} more in the table." if left > 0 else ".")
 

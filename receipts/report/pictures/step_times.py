@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 MOST: Final = 4  # comparisons of a lane
 LAUNCHES: Final = 10  # of a side
+PER: Final = 1000  # tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
     """Steps of one launch: quantiles in seconds at each twentieth, of `kept` of its `steps` steps.
 
-    `steady` says that those kept are its steady segment; else they are all that no flag leaves out.
+    `steady` says that those kept are its steady segment; else they are all that no flag leaves out. `tokens` is what a
+    step takes in, None where it is not known.
     """
 
     receipt: Ref
@@ -34,11 +36,13 @@ class Timed:
     kept: int
     steps: int
     steady: bool
+    tokens: int | None
 
-    @property
-    def row(self) -> drawing.Row:
-        """As it is drawn."""
-        return drawing.Row(self.side, self.quantiles, self.kept, self.steps, self.steady)
+    def row(self, tokens: int | None) -> drawing.Row:
+        """As it is drawn: time of a step, or of so many tokens."""
+        scale = tokens / self.tokens if tokens and self.tokens else 1.0
+        spread = tuple(value * scale for value in self.quantiles)
+        return drawing.Row(self.side, spread, self.kept, self.steps, self.steady)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,17 @@ class Compared:
     changed: tuple[str, ...]
     launches: tuple[Timed, ...]
     more: int
+
+    @property
+    def per(self) -> int | None:
+        """Tokens whose time is drawn, where steps of the two sides differ in what they take in; None for a step."""
+        sizes = {one.tokens for one in self.launches}
+        return PER if len(sizes) > 1 and None not in sizes and 0 not in sizes else None
+
+    @property
+    def measure(self) -> str:
+        """What is drawn, in words."""
+        return f"time of {self.per:,} tokens" if self.per else "step time"
 
 
 def compared(shelf: Shelf, judged: Sequence[Judged]) -> tuple[Compared, ...]:
@@ -76,8 +91,8 @@ def _timed(shelf: Shelf, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
             yield Timed(ref, side, *made)
 
 
-def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool] | None:
-    """Quantiles, steps kept, all steps, and whether those kept are a steady segment; None without steps."""
+def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] | None:
+    """Quantiles, steps kept, all steps, whether those kept are a steady segment, tokens a step; None without steps."""
     from receipts.stats.order_statistics import quantile
 
     segment = launch.segment
@@ -85,7 +100,8 @@ def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool] | None:
         return None
     ordered = sorted(segment.of(launch.durations))
     spread = tuple(quantile(ordered, share) for share in drawing.SHARES)
-    return spread, len(ordered), len(launch.durations), segment.status == "steady"
+    steady = segment.status == "steady"
+    return spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step
 
 
 def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
@@ -95,10 +111,12 @@ def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
 
 def _figure(anchor: str, item: Compared) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
-    title = f"Step time by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
+    title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
     def draw(name: str) -> str | None:
-        return drawing.picture([one.row for one in item.launches], name=name, title=title)
+        return drawing.picture(
+            [one.row(item.per) for one in item.launches], name=name, title=title, measure=item.measure
+        )
 
     return Figure(anchor, _caption(item, moved), draw, _table(title, item))
 
@@ -110,7 +128,7 @@ def _caption(item: Compared, moved: str) -> Cell:
     )
     open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
     left = f" And {item.more} more launches." if item.more else ""
-    ends = ("Step time by launch: ", *link(item.a), " (A) and ", *link(item.b))
+    ends = (f"{item.measure.capitalize()} by launch: ", *link(item.a), " (A) and ", *link(item.b))
     return (*ends, f"{says}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
 
 
@@ -118,12 +136,13 @@ def _table(title: str, item: Compared) -> Table:
     columns = (
         Column("side"),
         Column("launch"),
-        Column("median", "s", True),
+        Column("median step", "s", True),
         Column("5 %", "s", True),
         Column("95 %", "s", True),
         Column("steps kept", numeric=True),
         Column("of", numeric=True),
         Column("steady"),
+        Column("tokens a step", numeric=True),
     )
     rows = tuple(
         Row((
@@ -133,6 +152,7 @@ def _table(title: str, item: Compared) -> Table:
             (number(one.kept),),
             (number(one.steps),),
             ("yes" if one.steady else "no",),
+            (number(one.tokens),),
         ))
         for one in item.launches
     )  # fmt: skip
