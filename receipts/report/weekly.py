@@ -152,10 +152,8 @@ def _memory(data: WeekData) -> Section:
     sentences = (
         () if rows else ("No launch of the week read its memory chip by chip; one figure for many tells of none.",)
     )
-    figure = chips.figure("memory-chips", data.drawn.chips)
-    return Section(
-        "memory", "Memory", sentences, (table,) if rows else (), figures=(figure,) if figure is not None else ()
-    )
+    figures = chips.figures("memory-chips", data.drawn.chips)
+    return Section("memory", "Memory", sentences, (table,) if rows else (), figures=figures)
 
 
 def _headroom(item: Headroom) -> tuple[Cell, ...]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from receipts.report.shelf import Shelf
 
 MOST: Final = 8  # launches
+TOGETHER: Final = 4  # in one picture
 LISTED: Final = 8  # chips of a launch in the table, the tightest of them
 
 
@@ -67,16 +68,19 @@ def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
     return tuple(found)
 
 
-def figure(anchor: str, found: Sequence[Chips]) -> Figure | None:
-    """The picture; None where no launch read its memory chip by chip."""
-    if not found:
-        return None
+def figures(anchor: str, found: Sequence[Chips]) -> tuple[Figure, ...]:
+    """Pictures of so many launches each, the tightest first; none where no launch read its memory chip by chip."""
+    parts = [found[at : at + TOGETHER] for at in range(0, len(found), TOGETHER)]
+    return tuple(_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
+
+
+def _figure(anchor: str, found: Sequence[Chips]) -> Figure:
     title = "Memory by chip against its limit"
 
     def draw(name: str) -> str | None:
         return strips.picture([item.strip for item in found], name=name, title=title)
 
-    return Figure(anchor, _caption(title, found), draw, _table(title, found), "No chip states its limit.")
+    return Figure(anchor, _caption(title, found), draw, _table(title, found), "None of these chips states its limit.")
 
 
 def _caption(title: str, found: Sequence[Chips]) -> Cell:
