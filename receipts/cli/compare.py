@@ -91,7 +91,7 @@ def command(
     needs_store = record or not all(is_file(word) for side in (*sides, witness) for word in side)
     witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     if needs_store:
-        left, right, facts, decided = _from_store(session, sides, metric, replicates=not no_replicates)
+        left, right, facts, decided = from_store(session, sides, metric, replicates=not no_replicates)
         facts = facts.beside([*left, *right, *witnesses])
     else:
         decided = []
@@ -141,9 +141,10 @@ class Memory(NamedTuple):
     values: Mapping[str, Any]
 
 
-def _from_store(
+def from_store(
     session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], metric: str, *, replicates: bool
 ) -> tuple[list[Parsed], list[Parsed], Facts, list[Decision]]:
+    """Both sides from the store, with their replicates, facts about them, and what was decided on them."""
     from receipts.noise import noise_floor, wants_floor, with_floor
     from receipts.replicates import with_replicates
 

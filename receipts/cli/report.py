@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session, fetch, is_file, pass_session, several, waivers
 
-EPILOG = """\b
+if TYPE_CHECKING:
+    from receipts.report import Ref, WeekData
+
+F = TypeVar("F", bound=Callable[..., Any])
+WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
+TEMPLATES = (
+    "Templates: the key reports of a receipts.toml names folders that come before the built-in.\n"
+    "Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."
+)
+EPILOG = f"""\b
 Examples:
   receipts report weekly
   receipts report weekly --week 2026-W47 --out report
   receipts report weekly --lane nvidia-megatron --lane tpu-torch-xla
   receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
 
-Writes report.md, index.html and report.json; other files in the folder are left alone. The same store, --as-of and
-rules give the same bytes. Templates: the key reports of a receipts.toml names folders that come before the built-in.
-Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."""
+{WRITES} The same store, --as-of and
+rules give the same bytes. {TEMPLATES}"""
 
 
 @click.group("report")
@@ -26,38 +36,178 @@ def command() -> None:
     """Write reports. They judge the store's receipts anew, under the rules in force."""
 
 
+def _out(place: str) -> Callable[[F], F]:
+    return click.option(
+        "--out",
+        "-o",
+        type=click.Path(path_type=Path),
+        default=Path(place),
+        show_default=True,
+        metavar="DIR",
+        help="Folder to write to; made where it is missing.",
+    )
+
+
+_AS_OF = click.option("--as-of", metavar="TIME", help="Look at what ran until then; now unless given.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print report.json as well.")
+
+
 @command.command("weekly", epilog=EPILOG)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; that of --as-of unless named.")
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be given again.")
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    default=Path("report"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write to; made where it is missing.",
-)
-@click.option("--as-of", metavar="TIME", help="Look at what ran until then; now unless given.")
-@click.option("--json", "as_json", is_flag=True, help="Print report.json as well.")
+@_out("report")
+@_AS_OF
+@_JSON
 @pass_session
 def weekly(
     session: Session, week: str | None, lanes: tuple[str, ...], out: Path, as_of: str | None, as_json: bool
 ) -> int:
     """Write the frontier report of a week.
 
-    Frontier per lane, comparable and refused comparisons with their axes, failures, and the receipts behind every
-    number.
+    Frontier and ceilings per lane, comparable and refused comparisons with their axes, what did not survive, claims,
+    failures, and the receipts behind every number.
     """
-    from receipts.report import Week, collect, moment, render, write
+    from receipts.report import Week, collect, moment, render
 
     at = moment(as_of)
     wanted = Week.parse(week) if week else Week.of(at)
     with session.open_store() as store:
         data = collect(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     files = render(data, session.config.reports)
-    write(files, out)
-    _remember(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in data.receipts])
+    _keep(session, files, out, _quoted(data))
+    return _told(data, files, out, as_json=as_json)
+
+
+LANE_EPILOG = f"""\b
+Examples:
+  receipts report lane nvidia-megatron
+  receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
+
+{WRITES} {TEMPLATES}"""
+
+
+@command.command("lane", epilog=LANE_EPILOG)
+@click.argument("name", metavar="NAME")
+@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; the last in which the lane ran unless named.")
+@_out("report/lane")
+@_AS_OF
+@_JSON
+@pass_session
+def lane(session: Session, name: str, week: str | None, out: Path, as_of: str | None, as_json: bool) -> int:
+    """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
+    from receipts.report import Week, collect, moment, render_lane
+
+    at = moment(as_of)
+    wanted = Week.parse(week) if week else Week.of(at)
+    with session.open_store() as store:
+        data = collect(store, session.rulebook, wanted, at, (name,))
+        if not week and not data.counts.submitted and data.last_week:
+            data = collect(store, session.rulebook, Week.parse(data.last_week), at, (name,))
+    files = render_lane(data, name, session.config.reports)
+    _keep(session, files, out, _quoted(data))
+    return _told(data, files, out, as_json=as_json)
+
+
+COMPARE_EPILOG = f"""\b
+Examples:
+  receipts report compare before.json after.json
+  receipts report compare 'label=base*' 'label=cand*' --out report/buckets
+  receipts report compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
+
+{WRITES} Its verdict is told and does not
+change the exit code: receipts compare answers with its own. {TEMPLATES}"""
+
+
+@command.command("compare", epilog=COMPARE_EPILOG)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
+@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
+@click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
+@_out("report/compare")
+@_JSON
+@pass_session
+def compare_(
+    session: Session,
+    a: str,
+    b: str,
+    metric: str,
+    waive: tuple[str, ...],
+    study: str | None,
+    no_replicates: bool,
+    out: Path,
+    as_json: bool,
+) -> int:
+    """Write the page of one comparison, B against A: two receipts, or two groups of launches.
+
+    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins. Two files need no store.
+    """
+    from receipts.cli.compare import from_store
+    from receipts.compare import Request, compare
+    from receipts.report import pair, render_pair
+    from receipts.rule import Facts
+
+    sides = (several(a), several(b))
+    stored = not all(is_file(word) for side in sides for word in side)
+    claims: list[str] = []
+    if stored:
+        left, right, facts, decided = from_store(session, sides, metric, replicates=not no_replicates)
+        facts = facts.beside([*left, *right])
+        with session.open_store() as store:
+            claims = list(dict.fromkeys(name for item in (*left, *right) for name in store.claims_on(item.id)))
+    else:
+        left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
+        facts, decided = Facts.among([*left, *right]), []
+    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
+    verdict = compare(left, right, session.rulebook, request)
+    data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
+    files = render_pair(data, session.config.reports)
+    _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])
+    if as_json:
+        output.line(files["report.json"].decode().rstrip("\n"))
+        return 0
+    _print_files(files, out)
+    output.line(verdict.last_line())
+    return 0
+
+
+CLAIM_EPILOG = f"""\b
+Examples:
+  receipts report claim mtp-off
+  receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
+
+{WRITES} Its verdict is told and does not
+change the exit code: receipts claim show answers with its own. {TEMPLATES}"""
+
+
+@command.command("claim", epilog=CLAIM_EPILOG)
+@click.argument("claim_id", metavar="ID")
+@_out("report/claim")
+@click.option("--as-of", metavar="TIME", help="Verdicts, decisions and documents until then; now unless given.")
+@_JSON
+@pass_session
+def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
+    """Write the page of one claim of the store: its verdict, its comparison, its past, and who quotes it."""
+    from receipts.report import claim, moment, render_claim
+
+    with session.open_store() as store:
+        data = claim(store, claim_id, session.rulebook, moment(as_of))
+    files = render_claim(data, session.config.reports)
+    _keep(session, files, out, [item.receipt for item in data.receipts])
+    if as_json:
+        output.line(files["report.json"].decode().rstrip("\n"))
+        return 0
+    _print_files(files, out)
+    output.line(output.clean(data.verdict.last_line()))
+    return 0
+
+
+def _quoted(data: WeekData) -> list[Ref]:
+    return [item.receipt for item in data.receipts]
+
+
+def _told(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: bool) -> int:
     if as_json:
         output.line(files["report.json"].decode().rstrip("\n"))
         return 0
@@ -68,9 +218,23 @@ def weekly(
     )
     if not counts.submitted and data.last_week:
         output.note(f"no receipt ran in {data.week}; the newest ran in {data.last_week}: --week {data.last_week}")
+    _print_files(files, out)
+    return 0
+
+
+def _print_files(files: Iterable[str], out: Path) -> None:
     for name in sorted(files):
         output.line(f"  {out / name}")
-    return 0
+
+
+def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Iterable[Ref]) -> None:
+    """Write the files, and write down which receipts they quote, for `receipts impact`."""
+    from receipts.report import write
+
+    write(files, out)
+    named: list[tuple[str, str | None]] = [(item.id, item.name) for item in quoted]
+    if named:
+        _remember(session, out / "report.md", named)
 
 
 def _remember(session: Session, document: Path, quoted: list[tuple[str, str | None]]) -> None:

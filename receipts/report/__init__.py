@@ -1,13 +1,32 @@
 """Reports: what the questions answer about a stretch of time, gathered as values and rendered as pages.
 
-`collect` reads the store and gives a `WeekData`; `render` makes files of it; `write` puts them in a folder.
+`collect` reads the store and gives a `WeekData`; `pair` and `claim` give the values of one comparison and one claim.
+`render` and its like make files of them; `write` puts them in a folder.
 """
 
 from __future__ import annotations
 
+from receipts.report.claim import ClaimData, claim
 from receipts.report.collect import collect
 from receipts.report.data import WeekData
-from receipts.report.render import render, write
+from receipts.report.pair import PairData, pair
+from receipts.report.ref import Ref
+from receipts.report.render import render, render_claim, render_lane, render_pair, write
 from receipts.report.week import Week, moment
 
-__all__ = ["Week", "WeekData", "collect", "moment", "render", "write"]
+__all__ = [
+    "ClaimData",
+    "PairData",
+    "Ref",
+    "Week",
+    "WeekData",
+    "claim",
+    "collect",
+    "moment",
+    "pair",
+    "render",
+    "render_claim",
+    "render_lane",
+    "render_pair",
+    "write",
+]

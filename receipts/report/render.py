@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.errors import ReceiptsError, ResourceError, UsageError
+from receipts.report.claim import ClaimData
+from receipts.report.claim import page as claim_page
 from receipts.report.data import WeekData
-from receipts.report.page import Cell, Code, Figure, Link, Part
+from receipts.report.page import Cell, Code, Figure, Link, Page, Part
+from receipts.report.pair import PairData
+from receipts.report.pair import page as pair_page
 from receipts.report.text import CELL, Marked, cell, plain
 from receipts.report.weekly import page
 from receipts.resources import folder
@@ -23,15 +28,38 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-TEMPLATES: Mapping[str, str] = {"report.md": "weekly.md.j2", "index.html": "weekly.html.j2"}
+FORMS: Mapping[str, str] = {"report.md": "md.j2", "index.html": "html.j2"}
 _LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
 
 
 def render(data: WeekData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of a report by name. The same data and templates give the same bytes. Raises ResourceError."""
-    shown = page(data)
-    files = {"report.json": as_json(data)}
-    for name, template in TEMPLATES.items():
+    """The files of a weekly report by name, as `files` gives them."""
+    return files(page(data), data, "weekly", folders)
+
+
+def render_lane(data: WeekData, name: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of one lane's page: a report of that lane alone."""
+    return files(replace(page(data), title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
+
+
+def render_pair(data: PairData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of the page of one comparison."""
+    return files(pair_page(data), data, "compare", folders)
+
+
+def render_claim(data: ClaimData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of the page of one claim."""
+    return files(claim_page(data), data, "claim", folders)
+
+
+def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of a page by name, by the templates of a kind. The same data and templates give the same bytes.
+
+    Raises ResourceError where a template is wrong.
+    """
+    made = {"report.json": as_json(data)}
+    for name, ending in FORMS.items():
+        template = f"{kind}.{ending}"
         environment = _environment(folders, markdown=name.endswith(".md"))
         try:
             text = environment.get_template(template).render(page=shown, data=data)
@@ -41,8 +69,8 @@ def render(data: WeekData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
             Exception
         ) as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
             raise ResourceError(f"template {template}: {_fault(error)}; mend the template") from error
-        files[name] = text.encode("utf-8", "backslashreplace")
-    return files
+        made[name] = text.encode("utf-8", "backslashreplace")
+    return made
 
 
 def _fault(error: Exception) -> str:
@@ -53,11 +81,28 @@ def _fault(error: Exception) -> str:
     return f"{type(error).__name__}: {error}{at}"
 
 
-def as_json(data: WeekData) -> bytes:
+def as_json(data: object) -> bytes:
     """The values as JSON, in the order in which they are declared."""
     import orjson
 
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+    try:
+        return orjson.dumps(data, option=option, default=_jsonable)
+    except TypeError:
+        # A feature may be an integer of more than 64 bits, which orjson refuses.
+        import json
+
+        tree = asdict(data)  # type: ignore[call-overload]  # the values of a page are dataclasses
+        return f"{json.dumps(tree, default=str, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
+
+
+def _jsonable(item: Any) -> Any:
+    """What orjson does not know: named tuples as objects, other tuples and sets as lists."""
+    if hasattr(item, "_asdict"):
+        return item._asdict()
+    if isinstance(item, tuple | frozenset | set):
+        return sorted(item) if isinstance(item, frozenset | set) else list(item)
+    raise TypeError(f"no JSON of {type(item).__name__}")
 
 
 def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from receipts.chips.words import ordinals
-from receipts.report.data import Counts, Described, Failed, Headroom, Incident, WeekData
+from receipts.report import appendix
+from receipts.report.data import Counts, Failed, Headroom, Incident, WeekData
 from receipts.report.lane import lane_section
-from receipts.report.page import Cell, Code, Column, Entry, Page, Row, Section, Table, link, links, more, rule
+from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, link, links, more, rule
 from receipts.report.pictures import chips
 from receipts.report.sections import checks, claims, decisions, intake, repeats, rules, survival
 from receipts.report.text import NOTE, gib, number, percent, plain
@@ -30,7 +31,7 @@ def page(data: WeekData) -> Page:
     sections += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
     sections += [_failures(data), repeats.section(told.repeats), _incidents(data), _memory(data)]
     sections += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
-    sections += [rules.section(told.rules, rules.cited(sections)), _appendix(data)]
+    sections += [rules.section(told.rules, rules.cited(sections)), appendix.section(data.receipts)]
     return Page(
         title=f"Frontier report {data.week}",
         facts=(
@@ -184,29 +185,3 @@ def _first(item: Headroom) -> str:
     if item.first_step is None:
         return f"all at step {number(item.last_step)}"
     return f"{ordinals(item.first_chips)} at step {number(item.first_step)}, the last at {number(item.last_step)}"
-
-
-def _appendix(data: WeekData) -> Section:
-    says = (
-        "Every receipt that a number of this page stands on. Print one with: receipts show ID; its bytes with --raw."
-        if data.receipts
-        else "This page stands on no receipt."
-    )
-    entries = tuple(_entry(item) for item in data.receipts)
-    return Section("receipts", "Receipts", (says,), entries=entries)
-
-
-def _entry(item: Described) -> Entry:
-    facts: list[tuple[str, Cell]] = [
-        ("id", (Code(item.receipt.id),)),
-        ("launch", (Code(item.launch),)),
-        ("run", (f"{item.lane} · {item.kind} · {item.outcome} · {item.provenance}",)),
-        ("judged", (f"{item.status} · path {item.path}{' · ' if item.errors else ''}{', '.join(item.errors)}",)),
-        ("ran", (f"{item.started}{f' to {item.finished}' if item.finished else ''}",)),
-    ]
-    if item.superseded_by is not None:
-        facts.append(("superseded", (f"by {item.superseded_by[:12]}" if item.superseded_by else "retracted",)))
-    if item.context:
-        facts.append(("context", (item.context,)))
-    facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]
-    return Entry(item.receipt.anchor, plain(item.receipt.name), tuple(facts))
