@@ -442,3 +442,42 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     assert len(list(store.find(filters))) == 1
     monkeypatch.setattr("receipts.store.indexed.FEW", 0)
     assert len(list(store.find(filters))) == 1
+
+
+@pytest.mark.parametrize("near", [0, 7, 1000])
+@pytest.mark.parametrize("order", ["newest", "oldest", "stored"])
+def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
+    store: Store, near: int, order: find.Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(near)
+    day = [f"2026-03-{draw.randrange(1, 28):02d}T09:00:00+00:00" for _ in range(60)]
+    few = {"numerics__seed": (1, 2), "flags": VARIED["flags"], "run__lane": ("cpu-torch", "cpu-jax")}
+    few["code__imported_digest"] = ("c" * 64, "d" * 64)
+    many = [
+        parsed(
+            **{name: draw.choice(values) for name, values in few.items()},
+            run__started=at,
+            run__outcome="oom" if draw.random() < 0.2 else "ok",
+        )
+        for at in day
+    ]
+    store.submit_many([judged(item) for item in many])
+    store.retract(many[0].id, "wrong")
+    monkeypatch.setattr("receipts.store.indexed.FEW", 3)
+    monkeypatch.setattr(find, "_NEAR", near)
+    for texts in (
+        ("numerics.seed=2", "flags.A=1"),
+        ("lane=cpu-jax", "numerics.seed!=2"),
+        ("lane=cpu-jax", "numerics.seed=1"),
+        ("lane=cpu-torch", f"code.imported_digest={'c' * 64}"),
+        ("lane=cpu-torch", "outcome=oom"),
+        ("flags.A=1", "outcome=ok"),
+    ):
+        asked = tuple(map(condition, texts))
+        whole = [row.id for row in store.find(Filters(asked, order=order))]
+        assert len(whole) > 2
+        for limit in (1, 4, len(whole), 100):
+            assert [row.id for row in store.find(Filters(asked, order=order, limit=limit))] == whole[:limit]
+        with monkeypatch.context() as reading_documents:
+            reading_documents.setattr(find, "holds_all", lambda connection: False)
+            assert [row.id for row in store.find(Filters(asked, order=order))] == whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from sqlalchemy import ColumnElement, Connection, UnaryExpression, func, literal, or_, select
 from sqlalchemy.sql.operators import custom_op
@@ -15,6 +15,7 @@ from receipts.errors import NotFound, UsageError, near
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
+from receipts.receipt.run import Kind
 from receipts.store import indexed
 from receipts.store.conditions import COMPARE, NOT_STATED, Condition, condition, is_pattern, meets
 from receipts.store.near import holds_all
@@ -27,6 +28,7 @@ __all__ = ["Condition", "Filters", "Order", "condition", "find"]
 Order = Literal["newest", "oldest", "stored"]
 _TIMES: Final = ("started", "finished", "submitted_at")
 _CHUNK: Final = 100
+_NEAR: Final = 3000  # receipts that are asked in order before all that have a value are listed
 
 
 class Filters(NamedTuple):
@@ -43,13 +45,12 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
 
     Raises NotFound for a name that no leaf has, UsageError for a value that a column cannot have.
     """
-    query = entries()
-    if not filters.superseded:
-        query = query.where(standing())
-    clauses, rest = _clauses(connection, filters)
-    query = query.where(*clauses).order_by(*_ORDER[filters.order])
+    clauses, rest, listed = _clauses(connection, filters)
+    stands = [] if filters.superseded else [standing()]
     if not rest and filters.limit is not None:
-        query = query.limit(filters.limit)
+        yield from _first(connection, filters, [*clauses, *stands], listed and [*listed, *stands])
+        return
+    query = entries().where(*clauses, *stands).order_by(*_ORDER[filters.order])
     rows = (entry(row) for row in connection.execution_options(yield_per=1000).execute(query))
     if not rest:
         yield from rows
@@ -64,8 +65,40 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
 Clause = ColumnElement[bool]
 
 
-def _clauses(connection: Connection, filters: Filters) -> tuple[list[Clause], list[tuple[str, Condition]]]:
-    """The conditions in SQL, and those that SQL cannot answer with the columns or leaves that they are on."""
+def _first(
+    connection: Connection, filters: Filters, clauses: Sequence[Clause], listed: Sequence[Clause] | None
+) -> list[Entry]:
+    """The first receipts in order, up to the limit. ``listed`` says the same as the clauses, by a list of them all.
+
+    What many receipts have, the newest have, too, in most cases. Where it was long ago that the last one had it, a walk
+    through the order would pass by all that came since: then they are listed.
+    """
+    if listed is not None:
+        last = select(receipts.c.started).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
+        bound = connection.execute(last).scalar()
+        if bound is not None:
+            near = receipts.c.started >= bound if filters.order == "newest" else receipts.c.started <= bound
+            found = _in(connection, filters, [*clauses, near])
+            return found if len(found) == filters.limit else _in(connection, filters, listed)
+    return _in(connection, filters, clauses)
+
+
+def _in(connection: Connection, filters: Filters, clauses: Sequence[Clause]) -> list[Entry]:
+    """The first receipts that meet the clauses: their numbers alone are sorted, and then those are read."""
+    order = _ORDER[filters.order]
+    numbers = select(receipts.c.seq).where(*clauses).order_by(*order).limit(filters.limit)
+    query = entries().where(receipts.c.seq.in_(numbers)).order_by(*order)
+    return [entry(row) for row in connection.execute(query)]
+
+
+def _clauses(
+    connection: Connection, filters: Filters
+) -> tuple[list[Clause], list[tuple[str, Condition]], list[Clause] | None]:
+    """The conditions in SQL, and those that SQL cannot answer with the columns or leaves that they are on.
+
+    Where many receipts meet what the axis index answers, the clauses also with a list of them all in place of it, for
+    when it is no use to ask each receipt in order.
+    """
     clauses: list[tuple[str | None, Clause]] = []
     rest: list[tuple[str, Condition]] = []
     having: list[indexed.Wanted] = []
@@ -80,13 +113,29 @@ def _clauses(connection: Connection, filters: Filters) -> tuple[list[Clause], li
         if clause is not None:
             clauses.append((column, clause))
         elif wanted is not None:
-            clauses.append((None, wanted.clause))
+            clauses.append((_LISTED if wanted.has else None, wanted.clause))
         else:
             rest.append((column or path, asked))
+    clauses += _kinds(filters)
     few = indexed.few(connection, having)
     if few is not None:
-        return [few, *(clause for _, clause in clauses)], rest
-    return _in_order(connection, filters, clauses, common=bool(having)), rest
+        return [few, *(clause for _, clause in clauses)], rest, None
+    plain = [clause for _, clause in clauses]
+    in_order = _in_order(connection, filters, clauses, common=bool(having))
+    if not having or filters.order == "stored" or (in_order is None and any(name == "lane" for name, _ in clauses)):
+        return in_order or plain, rest, None
+    listed = [clause for name, clause in clauses if name != _LISTED]
+    return in_order or plain, rest, [indexed.among(having), *listed]
+
+
+_LISTED: Final = "listed"  # stands for the column of a clause that a list of receipts says as well
+
+
+def _kinds(filters: Filters) -> Iterator[tuple[str, Clause]]:
+    """Every kind there is, for a lane's launches of one outcome: it stands between the two in the index."""
+    equal = {_column(item.name) for item in filters.conditions if item.operator == "=" and not is_pattern(item)}
+    if {"lane", "outcome"} <= equal and "kind" not in equal:
+        yield "kind", receipts.c.kind.in_(get_args(Kind))
 
 
 # Columns whose every value an axis has in the same words.
@@ -111,8 +160,8 @@ class _Index:
 
 def _in_order(
     connection: Connection, filters: Filters, clauses: Sequence[tuple[str | None, Clause]], *, common: bool
-) -> list[Clause]:
-    """The clauses, so that the first few of many are read in their order, and not sorted out of all.
+) -> list[Clause] | None:
+    """The clauses, so that the first few of many are read in their order, and not sorted out of all; None as they are.
 
     SQLite looks a lane up and sorts what it has, be it a million receipts; PostgreSQL counts first by itself. Where
     the axis index has said that the rest is ``common``, it is enough to count the lane.
@@ -120,11 +169,11 @@ def _in_order(
     plain = [clause for _, clause in clauses]
     of_lane = [clause for column, clause in clauses if column == "lane"]
     if connection.dialect.name != "sqlite" or filters.limit is None or not of_lane:
-        return plain
+        return None
     asked = of_lane if common else plain
     several = select(literal(1)).select_from(receipts).where(*asked).limit(indexed.FEW + 1).subquery()
     if connection.execute(select(func.count()).select_from(several)).scalar_one() <= indexed.FEW:
-        return plain
+        return None
     # SQLite looks nothing up by an expression, and `+` changes nothing.
     return [_unsought(clause) if column == "lane" else clause for column, clause in clauses]
 
