@@ -25,6 +25,7 @@ Examples:
   receipts report weekly
   receipts report weekly --week 2026-W47 --out report
   receipts report weekly --lane nvidia-megatron --lane tpu-torch-xla
+  receipts report weekly --since 2026-11-01 --until 2026-11-20
   receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
 
 {WRITES} The same store, --as-of and
@@ -48,29 +49,40 @@ def _out(place: str) -> Callable[[F], F]:
     )
 
 
+_SINCE = click.option("--since", metavar="TIME", help="Where another interval than a week begins; a day, or a time.")
+_UNTIL = click.option("--until", metavar="TIME", help="Where it ends, that day in; --as-of unless named.")
 _AS_OF = click.option("--as-of", metavar="TIME", help="Look at what ran until then; now unless given.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print report.json as well.")
 
 
 @command.command("weekly", epilog=EPILOG)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; that of --as-of unless named.")
+@_SINCE
+@_UNTIL
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be given again.")
 @_out("report")
 @_AS_OF
 @_JSON
 @pass_session
 def weekly(
-    session: Session, week: str | None, lanes: tuple[str, ...], out: Path, as_of: str | None, as_json: bool
+    session: Session,
+    week: str | None,
+    since: str | None,
+    until: str | None,
+    lanes: tuple[str, ...],
+    out: Path,
+    as_of: str | None,
+    as_json: bool,
 ) -> int:
-    """Write the frontier report of a week.
+    """Write the frontier report of a week, or of any interval.
 
     Frontier and ceilings per lane, comparable and refused comparisons with their axes, what did not survive, claims,
     failures, and the receipts behind every number.
     """
-    from receipts.report import Week, collect, moment, render
+    from receipts.report import asked, collect, moment, render
 
     at = moment(as_of)
-    wanted = Week.parse(week) if week else Week.of(at)
+    wanted = asked(week, since, until, at)
     with session.open_store() as store:
         data = collect(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     files = render(data, session.config.reports)
@@ -89,19 +101,30 @@ Examples:
 @command.command("lane", epilog=LANE_EPILOG)
 @click.argument("name", metavar="NAME")
 @click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; the last in which the lane ran unless named.")
+@_SINCE
+@_UNTIL
 @_out("report/lane")
 @_AS_OF
 @_JSON
 @pass_session
-def lane(session: Session, name: str, week: str | None, out: Path, as_of: str | None, as_json: bool) -> int:
+def lane(
+    session: Session,
+    name: str,
+    week: str | None,
+    since: str | None,
+    until: str | None,
+    out: Path,
+    as_of: str | None,
+    as_json: bool,
+) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
-    from receipts.report import Week, collect, moment, render_lane
+    from receipts.report import Week, asked, collect, moment, render_lane
 
     at = moment(as_of)
-    wanted = Week.parse(week) if week else Week.of(at)
+    wanted = asked(week, since, until, at)
     with session.open_store() as store:
         data = collect(store, session.rulebook, wanted, at, (name,))
-        if not week and not data.counts.submitted and data.last_week:
+        if not (week or since) and not data.counts.submitted and data.last_week:
             data = collect(store, session.rulebook, Week.parse(data.last_week), at, (name,))
     files = render_lane(data, name, session.config.reports)
     _keep(session, files, out, _quoted(data))

@@ -12,14 +12,16 @@ from receipts.report.data import WeekData
 from receipts.report.pair import PairData, pair
 from receipts.report.ref import Ref
 from receipts.report.render import render, render_claim, render_lane, render_pair, write
-from receipts.report.week import Week, moment
+from receipts.report.week import Span, Week, asked, moment
 
 __all__ = [
     "ClaimData",
     "PairData",
     "Ref",
+    "Span",
     "Week",
     "WeekData",
+    "asked",
     "claim",
     "collect",
     "moment",

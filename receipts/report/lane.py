@@ -71,7 +71,7 @@ def _id(lane: LaneWeek, part: str) -> str:
 
 
 def _frontier(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
-    columns = (*_SHAPE, *_NUMBERS, Column("receipt"))
+    columns = (*_SHAPE, *_NUMBERS, Column("since the week began", "%, unadjusted"), Column("receipt"))
     rows = tuple(Row(_result(item), item.answers) for item in lane.frontier)
     says = "The best valid result of each shape, whenever it ran. Families, models and accelerators are kept apart."
     table = Table(f"Frontier of {plain(lane.name)}", columns, rows, more(lane.frontier_more, "shapes"))
@@ -96,7 +96,23 @@ def _over_sequence(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn)
 
 
 def _result(item: Result) -> tuple[Cell, ...]:
-    return (*_shape(item), *_numbers(item), (*link(item.receipt), "" if item.in_week else " (from an earlier week)"))
+    named = (*link(item.receipt), "" if item.in_week else " (from an earlier week)")
+    return (*_shape(item), *_numbers(item), _since(item), named)
+
+
+def _since(item: Result) -> Cell:
+    """What the week did to the best of its shape: the change with its interval, or why there is none."""
+    made = item.change
+    if made is None or made.was is None:
+        return ("new",) if made is not None and made.state == "new" else ("~",)
+    if made.state == "same":
+        return ("none",)
+    parts: list[Part] = [*numbered(change(made.ratio), made.was)]
+    parts.append(f" ({span(made.low, made.high)})" if made.low is not None else " (no interval)")
+    if made.comparable is None:
+        return (*parts, ", the same configuration")
+    parts.append(f", {', '.join(map(plain, made.moved))}" if made.moved else "")
+    return tuple(parts) if made.comparable == "yes" else (*parts, f", comparable {made.comparable}")
 
 
 def _shape(item: Result) -> tuple[Cell, ...]:

@@ -12,6 +12,7 @@ from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, 
 from receipts.report.pictures import chips
 from receipts.report.sections import checks, claims, decisions, intake, repeats, rules, survival
 from receipts.report.text import NOTE, gib, number, percent, plain
+from receipts.report.worded import worded
 
 JUDGES = (
     "Every receipt of the week is judged anew under the rules named here and compared with its neighbours: a result "
@@ -32,10 +33,11 @@ def page(data: WeekData) -> Page:
     sections += [_failures(data), repeats.section(told.repeats), _incidents(data), _memory(data)]
     sections += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
     sections += [rules.section(told.rules, rules.cited(sections)), appendix.section(data.receipts)]
-    return Page(
+    word = "interval" if "/" in data.week else "week"
+    made = Page(
         title=f"Frontier report {data.week}",
         facts=(
-            ("week", (f"Monday {data.since:%Y-%m-%d} to Sunday {data.until - timedelta(days=1):%Y-%m-%d}, UTC",)),
+            (word, (_interval(data, word),)),
             ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
             ("store", (Code(data.store),)),
             ("rules", (Code(data.rules[:12]), f" judge {data.judge}")),
@@ -45,6 +47,13 @@ def page(data: WeekData) -> Page:
         lead=tuple(_lead(data)),
         sections=tuple(sections),
     )
+    return worded(made, word)
+
+
+def _interval(data: WeekData, word: str) -> str:
+    if word == "week":
+        return f"Monday {data.since:%Y-%m-%d} to Sunday {data.until - timedelta(days=1):%Y-%m-%d}, UTC"
+    return f"{data.since:%Y-%m-%d %H:%M} to {data.until:%Y-%m-%d %H:%M}, UTC"
 
 
 def counted(counts: Counts) -> str:
