@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Dialect, Insert, Select, Table, insert
+from sqlalchemy import Connection, Dialect, Float, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import CompoundSelect
@@ -116,7 +116,11 @@ class Statement:
         types = {name: bind.type for name, bind in compiled.binds.items()}
         columns = [] if isinstance(self.declared, Insert) else [item.type for item in self.declared.selected_columns]
         into = {name: _dialects(kind, dialect).bind_processor(dialect) for name, kind in types.items()}
-        back = [_dialects(kind, dialect).result_processor(dialect, None) for kind in columns]
+        # A float comes from both drivers as it is; psycopg's converter would ask for a type that no row has told yet.
+        back = [
+            None if isinstance(kind, Float) else _dialects(kind, dialect).result_processor(dialect, None)
+            for kind in columns
+        ]
         return Compiled(
             sql=str(compiled),
             order=compiled.positiontup,
