@@ -1,0 +1,224 @@
+"""What the pictures of a report are drawn from: the course of a frontier, repeated launches, step times, chips."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import report_store as week
+import rule_cases as cases
+from receipts.receipt import Document, Parsed
+from receipts.report import Week, WeekData, collect, moment
+from receipts.report.page import Figure, Link
+from receipts.report.pictures import chips, over_sequence, over_weeks, step_times
+from receipts.report.pictures.over_sequence import interval
+from receipts.store import Store, open_store
+from receipts.store.course import MOST, days
+from receipts.submit import submit
+
+END = datetime(2026, 3, 8, tzinfo=UTC)
+SHAPE = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def launch(at: datetime, seconds: float, **changes: Any) -> Parsed:
+    """One launch of the clean CPU receipt that ran at a moment with steps of this length."""
+    values = {path.replace("__", "."): value for path, value in changes.items()}
+    times = {"run.started": at.isoformat(), "run.finished": (at + timedelta(minutes=20)).isoformat()}
+    name = f"{at:%m-%d}-{seconds}-{len(values)}"
+    tree = cases.build(
+        {"set": {**times, "run.launch": name, "run.label": name, **values}, "steps": {"seconds": seconds}}
+    )
+    return cases.parsed(tree, f"{name}.json")
+
+
+def fill(store: Store, receipts: Sequence[Parsed]) -> WeekData:
+    outcomes = list(submit([Document(item.raw, item.source) for item in receipts], store, cases.rulebook()))
+    refused = [str(item.error) for item in outcomes if not item.stored]
+    assert not refused, refused
+    return collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF))
+
+
+def before(weeks: float, hour: float = 9) -> datetime:
+    """So many weeks before the Wednesday of the report's week."""
+    return datetime(2026, 3, 4, tzinfo=UTC) - timedelta(weeks=weeks) + timedelta(hours=hour)
+
+
+def course(data: WeekData) -> over_weeks.Course:
+    (lane,) = data.drawn.lanes.values()
+    (found,) = lane.courses
+    return found
+
+
+def test_a_receipt_takes_the_frontier_only_where_it_beats_all_before(store: Store) -> None:
+    data = fill(
+        store, [launch(before(4), 1.0), launch(before(3), 1.1), launch(before(2), 0.9), launch(before(0), 0.95)]
+    )
+    found = course(data)
+    assert [item.week for item in found.taken] == ["2026-W06", "2026-W08"]
+    assert [item.rate for item in found.taken] == sorted(item.rate for item in found.taken)
+    assert [name for name, _ in found.best] == ["2026-W06", "2026-W07", "2026-W08", "2026-W10"]
+    assert not any(item.before for item in found.taken)
+
+
+def test_the_last_that_took_it_is_the_frontier_of_the_table(store: Store) -> None:
+    data = fill(store, [launch(before(2), 1.0), launch(before(1), 0.8), launch(before(0), 0.7)])
+    (lane,) = data.lanes
+    assert course(data).taken[-1].receipt == lane.frontier[0].receipt
+    assert course(data).taken[-1].rate == pytest.approx(lane.frontier[0].tokens_per_second_per_chip)
+
+
+def test_what_is_not_valid_takes_nothing(store: Store) -> None:
+    left = launch(before(1), 0.5, path__witnessed__attention="math")
+    data = fill(store, [launch(before(2), 1.0), left, launch(before(0), 0.9)])
+    assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W10"]
+
+
+def test_a_record_from_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
+    old = over_weeks.WEEKS + 4
+    data = fill(store, [launch(before(old), 0.8), launch(before(2), 0.9), launch(before(0), 0.7)])
+    found = course(data)
+    assert [item.before for item in found.taken] == [True, False]
+    assert [name for name, _ in found.best] == ["2026-W08", "2026-W10"]
+
+
+def test_what_ran_after_the_report_is_not_looked_at(store: Store) -> None:
+    data = fill(store, [launch(before(1), 1.0), launch(before(0), 0.9), launch(before(-1), 0.5)])
+    assert [item.week for item in course(data).taken] == ["2026-W09", "2026-W10"]
+
+
+def test_shapes_are_never_folded(store: Store) -> None:
+    long = {"batch__sequence_length": 512, "measurement__tokens_per_step": 8192}
+    data = fill(store, [launch(before(1), 1.0), launch(before(0), 0.9, **long)])
+    (lane,) = data.drawn.lanes.values()
+    assert {item.sequence_length: len(item.taken) for item in lane.courses} == {256: 1, 512: 1}
+
+
+def test_of_each_day_the_best_come_first_and_few(store: Store) -> None:
+    fill(store, [launch(before(0, hour), 1.0 + hour / 100) for hour in range(8)])
+    (first, *_) = collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)).lanes[0].frontier
+    shape = {name: getattr(first, name, "cpu-torch") for name in SHAPE}
+    told = days(store, shape, before(1), END)
+    rates = [item.tokens_per_second_per_chip or 0.0 for item in told.days]
+    assert len(rates) == MOST
+    assert rates == sorted(rates, reverse=True)
+    assert told.before == ()
+    assert days(store, {**shape, "model": None}, before(1), END).days == ()
+
+
+def test_three_launches_of_a_configuration_have_an_interval(store: Store) -> None:
+    data = fill(store, [launch(before(0, hour), 1.0 + hour / 1000) for hour in (1, 2, 3)])
+    (lane,) = data.lanes
+    (found,) = data.drawn.lanes[lane.name].repeated
+    assert found.launches == 3
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < (lane.frontier[0].tokens_per_second_per_chip or 0.0) < found.high * 1.01
+    assert (found.micro_batch, found.depth) == (8, 8)
+
+
+def test_two_launches_have_none(store: Store) -> None:
+    data = fill(store, [launch(before(0, 1), 1.0), launch(before(0, 2), 1.01)])
+    (found,) = data.drawn.lanes[data.lanes[0].name].repeated
+    assert (found.launches, found.low, found.high) == (2, None, None)
+
+
+def test_the_interval_is_students_on_logs() -> None:
+    low, high = interval([math.exp(1.0), math.exp(2.0), math.exp(3.0)])
+    assert low is not None
+    assert high is not None
+    assert math.log(low) == pytest.approx(2.0 - 4.30265 / math.sqrt(3), abs=1e-4)
+    assert math.log(high) == pytest.approx(2.0 + 4.30265 / math.sqrt(3), abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> WeekData:
+    store = week.fill(tmp_path_factory.mktemp("pictures") / "store.sqlite", week.everything())
+    return collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF))
+
+
+def test_launches_of_a_comparison_stay_apart(data: WeekData) -> None:
+    (found, *_) = data.drawn.lanes["cpu-torch"].compared
+    assert [item.side for item in found.launches] == ["A"] * 3 + ["B"] * 3
+    assert found.measure == "step time"
+    for item in found.launches:
+        assert list(item.quantiles) == sorted(item.quantiles)
+        assert item.steady
+        assert item.kept <= item.steps
+
+
+def test_steps_that_take_in_other_tokens_are_drawn_by_the_token(data: WeekData) -> None:
+    (found, *_) = data.drawn.lanes["cpu-torch"].compared
+    halves = tuple(
+        replace(item, tokens=(item.tokens or 0) // (2 if item.side == "B" else 1)) for item in found.launches
+    )
+    other = replace(found, launches=halves)
+    assert other.measure == "time of 1,000 tokens"
+    first = halves[0]
+    assert first.row(other.per).median == pytest.approx(first.row(None).median * 1000 / (first.tokens or 0))
+    unknown = replace(found, launches=(*halves[1:], replace(first, tokens=None)))
+    assert unknown.measure == "step time"
+
+
+def test_chips_are_those_of_the_tightest_phase(data: WeekData) -> None:
+    assert [item.receipt for item in data.drawn.chips] == [item.receipt for item in data.headroom[: chips.MOST]]
+    for item, listed in zip(data.drawn.chips, data.headroom, strict=False):
+        assert item.phase == listed.phase
+        assert max(one.peak_bytes or 0 for one in item.chips) == listed.highest_peak_bytes
+
+
+def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
+    data = fill(store, [launch(before(number), 1.0 - (9 - number) / 50) for number in range(9, -1, -1)])
+    (lane,) = data.drawn.lanes.values()
+    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
+    assert figure is not None
+    assert figure.table is not None
+    known = {item.receipt.anchor for item in data.receipts}
+    links = [part.anchor for part in figure.caption if isinstance(part, Link)]
+    assert links == [item.receipt.anchor for item in lane.courses[0].taken]
+    assert set(links) <= known
+    assert len(figure.table.rows) == len(lane.courses[0].taken) == 10
+    svg = figure.draw("weeks")
+    assert svg is not None
+    assert all(f">{number}</text>" in svg for number in range(1, 11))
+
+
+def test_one_week_is_a_sentence_and_no_picture(store: Store) -> None:
+    data = fill(store, [launch(before(0), 1.0)])
+    (lane,) = data.drawn.lanes.values()
+    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
+    assert figure is not None
+    assert figure.table is None
+    assert figure.without == "The frontier rests on one week: there is no course to draw yet."
+    assert figure.draw("weeks") is None
+
+
+def test_nothing_is_no_figure(data: WeekData) -> None:
+    lane = replace(data.lanes[0], frontier=(), stated=())
+    assert over_sequence.figure("a", lane, (), data.sections.ceilings[lane.name]) is None
+    assert over_weeks.figure("a", "cpu-torch", (), "2026-W10") is None
+    assert step_times.figures("a", ()) == chips.figures("a", ()) == ()
+
+
+def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -> None:
+    data = fill(store, [launch(before(0, hour), 1.0 + hour / 1000) for hour in (1, 2)])
+    (lane,) = data.lanes
+    found, reached = data.drawn.lanes[lane.name].repeated, data.sections.ceilings[lane.name]
+
+    def marked(figure: Figure | None) -> int:
+        svg = figure.draw("p") if figure is not None else None
+        return (svg or "").count("stroke: var(--mark-1")
+
+    more = replace(lane, stated=(replace(lane.frontier[0], sequence_length=512),))
+    with_ceiling = marked(over_sequence.figure("p", more, found, reached))
+    assert with_ceiling > marked(over_sequence.figure("p", more, (), reached))
