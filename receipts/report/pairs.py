@@ -20,7 +20,7 @@ from receipts.verdict import Comparison, Finding, Level, MetricResult, Question,
 if TYPE_CHECKING:
     from receipts.stats.effect import Effect
 
-LOOKED_AT = 60  # configurations of a lane whose neighbours are looked for; the others are counted
+LOOKED_AT = 40  # configurations of a lane whose neighbours are looked for; the others are counted
 SOUND = 3  # launches from which on a configuration shows its own spread
 FEW_REASONS = 4
 PROVEN = ("faster", "slower", "equivalent")

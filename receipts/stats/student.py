@@ -7,6 +7,7 @@ every comparison. The tests hold both against scipy over the range that is used.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 # Above it the normal differs by less than one part in ten million.
 NORMAL_FREEDOM = 1e7
@@ -25,6 +26,7 @@ def tail(t: float, freedom: float | None) -> float:
     return 0.5 * _incomplete_beta(freedom / 2.0, 0.5, t, freedom)
 
 
+@lru_cache(maxsize=1024)
 def quantile(share: float, freedom: float | None) -> float:
     """The t below which `share` of the distribution lies; `share` is strictly between 0 and 1."""
     if share < 0.5:

@@ -191,10 +191,13 @@ class Ran:
             )
             return [entry(row) for row in connection.execute(query)]
 
-    def near(self, ran: Configuration, most: int) -> dict[int, str]:
-        """Numbers of configurations that may be one axis away from this one, with the axis; the newest of each axis."""
+    def near(self, ran: Configuration, most: int, axis: str | None = None) -> dict[int, str]:
+        """Numbers of configurations that may be one axis away from this one, or in this axis, with the axis.
+
+        The newest of each axis, so many.
+        """
         with self._store._reading() as connection:
-            return near.one_axis_away(connection, ran, None, most)
+            return near.one_axis_away(connection, ran, axis, most)
 
 
 def _since(connection: Connection, since: datetime | None, sought: Sought) -> Iterator[Placed]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from receipts import metrics
 from receipts.axes import OFF, UNSET, Difference, Member, difference
 from receipts.axes.configuration import configuration
-from receipts.axes.effective import flag_text
+from receipts.axes.effective import axis_of, flag_text
 from receipts.errors import NotFound, UsageError
 from receipts.lane import Lane, Target
 from receipts.neighbours import Side
 from receipts.receipt import Parsed
 from receipts.rulebook import Rulebook
 from receipts.store import Condition, Entry, Filters, Store
+from receipts.store.ran import Ran
 from receipts.verdict import Comparison
 
 LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
@@ -94,34 +95,61 @@ class Retests:
         self._rulebook = rulebook
         self._until = until
         self._indexed: dict[str, bool] = {}
+        self._told: dict[tuple[str, ...], Tried | None] = {}
+
+    @property
+    def looked_for(self) -> int:
+        """How many changes were looked for, each once."""
+        return len(self._told)
 
     def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change at one of the lane's targets."""
+        key = ("at target", lane.name, metric, repr(change))
+        if key not in self._told:
+            self._told[key] = self._at_target(change, like, lane, metric)
+        return self._told[key]
+
+    def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         for target in lane.targets:
             bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
             conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
-            for b in self._rows(change, "b", like, lane, conditions):
-                found = self._against(b, change, lane, metric, conditions) if _meets(b, target) else None
+            rows = (b for b in self._rows(change, "b", like, lane, conditions) if _meets(b, target))
+            for b in self._once(rows, lane):
+                found = self._against(b, change, lane, metric, conditions)
                 if found is not None:
                     return found
         return None
 
     def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change away from the lane's targets that was a gain."""
-        for b in self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")]):
-            if at_target(b, lane) is None:
-                found = self._against(b, change, lane, metric, [])
-                if found is not None and found.gain:
-                    return found
+        key = ("elsewhere", lane.name, metric, repr(change))
+        if key not in self._told:
+            self._told[key] = self._elsewhere(change, like, lane, metric)
+        return self._told[key]
+
+    def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])
+        for b in self._once((b for b in rows if at_target(b, lane) is None), lane):
+            found = self._against(b, change, lane, metric, [])
+            if found is not None and found.gain:
+                return found
         return None
+
+    def _once(self, rows: Iterable[Entry], lane: Lane) -> Iterator[Entry]:
+        """The newest launch of each configuration and outcome: the others were tried with it."""
+        seen: set[tuple[bytes, str]] = set()
+        for row in rows:
+            key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome)
+            if key not in seen:
+                seen.add(key)
+                yield row
 
     def _against(
         self, b: Entry, change: Change, lane: Lane, metric: str, conditions: Sequence[Condition]
     ) -> Tried | None:
         """One launch against the newest that differs from it in this change alone."""
         candidate = self._store.parsed(b.id)
-        well = [Condition("outcome", "=", "ok"), *conditions]
-        for a in self._rows(change, "a", candidate, lane, well):
+        for a in self._partners(candidate, change, lane, conditions):
             base = self._store.parsed(a.id)
             if a.launch == b.launch or change_of(difference(base, candidate, tuple(lane.not_applicable))) != change:
                 continue
@@ -129,6 +157,24 @@ class Retests:
                 return Tried(a, b, None)
             return Tried(a, b, Side(self._store, base, lane).compared(candidate, self._rulebook, metric))
         return None
+
+    def _partners(
+        self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
+    ) -> Iterable[Entry]:
+        """Launches that ended well and may differ from one in a change alone: looked up where it is of one axis."""
+        axes = {axis_of(member.path) for member in change}
+        ran = configuration(candidate, lane)
+        if len(axes) != 1 or ran.own or not self._is_indexed(candidate, lane):
+            well = [Condition("outcome", "=", "ok"), *conditions]
+            return self._rows(change, "a", candidate, lane, well)
+        stored, last = Ran(self._store), self._until - timedelta(microseconds=1)
+        found = (
+            row
+            for number in stored.near(ran, LOOKED_AT, axes.pop())
+            for row in stored.launches(number, "training", last, 1)
+            if all(str(getattr(row, item.name)) == item.value for item in conditions)
+        )
+        return sorted(found, key=lambda row: (row.started, row.seq), reverse=True)
 
     def _rows(
         self, change: Change, side: str, like: Parsed, lane: Lane, conditions: Sequence[Condition]

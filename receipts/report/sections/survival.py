@@ -97,7 +97,7 @@ def survival(
             beside = _is_local(store, pair, lane)
             if beside is None:
                 continue
-            if len(found) >= MOST_TRIED:
+            if max(len(found), retests.looked_for) >= MOST_TRIED:
                 untried += 1
                 continue
             made = _from_gain(store, pair, lane, retests) if beside else _from_loss(store, pair, lane, retests)
