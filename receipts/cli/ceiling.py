@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
+from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
-from receipts.errors import NotFound, UsageError
+from receipts.errors import NotFound
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from receipts.ceiling import Cause, Ceiling, Frontier, Size
 
 EPILOG = """\b
@@ -39,7 +38,7 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     """
     from receipts.ceiling import as_data, frontiers
 
-    begin = _moment(since)
+    begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
         rows = store.reached(lane, begin)
     if not rows and lane not in session.rulebook.lanes.names():
@@ -60,18 +59,6 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
         says = "launches state no whole shape (chips, sequence length, micro batch, depth) and are left out"
         output.wrapped(f"{found.shapeless:,} {says}", 0)
     return 0 if repeated else 3
-
-
-def _moment(text: str | None) -> datetime | None:
-    from datetime import UTC, datetime
-
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--since {text}: write a day such as 2026-03-01") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _print(group: Frontier) -> None:

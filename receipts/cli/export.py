@@ -9,12 +9,11 @@ import click
 
 from receipts.cli import output
 from receipts.cli.advance import Advance, beside
+from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from receipts.export import Asked, Exported
 
 EPILOG = """\b
@@ -58,6 +57,8 @@ def command(
     """
     from receipts.export import export
 
+    if str(place) == "-":
+        raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     asked = _asked(where, since, until)
     written = form or _by_name(place)
     progress = Advance()
@@ -68,6 +69,8 @@ def command(
         output.as_json({"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes})
     else:
         _print(done)
+        if asked.words() and not done.rows["receipts"]:
+            output.note("no receipt meets the conditions; try them with: receipts list")
     return 0
 
 
@@ -92,16 +95,7 @@ def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Aske
     from receipts.store import Filters, condition
 
     filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
-    return Asked(filters, _moment("--since", since), _moment("--until", until))
-
-
-def _moment(option: str, text: str | None) -> datetime | None:
-    from datetime import UTC, datetime
-
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text}: write a date or time such as 2026-11-16 or 2026-11-16T09:00Z") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    begin, end = (
+        None if text is None else moment(name, text) for name, text in (("--since", since), ("--until", until))
+    )
+    return Asked(filters, begin, end)

@@ -178,4 +178,11 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         return 130
+    except Exception:
+        # Python would end with 1, which here says that something does not hold.
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.write("receipts: this is a defect of the program; report it with the lines above\n")
+        return 4
     return result if isinstance(result, int) else 0

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.cli import output
+from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from receipts.revalidate import Judged, Tally
     from receipts.store import Store
 
@@ -42,12 +40,12 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
     """
     from receipts.revalidate import Revalidation, Tally
 
-    moment = _moment(since) if since else None
+    begin = moment("--since", since) if since is not None else None
     tally = Tally()
     with session.open_store() as store:
         for lane in lanes:
             _known(lane, store, session)
-        work = Revalidation(store, session.rulebook, moment, lanes, dry_run)
+        work = Revalidation(store, session.rulebook, begin, lanes, dry_run)
         progress = output.Progress(work.count(), answers=False)
         for done, item in enumerate(work.run(), 1):
             tally.add(item)
@@ -76,21 +74,6 @@ def _known(lane: str, store: Store, session: Session) -> None:
     if next(store.find(Filters((Condition("lane", "=", lane),), superseded=True, limit=1)), None) is None:
         hint = near(lane, names)
         raise NotFound(f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}")
-
-
-def _moment(text: str) -> datetime:
-    import re
-    from datetime import UTC, datetime, timedelta
-
-    ago = re.fullmatch(r"(\d{1,5})([hdw])", text)
-    if ago:
-        unit = {"h": "hours", "d": "days", "w": "weeks"}[ago[2]]
-        return datetime.now(UTC) - timedelta(**{unit: int(ago[1])})
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"--since {text}: write a day such as 2026-03-01, or 12h, 7d, 2w") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _print(item: Judged) -> None:

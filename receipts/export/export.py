@@ -176,6 +176,7 @@ class _Work:
 
     def write_receipts(self, writer: Writer) -> None:
         """Receipts and nothing else."""
+        self._count["receipts"] = 0
         self._all_receipts(writer, self._places(by_folder=False))
         self._count.pop("verdicts", None)
 
