@@ -1,0 +1,99 @@
+"""What the tests in a real browser share: a running Chromium, the demo's pages, and a page that is watched."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _screenshot() -> ModuleType:
+    """``docs/screenshot.py``, loaded from its file: it starts the browser and runs the demo for the picture, too."""
+    spec = importlib.util.spec_from_file_location("docs_screenshot", ROOT / "docs" / "screenshot.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+screenshot = _screenshot()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A running Chromium; skips where there is none, or nothing to drive it.
+
+    Of a module's life only: while Playwright runs, no other test of the process can have an event loop.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            yield stack.enter_context(screenshot.browser())
+        except screenshot.NoBrowser as missing:
+            pytest.skip(f"needs a browser: {missing}")
+
+
+@pytest.fixture(scope="session")
+def demo_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages that `make demo` ends with, by the names of their folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RECEIPTS_STORE", raising=False)
+        found: dict[str, Path] = screenshot.demo(tmp_path_factory.mktemp("demo"))
+    return found
+
+
+@dataclass
+class Watched:
+    """A page in a browser, and what it did unasked: requests beside its own file, and what it said or threw."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def media(self, **features: str) -> None:
+        """Show it in print, or in the dark."""
+        self.page.emulate_media(**features)
+
+    def width(self, pixels: int) -> None:
+        """Show it that wide."""
+        self.page.set_viewport_size({"width": pixels, "height": 900})
+
+
+@contextlib.contextmanager
+def watched(running: Any, path: Path, **options: Any) -> Iterator[Watched]:
+    """A page opened from its file, in a context of its own that is given `options`."""
+    context = running.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    context.set_default_timeout(10_000)
+    try:
+        seen = Watched(context.new_page())
+        page = seen.page
+        page.on("request", lambda request: seen.requests.append(request.url))
+        page.on("console", lambda message: seen.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: seen.said.append(f"error: {error}"))
+        # A dialog that nobody answers would hold everything up.
+        page.on("dialog", lambda dialog: (seen.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.goto(path.as_uri())
+        yield seen
+    finally:
+        context.close()
+
+
+def renamed(value: Any, name: str) -> Any:
+    """A report's values with every receipt called `name`, past what the receipt's schema would let in."""
+    if isinstance(value, tuple):
+        return tuple(renamed(item, name) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        found = {item.name: renamed(getattr(value, item.name), name) for item in dataclasses.fields(value) if item.init}
+        if type(value).__name__ == "Ref":
+            found["name"] = name
+        return dataclasses.replace(value, **found)
+    return value

@@ -1,0 +1,210 @@
+"""The report in a real browser: whole at every width, by keyboard, in the dark, on paper, whatever a label says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import report_store as week
+import rule_cases as cases
+from browser import Watched, renamed, watched
+from receipts.report import Week, collect, moment, render
+
+PAGES = ("report", "report-of-the-grid", "hostile", "10 kB")
+WIDTHS = (320, 400, 1152, 1153, 1280, 1920)
+PAPER = 680  # CSS pixels between the margins of A4
+ATTACK = (
+    "\x00\u202e\u2066<script>window.hurt = 1</script></title></style></textarea><img src=x onerror='window.hurt = 2'>"
+    "<svg onload=window.hurt=3>\" onfocus=window.hurt=4 autofocus x=\"' style='position:fixed;inset:0'"
+    "<iframe src=javascript:parent.hurt=5></iframe>{{ 7 * 7 }}<!--<base href=//example.com/>]]>\u05d0\u0627"
+)
+WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+
+OVERFLOW = """() => {
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= wide) return [];
+  return [...document.querySelectorAll("body *")].filter(item => item.getBoundingClientRect().right > wide + 1)
+    .map(item => `${item.tagName} ${item.className} ${item.textContent.trim().slice(0, 60)}`).slice(0, 5)
+    .concat(`the page is ${document.documentElement.scrollWidth} wide, its window ${wide}`);
+}"""
+DEAD_LINKS = """() => [...document.querySelectorAll("a[href]")].map(link => link.getAttribute("href"))
+  .filter(target => !target.startsWith("#") || !document.getElementById(target.slice(1)))"""
+REACHABLE = """() => [...document.querySelectorAll("a[href], summary")].filter(item => item.checkVisibility())
+  .map(item => item.outerHTML)"""
+FOCUSED = """() => {
+  const item = document.activeElement, box = item.getBoundingClientRect();
+  const shown = box.width > 0 && box.right > 0 && box.left < innerWidth && box.bottom > 0 && box.top < innerHeight;
+  return [item.outerHTML, shown && getComputedStyle(item).outlineStyle !== "none"];
+}"""
+# axe-core does not look into pictures: their words have to stand out from the page as other words do (WCAG 2, 1.4.3),
+# what is drawn less so (1.4.11). A grid is there to be overlooked.
+PALE = """([words, marks]) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = colour => {
+    canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = colour => rgb(colour).slice(0, 3).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const paper = light(getComputedStyle(document.documentElement).backgroundColor);
+  const ratio = colour => (Math.max(light(colour), paper) + 0.05) / (Math.min(light(colour), paper) + 0.05);
+  const style = getComputedStyle(document.documentElement);
+  const faults = [...document.querySelectorAll("figure svg text")].filter(item => item.checkVisibility())
+    .map(item => [ratio(getComputedStyle(item).fill), item.textContent]).filter(([found]) => found < words);
+  for (let index = 1; style.getPropertyValue(`--mark-${index}`); index++) {
+    const found = ratio(style.getPropertyValue(`--mark-${index}`));
+    if (found < marks) faults.push([found, `--mark-${index}`]);
+  }
+  return faults;
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(demo_pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The demo's reports; one of labels as hostile as a receipt may hold; one of receipts called 10 kB of them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    fields = ("run.label", "model.name", "run.context")
+    attacked = week.one("x", {**week.day(6), **dict.fromkeys(fields, ATTACK)})
+    oom = week.one("y", {**week.day(6), **week.OOM, "run.label": ATTACK, "failure.operator": ATTACK})
+    store = week.fill(folder / "store.sqlite", [*week.everything(), *attacked, *oom])
+    data = collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF))
+    made = {"hostile": data, "10 kB": renamed(data, (ATTACK * 30)[:5000] + "w" * 5000)}
+    found = dict(demo_pages)
+    for name, values in made.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_bytes(render(values)["index.html"])
+    return found
+
+
+@pytest.fixture(params=PAGES)
+def path(request: pytest.FixtureRequest, chromium: Any, pages: dict[str, Path]) -> Path:
+    return pages[request.param]
+
+
+@pytest.fixture
+def seen(chromium: Any, path: Path) -> Iterator[Watched]:
+    with watched(chromium, path) as found:
+        yield found
+
+
+def faults(seen: Watched, rules: dict[str, Any]) -> list[str]:
+    """What these rules of axe-core say against the page as it is shown now."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    # Nobody follows a link on paper: there it need not look like one.
+    options["rules"] = {"link-in-text-block": {"enabled": not seen.page.evaluate("matchMedia('print').matches")}}
+    found = Axe().run(seen.page, options=options).response
+    assert "color-contrast" in {item["id"] for item in (*found["passes"], *found["violations"])}
+    return [
+        f"{item['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for item in found["violations"]
+        for node in item["nodes"][:3]
+    ]
+
+
+def test_the_page_asks_for_nothing_and_says_nothing(seen: Watched, path: Path) -> None:
+    for item in seen.page.query_selector_all("summary"):
+        item.click()
+    seen.page.wait_for_load_state("networkidle")
+    assert seen.requests == [path.as_uri()]
+    assert seen.said == []
+
+
+def test_every_link_leads_to_an_element(seen: Watched) -> None:
+    assert seen.page.locator("a[href]").count() > 20
+    assert seen.page.evaluate(DEAD_LINKS) == []
+
+
+def test_a_link_that_is_followed_shows_its_receipt(seen: Watched) -> None:
+    link = seen.page.locator("td a[href^='#r-']").first
+    target = link.get_attribute("href")
+    link.click()
+    assert seen.page.url.endswith(target)
+    box = seen.page.locator(target).bounding_box()
+    assert 0 <= box["y"] < 900
+
+
+def test_nothing_is_wider_than_the_window(seen: Watched) -> None:
+    for width in WIDTHS:
+        seen.width(width)
+        assert (width, seen.page.evaluate(OVERFLOW)) == (width, [])
+    seen.media(media="print")
+    seen.width(PAPER)
+    assert ("paper", seen.page.evaluate(OVERFLOW)) == ("paper", [])
+
+
+def test_an_overflow_would_be_noticed(chromium: Any, pages: dict[str, Path]) -> None:
+    with watched(chromium, pages["report"]) as seen:
+        seen.page.add_style_tag(content="table { min-width: 90rem }")
+        assert seen.page.evaluate(OVERFLOW)
+
+
+def test_a_keyboard_reaches_the_skip_link_first_and_then_every_link(chromium: Any, pages: dict[str, Path]) -> None:
+    with watched(chromium, pages["report"]) as seen:
+        wanted = seen.page.evaluate(REACHABLE)
+        assert 'class="skip"' in wanted[0]
+        for index, item in enumerate(wanted):
+            seen.page.keyboard.press("Tab")
+            assert (index, seen.page.evaluate(FOCUSED)) == (index, [item, True])
+
+
+def test_the_skip_link_leads_past_the_contents(chromium: Any, pages: dict[str, Path]) -> None:
+    with watched(chromium, pages["report"]) as seen:
+        seen.page.keyboard.press("Tab")
+        seen.page.keyboard.press("Enter")
+        seen.page.keyboard.press("Tab")
+        assert seen.page.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+def test_the_page_says_as_much_without_javascript(chromium: Any, path: Path) -> None:
+    with watched(chromium, path) as with_it, watched(chromium, path, java_script_enabled=False) as without:
+        assert without.page.inner_text("body") == with_it.page.inner_text("body")
+        assert without.page.locator("main").bounding_box() == with_it.page.locator("main").bounding_box()
+
+
+@pytest.mark.parametrize(("name", "width"), [("report", 1280), ("hostile", 1280), ("report", 400)])
+def test_axe_finds_no_fault(chromium: Any, pages: dict[str, Path], name: str, width: int) -> None:
+    with watched(chromium, pages[name]) as seen:
+        seen.width(width)
+        assert faults(seen, WCAG) == []
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{}, {"color_scheme": "dark"}, {"media": "print"}, {"media": "print", "color_scheme": "dark"}],
+    ids=["light", "dark", "print", "print from the dark"],
+)
+def test_words_and_marks_stand_out(chromium: Any, pages: dict[str, Path], shown: dict[str, str]) -> None:
+    with watched(chromium, pages["report"]) as seen:
+        seen.page.evaluate("location.hash = document.querySelector('.entry').id")
+        seen.media(**shown)
+        assert faults(seen, COLOURS) == []
+        assert seen.page.evaluate(PALE, [4.5, 3]) == []
+
+
+def test_pale_words_and_marks_would_be_found(chromium: Any, pages: dict[str, Path]) -> None:
+    with watched(chromium, pages["report"]) as seen:
+        seen.page.add_style_tag(content=":root { --soft: #ccc; --mark-1: #eee }")
+        assert {item.partition(":")[0] for item in faults(seen, COLOURS)} == {"color-contrast"}
+        assert "--mark-1" in {item for _, item in seen.page.evaluate(PALE, [4.5, 3])}
+
+
+@pytest.mark.parametrize("name", ["hostile", "10 kB"])
+def test_a_hostile_label_runs_nothing_even_where_the_page_forbade_nothing(
+    chromium: Any, pages: dict[str, Path], name: str
+) -> None:
+    with watched(chromium, pages[name], bypass_csp=True) as seen:
+        seen.page.wait_for_load_state("networkidle")
+        assert seen.page.evaluate("window.hurt") is None
+        assert seen.said == []
+        assert seen.requests == [pages[name].as_uri()]
+        assert seen.page.locator("script, img, iframe, base, [onload], [onfocus], [style*=fixed]").count() == 0
+        text = seen.page.inner_text("body")
+        assert "window.hurt = 1" in text
+        assert "{{ 7 * 7 }}" in text
+        assert not set(text) & set("\x00\u202e\u2066")
