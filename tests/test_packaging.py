@@ -126,7 +126,7 @@ def test_what_is_tested_is_what_is_locked_for_users(lock: str, checkout: Path) -
     assert {name: pins for name, pins in used.items() if dev.get(name) != pins} == {}
 
 
-@pytest.mark.parametrize("lock", ["runtime", "test", "dev"])
+@pytest.mark.parametrize("lock", ["runtime", "test", "dev", "browser"])
 def test_every_pin_of_the_lock_has_a_hash_and_none_an_address(lock: str, checkout: Path) -> None:
     text = (checkout / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
     pins = re.split(r"\n(?=\S)", text.strip())
