@@ -119,12 +119,12 @@ def _clauses(
     clauses += _kinds(filters)
     few = indexed.few(connection, having)
     if few is not None:
-        return [few, *(clause for _, clause in clauses)], rest, None
+        return [few, *_asked_of_each(connection, clauses)], rest, None
     plain = [clause for _, clause in clauses]
     in_order = _in_order(connection, filters, clauses, common=bool(having))
     if not having or filters.order == "stored" or (in_order is None and any(name == "lane" for name, _ in clauses)):
         return in_order or plain, rest, None
-    listed = [clause for name, clause in clauses if name != _LISTED]
+    listed = _asked_of_each(connection, [item for item in clauses if item[0] != _LISTED])
     return in_order or plain, rest, [indexed.among(having), *listed]
 
 
@@ -176,6 +176,12 @@ def _in_order(
         return None
     # SQLite looks nothing up by an expression, and `+` changes nothing.
     return [_unsought(clause) if column == "lane" else clause for column, clause in clauses]
+
+
+def _asked_of_each(connection: Connection, clauses: Sequence[tuple[str | None, Clause]]) -> list[Clause]:
+    """The clauses, so that SQLite asks them of each receipt of a list and looks no lane up beside it."""
+    sqlite = connection.dialect.name == "sqlite"
+    return [_unsought(clause) if sqlite and column in COLUMNS else clause for column, clause in clauses]
 
 
 def _unsought(clause: Clause) -> Clause:
