@@ -211,7 +211,7 @@ def change(best: Best, links: Links) -> Change:
     if not best.moved:
         return Change("same", before.ref, was, None, None, None, None, ())
     plain = _rate(now.entry) / was if was else None
-    verdict = links.between(before, now)
+    verdict = links.between(before, now, _RATE)
     if verdict is None:
         return Change("better", before.ref, was, plain, None, None, None, ())
     found = next((item for item in verdict.results if item.metric == _RATE), None)

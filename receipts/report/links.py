@@ -56,10 +56,10 @@ class Links:
             self._seen.add(frozenset({place_of(whole), place_of(pin)}))
         return linked
 
-    def between(self, one: Item, other: Item) -> Comparison | None:
+    def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
         """The launches that ran what one launch ran against those of another; None where both ran the same."""
         a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
-        return compared(a, b, self._shelf) if a.key != b.key else None
+        return compared(a, b, self._shelf, metric) if a.key != b.key else None
 
     def _as_whole(self, made: Configuration) -> Configuration:
         place = place_of(made)
