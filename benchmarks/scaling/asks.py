@@ -1,0 +1,153 @@
+"""What is asked of a store: each question often, and each time of another launch, drawn over the whole store."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+
+from benchmarks.scaling.documents import Size
+from benchmarks.scaling.launches import BASES, CENTRE, STATES, Kind, Launch, Point
+from benchmarks.scaling.rows import Maker
+from receipts.axes.configuration import Configuration, configuration
+from receipts.bridge import bridge
+from receipts.lane import Lane
+from receipts.neighbours import MOST, neighbours
+from receipts.preflight import preflight
+from receipts.receipt import Document, Parsed, parse
+from receipts.rulebook import Rulebook
+from receipts.signature import sign
+from receipts.store import Filters, Store, condition
+from receipts.store.tables import receipts
+
+LISTED: Final = 51  # rows: as many as `receipts list` asks for
+OF_A_STATE: Final = 1900  # launches of one state of the code, and a few more
+NEAR_MS, LIST_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 50.0, 200.0, 50.0
+# Two filters each: selective ones and others, axes that are no column, what nobody has, and what no index orders.
+LISTS: Final[Mapping[str, Sequence[str]]] = {
+    "lane and outcome, few": ("lane=nvidia-megatron", "outcome=oom"),
+    "lane and outcome, nearly all of the lane": ("lane=cpu-torch", "outcome=ok"),
+    "lane and length": ("lane=tpu-torch-xla", "sequence_length=4096"),
+    "length and micro batch": ("sequence_length=4096", "micro_batch=8"),
+    "a flag and micro batch": ("flags.SCALE_FIRST=1", "micro_batch=8"),
+    "two flags": ("flags.SCALE_FIRST=1", "flags.SCALE_SECOND=1"),
+    "a seed that few have, and a flag": ("numerics.seed=100005", "flags.SCALE_FIRST=0"),
+    "data set and learning rate": ("data.dataset=corpus-3", "numerics.learning_rate=0.0003"),
+    "lane, and data set": ("lane=cpu-torch", "data.dataset=corpus-3"),
+    "lane, and the files imported": ("lane=cpu-torch", "code.imported_digest={imported}"),
+    "host and outcome": ("host=host-07", "outcome=oom"),
+    "context and status": ("context=nvidia-megatron-base-4", "status=unwitnessed"),
+    "lane, and a label's pattern": ("lane=cpu-torch", "label=b3-mb8-*"),
+    "outcome, and since a day": ("outcome=oom", "started>=2025-01-07"),
+    "rate, and share of the peak": ("tokens_per_second>1000", "mfu>0.1"),
+    "a length that nobody has, and micro batch": ("sequence_length=777", "micro_batch=8"),
+    "a host that there is not, and outcome": ("host=nowhere", "outcome=ok"),
+    "lane, and a status that nobody has": ("lane=cpu-torch", "status=invalid"),
+    "lane, and a provenance that nobody has": ("lane=cpu-torch", "provenance=quoted"),
+}
+# A commit is no column, and no value of an axis where the files imported are told: documents are read for it, a third
+# of a millisecond each, so that it is not asked of the larger stores.
+BY_READING: Final[Mapping[str, Sequence[str]]] = {"lane, and commit": ("lane=cpu-torch", "code.commit={commit}")}
+READABLE: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question; ``calls`` ask it once each. ``bar`` is the most that its median may take, in milliseconds."""
+
+    name: str
+    calls: Sequence[Callable[[], object]]
+    bar: float | None = None
+
+
+class Drawn:
+    """Launches of a store of so many, drawn at random, and questions on them."""
+
+    def __init__(self, store: Store, count: int, size: Size, rounds: int) -> None:
+        self._store = store
+        self._rulebook = Rulebook()
+        self._maker = Maker(size)
+        self._rounds = rounds
+        self._count = count
+        self._draw = random.Random(count)
+        self._states = max(1, count // OF_A_STATE - 1)
+        self.numbers = self._draw.sample(range(1, count + 1), min(rounds, count))
+
+    def __repr__(self) -> str:
+        return f"Drawn({self._store!r})"
+
+    def asks(self) -> Iterator[Ask]:
+        """Every question."""
+        parsed = [self._store.parsed(name) for name in self._ids()]
+        lanes = [self._lane(one) for one in parsed]
+        yield from self._near(parsed, lanes)
+        yield from self._lists()
+        yield from self._bridges()
+        made = [sign(one, lane) for one, lane in zip(parsed, lanes, strict=True)]
+        store = self._store
+        yield Ask("preflight, by signature", [partial(store.same_signature, one) for one in made], PREFLIGHT_MS)
+        yield Ask("preflight, by base", [partial(store.dominating, one) for one in made], PREFLIGHT_MS)
+        whole = [partial(preflight, one, lane, store) for one, lane in zip(parsed, lanes, strict=True)]
+        yield Ask("preflight, whole answer", whole, PREFLIGHT_MS)
+        new = [self._launch(at, Kind(0, at % BASES, CENTRE, 0), self._states) for at in range(self._rounds)]
+        yield Ask("facts for a submit", [partial(store.facts_of_new, [one]) for one in new])
+
+    def _ids(self) -> list[str]:
+        with self._store._reading() as connection:
+            query = select(receipts.c.id).where(receipts.c.seq.in_(self.numbers)).order_by(receipts.c.seq)
+            return list(connection.execute(query).scalars())
+
+    def _lane(self, one: Parsed) -> Lane:
+        return self._rulebook.lanes.of(one.receipt.run.lane)
+
+    def _near(self, parsed: Sequence[Parsed], lanes: Sequence[Lane]) -> Iterator[Ask]:
+        store = self._store
+        both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
+        yield Ask("neighbours, look-up", [partial(store.neighbours, *item, None, MOST) for item in both], NEAR_MS)
+        yield Ask("neighbours in the code alone", [partial(store.neighbours, *item, "code") for item in both], NEAR_MS)
+        yield Ask("launches of one configuration", [partial(store.replicate_candidates, *item) for item in both])
+        well = [one for one in parsed if one.receipt.run.outcome == "ok"][: max(2, self._rounds // 40)]
+        compared = [partial(neighbours, store, one, self._rulebook) for one in well]
+        yield Ask("neighbours, each compared", compared)
+
+    def _lists(self) -> Iterator[Ask]:
+        one = self._store.parsed(self._ids()[0]).stated
+        words = {"imported": one["code.imported_digest"], "commit": one["code.commit"]}
+        for name, texts in {**LISTS, **(BY_READING if self._count <= READABLE else {})}.items():
+            asked = Filters(tuple(condition(text.format(**words)) for text in texts), limit=LISTED)
+            yield Ask(f"list: {name}", [partial(self._listed, asked)] * max(3, self._rounds // 10), LIST_MS)
+
+    def _listed(self, filters: Filters) -> int:
+        return len(list(self._store.find(filters)))
+
+    def _bridges(self) -> Iterator[Ask]:
+        ends = [self._ends(at) for at in range(max(4, self._rounds // 5))]
+        ran = [(configuration(a, self._lane(a)), configuration(b, self._lane(b))) for a, b in ends]
+        yield Ask("bridge over 3 axes, look-ups", [partial(self._between, *item) for item in ran], BRIDGE_MS)
+        whole = [partial(bridge, self._store, *item, self._rulebook) for item in ends[:6]]
+        yield Ask("bridge over 3 axes, every hop compared", whole)
+
+    def _between(self, a: Configuration, b: Configuration) -> int:
+        axes = sorted(a.apart(b))
+        mixed = self._store.mixtures(a, b, axes, "training")
+        return len(mixed) + len(self._store.mixtures(a, b, axes, "training", beyond=True))
+
+    def _ends(self, at: int) -> tuple[Parsed, Parsed]:
+        """Launches of a base that keeps its steps in every store; they differ in micro batch and both flags."""
+        base, state = (3, 7)[at % 2], self._draw.randrange(self._states)
+        one, other = Point(2, 2048, 0, 0), Point(8, 2048, 1, 1)
+        period = state // STATES
+        return (
+            self._launch(2 * at, Kind(period, base, one, 0), state),
+            self._launch(2 * at + 1, Kind(period, base, other, 0), state),
+        )
+
+    def _launch(self, at: int, kind: Kind, state: int) -> Parsed:
+        """A launch that is not stored."""
+        number = 10**9 + at
+        raw = self._maker.made(Launch(number, number, kind._replace(period=state // STATES), state, 1234))[1]
+        return parse(Document(raw, "scale"))
