@@ -50,7 +50,16 @@ def launch(name: str, day: float, seconds: float = 2.3, **leaves: Any) -> Parsed
         "run.finished": (start + timedelta(minutes=20)).isoformat(),
         **{path.replace("__", "."): value for path, value in leaves.items()},
     }
-    table = {"set": values, "steps": {"seconds": seconds, "seed": name, "cv": 0.002}}
+    dropped = [path for path, value in values.items() if value is None]
+    kept = {path: value for path, value in values.items() if value is not None}
+    table = {"set": kept, "drop": dropped, "steps": {"seconds": seconds, "seed": name, "cv": 0.002}}
+    return cases.parsed(cases.build(table, "megatron"), f"{name}.json")
+
+
+def drifting(name: str) -> Parsed:
+    """A launch whose steps grow by a third over the run."""
+    leaves = {"run.launch": name, "run.label": name, "run.finished": (MONDAY + timedelta(minutes=20)).isoformat()}
+    table = {"set": leaves, "steps": {"seconds": 2.0, "drift": 0.3, "seed": name}}
     return cases.parsed(cases.build(table, "megatron"), f"{name}.json")
 
 

@@ -1,0 +1,368 @@
+"""The sections of a report beside comparisons: what each says of a store that holds what it tells of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rule_cases as cases
+import section_store as week
+from receipts.receipt import Parsed
+from receipts.report import WeekData, render
+from receipts.report.sections.regime import said
+from receipts.report.text import plain
+from receipts.store import Entry, Store, open_store
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store on each engine."""
+    place = str(tmp_path / "store.sqlite")
+    if request.param == "postgresql":
+        place = request.getfixturevalue("postgres_store")
+    with open_store(place) as made:
+        yield made
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Store]:
+    """An empty store on SQLite."""
+    with open_store(str(tmp_path / "store.sqlite")) as made:
+        yield made
+
+
+def labelled(store: Store, label: str) -> list[Entry]:
+    return [entry for entry in store.find() if entry.label == label]
+
+
+def full() -> list[Parsed]:
+    """A gain that vanished, and a failure that came back."""
+    return [*week.local_gain(), *week.at_target(2.31), week.known_failure(-9, "a"), week.known_failure(2, "b")]
+
+
+def shown(data: WeekData) -> str:
+    return render(data)["report.md"].decode()
+
+
+# What did not survive
+
+
+def test_a_local_gain_that_is_none_at_the_target_has_vanished(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.31)])
+    made = week.report(store).sections.survival
+    (gain,) = made.vanished
+    assert gain.there is not None
+    assert (gain.local.effect, gain.there.effect) == ("faster", "equivalent")
+    assert [moved.path for moved in gain.moved] == ["parallelism.bucket_bytes"]
+    assert {ref.name for ref in gain.there.b} == {"target buckets"}
+    assert (made.waiting, made.held) == ((), ())
+
+
+def test_the_loss_of_a_later_week_is_held_against_the_gain_of_an_earlier_one(small: Store) -> None:
+    week.put(small, [*week.local_gain(), *week.at_target(2.5, day=9)])
+    first = week.report(small)
+    assert [gain.fate for gain in first.sections.survival.waiting] == ["waits"]
+    later = week.report(small, "2026-W11", week.AS_OF + timedelta(days=7))
+    (gain,) = later.sections.survival.vanished
+    assert gain.there is not None
+    assert gain.there.effect == "slower"
+    assert {ref.name for ref in gain.local.b} == {"local buckets"}
+
+
+def test_a_gain_that_ran_out_of_memory_at_the_target_has_vanished(small: Store) -> None:
+    failed = {**week.changed(), "run.outcome": "oom", "run.exit_code": 1, "failure": week.OOM["failure"]}
+    flat = {path.replace(".", "__"): value for path, value in failed.items()}
+    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), week.launch("too much", 2, **flat)])
+    (gain,) = week.report(small).sections.survival.vanished
+    assert gain.there is not None
+    assert gain.there.effect == "ended in oom"
+    assert gain.there.ratio is None
+
+
+def test_a_gain_that_nobody_tried_at_the_target_waits_and_one_that_holds_there_is_told_as_such(small: Store) -> None:
+    week.put(small, week.local_gain())
+    data = week.report(small)
+    (gain,) = data.sections.survival.waiting
+    assert gain.there is None
+    assert gain.target == "NAM56R production"
+    assert "not tried at NAM56R production" in shown(data)
+    week.put(small, week.at_target(2.07))
+    made = week.report(small).sections.survival
+    assert [gain.fate for gain in made.held] == ["held"]
+    assert made.waiting == ()
+
+
+def test_the_trial_of_another_value_is_no_trial_of_the_change(small: Store) -> None:
+    other = week.side("other buckets", 2, 2.31, {"parallelism.bucket_bytes": 4 * week.BUCKETS})
+    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), *other])
+    made = week.report(small).sections.survival
+    assert made.vanished == ()
+    assert [gain.fate for gain in made.waiting] == ["waits"]
+
+
+def test_a_claim_that_holds_away_from_its_target_waits_until_it_is_withdrawn(store: Store) -> None:
+    week.put(store, week.local_gain())
+    with week.clock(week.MONDAY - timedelta(days=3)):
+        week.claim(store, "buckets", text="a tenth faster", **week.SPEEDUP)
+    data = week.report(store)
+    (waiting,) = data.sections.survival.claims
+    assert (waiting.id, waiting.target) == ("buckets", "NAM56R production")
+    assert [why.code for why in waiting.reasons] == ["K104"]
+    assert data.sections.survival.waiting[0].claim == "buckets"
+    with week.clock(week.MONDAY + timedelta(days=1)):
+        store.supersede_claim("buckets", None, "nobody needs it")
+    after = week.report(store).sections
+    assert after.survival.claims == ()
+    assert [(item.id, item.replaced) for item in after.claims.changed] == [("buckets", "withdrawn: nobody needs it")]
+
+
+# Decisions
+
+
+def test_decisions_of_the_week_stand_with_their_reasons_and_later_ones_do_not(store: Store) -> None:
+    week.put(store, [week.launch("one", 0), week.launch("two", 1, parallelism__bucket_bytes=week.BUCKETS)])
+    (one,), (two,) = labelled(store, "one"), labelled(store, "two")
+    for days, entry, decision, reason in (
+        (-1, one, "ship", "before"),
+        (1, one, "hold", "too little headroom"),
+        (2, one, "drop", "worse at length"),
+        (2, two, "ship", "it holds"),
+        (7, two, "drop", "after"),
+    ):
+        with week.clock(week.MONDAY + timedelta(days=days)):
+            store.decide(entry.id, decision, reason)
+    made = week.report(store).sections.decisions.made
+    assert [(item.decision, item.reason, item.revised) for item in made] == [
+        ("ship", "it holds", False),
+        ("drop", "worse at length", False),
+        ("hold", "too little headroom", True),
+    ]
+    assert week.report(store, lanes=("cpu-torch",)).sections.decisions.made == ()
+
+
+# Claims
+
+
+def test_a_claim_whose_receipt_fell_is_stale_and_names_the_documents_that_quote_it(store: Store) -> None:
+    week.put(store, week.local_gain())
+    with week.clock(week.MONDAY - timedelta(days=3)):
+        week.claim(store, "buckets", text="a tenth faster", quoted_in=["README.md"], **week.SPEEDUP)
+        store.quote("docs/results.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+        store.quote("docs/gone.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+    with week.clock(week.MONDAY - timedelta(days=2)):
+        store.quote("docs/gone.md", [])
+    with week.clock(week.MONDAY + timedelta(days=30)):
+        store.quote("docs/later.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+    assert week.report(store).sections.claims.stale == ()
+    with week.clock(week.MONDAY + timedelta(days=2)):
+        store.retract(labelled(store, "local buckets")[0].id, "a wrong run")
+    made = week.report(store).sections.claims
+    (stale,) = made.stale
+    assert stale.documents == ("README.md", "docs/results.md")
+    assert stale.reasons[0].code == "K106"
+    assert [(item.before, item.status) for item in made.changed] == [("unproven", "stale")]
+
+
+def test_a_claim_that_was_added_in_the_week_is_told_and_one_that_did_not_move_is_not(small: Store) -> None:
+    week.put(small, week.local_gain())
+    with week.clock(week.MONDAY - timedelta(days=3)):
+        week.claim(small, "old", text="a tenth faster", **week.SPEEDUP)
+    with week.clock(week.MONDAY + timedelta(days=3)):
+        week.claim(small, "new", text="a twentieth faster", **week.SPEEDUP)
+    with week.clock(week.MONDAY + timedelta(days=10)):
+        week.claim(small, "next", text="a third faster", **week.SPEEDUP)
+    made = week.report(small).sections.claims
+    assert [(item.id, item.added) for item in made.changed] == [("new", True)]
+    assert made.judged == 2
+
+
+def test_a_claim_of_another_lane_is_left_out(small: Store) -> None:
+    week.put(small, week.local_gain())
+    with week.clock(week.MONDAY):
+        week.claim(small, "buckets", text="a tenth faster", **week.SPEEDUP)
+    assert week.report(small, lanes=("cpu-torch",)).sections.claims.judged == 0
+    assert week.report(small, lanes=("nvidia-megatron",)).sections.claims.judged == 1
+
+
+# Ceilings and regimes
+
+
+def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(store: Store) -> None:
+    long: dict[str, Any] = {"batch__sequence_length": 8192, "batch__global_batch": 32, "batch__accumulation": 2}
+    later = week.launch("longer", 9, **{**long, "batch__micro_batch": 2, "batch__accumulation": 4})
+    week.put(store, [*week.at_target(2.31), week.launch("long", 2, **long), week.known_failure(3, "too much"), later])
+    data = week.report(store)
+    made = data.sections.ceilings["nvidia-megatron"].reached
+    assert [(item.grade, item.sequence_length, item.launches) for item in made] == [
+        ("validated", 4096, 6),
+        ("peak", 8192, 1),
+    ]
+    assert [(failed.micro_batch, failed.launches) for failed in made[0].failures] == [(8, 1)]
+    text = shown(data)
+    assert text.index("4,096 tokens × micro batch 8") < text.index("none known: the gap is open")
+
+
+@pytest.mark.parametrize(
+    ("leaves", "seconds", "regimes"),
+    [
+        ({}, 2.3, ("enough work",)),
+        ({"measurement__exposed_communication_seconds": 0.5}, 2.3, ("communication-heavy",)),
+        ({"measurement__exposed_communication_seconds": 0.4}, 2.3, ("enough work",)),
+        ({"hardware__chips": None}, 2.3, ()),
+    ],
+)
+def test_the_regime_follows_from_what_is_stated(
+    small: Store, leaves: dict[str, Any], seconds: float, regimes: tuple[str, ...]
+) -> None:
+    from receipts.report.sections.regime import work
+
+    launch = week.launch("one", 0, seconds, **leaves)
+    week.put(small, [launch])
+    item = _item(small)
+    assert work(item).regimes == regimes
+
+
+def _item(store: Store) -> Any:
+    from receipts.report.shelf import Shelf
+
+    shelf = Shelf(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
+    (row,) = shelf.rows
+    return shelf.item(row)
+
+
+def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_named(small: Store) -> None:
+    from receipts.report.sections.regime import work
+
+    rows = [{"chip": n, "phase": "steady", "peak_bytes": 95, "bytes_limit": 100, "bytes_used": 90} for n in range(8)]
+    week.put(small, [week.launch("one", 0, memory__chips=rows, measurement__exposed_communication_seconds=None)])
+    made = work(_item(small))
+    assert made.regimes == ("memory-limited",)
+    assert made.missing == ("exposed communication",)
+    assert said(made) == "memory-limited (5.0 % of the tightest chip left of 10 %) · not stated: exposed communication"
+
+
+def test_steps_that_never_settle_are_unstable(small: Store) -> None:
+    from receipts.report.sections.regime import work
+
+    launch = week.drifting("one")
+    week.put(small, [launch])
+    assert "unstable" in work(_item(small)).regimes
+
+
+# Failures that were known
+
+
+def test_a_failure_that_came_back_is_told_with_what_it_cost(store: Store) -> None:
+    again = week.known_failure(3, "again", compile__compile_seconds=720.0)
+    week.put(store, [week.known_failure(-20, "first"), again, week.known_failure(4, "third")])
+    week.put(store, [week.known_failure(9, "next week"), week.known_failure(2, "other", batch__micro_batch=16)])
+    (made,) = week.report(store).sections.repeats.found
+    assert made.first.name == "first"
+    assert [ref.name for ref in made.again] == ["again", "third"]
+    assert (made.times, made.compile_seconds, made.failed_seconds) == (3, 720.0, 1200.0)
+    assert "32.0" in shown(week.report(store))
+
+
+def test_the_first_failure_of_a_signature_is_no_repeat(small: Store) -> None:
+    week.put(small, [week.known_failure(3, "first")])
+    data = week.report(small)
+    assert data.sections.repeats.found == ()
+    assert "No launch of the week failed with a signature that had failed." in shown(data)
+
+
+# Intake and the self-check
+
+
+def test_receipts_that_are_invalid_are_told_by_rule_and_those_that_fell_by_reason(store: Store) -> None:
+    left: dict[str, Any] = {"path__witnessed__attention": "unfused"}
+    week.put(store, [week.launch("fine", 0), week.launch("left", 1, **left), week.launch("left-2", 2, **left)])
+    with week.clock(week.MONDAY - timedelta(days=1)):
+        week.put(store, [week.launch("before", -3)])
+        store.retract(labelled(store, "before")[0].id, "long ago")
+    with week.clock(week.MONDAY + timedelta(days=3)):
+        store.retract(labelled(store, "fine")[0].id, "a wrong run")
+    made = week.report(store).sections.intake
+    assert {(item.code, item.count) for item in made.offences if item.code == "R302"} == {("R302", 2)}
+    assert [(item.receipt and item.receipt.name, item.successor_id, item.reason) for item in made.fallen] == [
+        ("fine", None, "a wrong run")
+    ]
+
+
+def test_the_self_check_counts_pairs_of_equal_launches_and_who_was_told_apart(small: Store) -> None:
+    week.put(small, [*week.local_gain(), *week.at_target(2.31)])
+    data = week.report(small)
+    (lane,) = data.lanes
+    assert lane.noise.check.pairs == 4
+    assert lane.noise.check.excluded_one == lane.noise.check.faster + lane.noise.check.slower
+    assert f"{lane.noise.check.excluded_one} of 4 pairs of equal launches told apart" in shown(data)
+
+
+# Pages
+
+
+def test_every_rule_that_is_cited_is_explained_on_the_page(small: Store) -> None:
+    week.put(small, full())
+    text = shown(week.report(small))
+    for code in ("C101", "K104", "R414"):
+        assert f"](#rule-{code})" in text
+        assert f'<a id="rule-{code}"></a>' in text
+    assert "A compile of twenty minutes that ends out of memory was paid for once." in text
+
+
+def test_every_section_without_anything_to_tell_says_so_in_a_sentence(small: Store) -> None:
+    text = shown(week.report(small))
+    for sentence in (
+        "No local gain was seen to vanish at its target.",
+        "No gain of the week waits for its target.",
+        "No claim waits for its target.",
+        "Nothing was decided on a receipt in the week",
+        "The store holds no claim of these lanes.",
+        "No launch of the week failed with a signature that had failed.",
+        "No receipt of the week is invalid.",
+        "No receipt was superseded or retracted in the week.",
+    ):
+        assert sentence in text
+
+
+HOSTILE = '<script>alert(1)</script>|`*[x](javascript:1)\u202eRTL "quotes" ' + "w" * 10_000
+
+
+def test_hostile_text_of_people_is_text_in_every_section(small: Store) -> None:
+    label = HOSTILE[:450]
+    named = [week.known_failure(day, f"failed{day}", run__label=label) for day in (-9, 2)]
+    week.put(small, [*week.local_gain(), week.launch("one", 0, run__label=label), *named])
+    one = next(entry for entry in labelled(small, label) if entry.outcome == "ok")
+    with week.clock(week.MONDAY + timedelta(days=1)):
+        small.decide(one.id, "hold", f"{HOSTILE}\0")
+        week.claim(small, "buckets", text=HOSTILE[:9000], quoted_in=[HOSTILE[:400]], **week.SPEEDUP)
+        small.retract(labelled(small, "local base")[0].id, HOSTILE)
+    files = render(week.report(small))
+    html, text = files["index.html"].decode(), files["report.md"].decode()
+    assert plain(HOSTILE, 60)[:20] in html.replace("&lt;", "<").replace("&gt;", ">")
+    for page in (html, text):
+        assert "\u202e" not in page
+        assert "\0" not in page
+        assert "w" * 1300 not in page
+    assert "<script" not in html
+    assert "<script" not in text.replace("\\<", "")
+    assert "](javascript" not in text.replace("\\]", "")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.rstrip().endswith("|") for line in rows)
+
+
+def test_the_same_store_gives_the_same_bytes_whatever_was_written_from_it(small: Store) -> None:
+    week.put(small, full())
+    with week.clock(week.MONDAY - timedelta(days=1)):
+        week.claim(small, "buckets", text="a tenth faster", **week.SPEEDUP)
+        small.decide(labelled(small, "local base")[0].id, "hold", "wait")
+    first = render(week.report(small))
+    with week.clock(week.AS_OF + timedelta(days=1)):
+        small.quote(
+            "report.md", [(item["receipt"]["id"], None) for item in json.loads(first["report.json"])["receipts"]]
+        )
+    assert render(week.report(small)) == first
