@@ -289,3 +289,19 @@ def test_a_small_model_is_told_in_a_smaller_unit(shell: Shell) -> None:
     said = shell("fit", plan(shell.folder, "small", model__hidden=64, model__depth=2, batch__sequence_length=64))
     assert "0.00 GiB" not in said.out
     assert "MiB" in said.lines[0]
+
+
+def test_a_pattern_that_cannot_be_read_is_told_with_its_letter(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, "letters", model__pattern="A*E"))
+    assert said.code == 3
+    told = " ".join(said.out.split())
+    assert "state model.pattern (" in told
+    assert "'*'" in told
+
+
+def test_an_accelerator_of_which_no_memory_is_known_is_named(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, "m4", hardware__accelerator="M4 Max"))
+    assert said.code == 3
+    assert "what 'M4 Max' lets a launch hold is not known" in " ".join(said.out.split())
+    none = shell("fit", plan(shell.folder, "none", hardware__accelerator=None))
+    assert "state hardware.accelerator" in " ".join(none.out.split())

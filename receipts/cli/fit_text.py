@@ -75,7 +75,7 @@ def answer(item: Estimate) -> str:
     if item.missing:
         return f"too little is stated to say; state {', '.join(item.missing)}"
     if item.budget is None:
-        return f"{_amount(item.total_bytes)}{assumed}; no budget: state hardware.accelerator, or a chip's bytes_limit"
+        return f"{_amount(item.total_bytes)}{assumed}; no budget: {_no_budget(item)}"
     left = item.headroom_bytes or 0.0
     share = abs(left) / item.budget.bytes
     total = f"{_amount(item.total_bytes)} of {_amount(item.budget.bytes)}"
@@ -83,6 +83,12 @@ def answer(item: Estimate) -> str:
         return f"does not fit: {total}, {_amount(-left)} too much{assumed}"
     tight = f", less than the {item.headroom_wanted:.0%} that the lane keeps free" if item.tight else ""
     return f"fits: {total}, {_amount(left)} ({share:.1%}) left{tight}{assumed}"
+
+
+def _no_budget(item: Estimate) -> str:
+    if item.accelerator is None:
+        return "state hardware.accelerator, or a chip's bytes_limit"
+    return f"what {item.accelerator!r} lets a launch hold is not known; state a chip's bytes_limit"
 
 
 def _table(item: Estimate) -> None:

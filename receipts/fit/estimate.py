@@ -60,6 +60,7 @@ class Estimate:
     surfaces: tuple[Surface, ...] = ()
     live_bytes: float | None = None
     total_bytes: float | None = None
+    accelerator: str | None = None
     budget: Budget | None = None
     headroom_wanted: float = 0.0
     stage: int = 0
@@ -138,6 +139,7 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
     made = Estimate(
         name=parsed.name,
         lane=lane.name,
+        accelerator=parsed.stated.get("hardware.accelerator"),
         budget=budget(parsed.stated, lane),
         headroom_wanted=lane.headroom,
         missing=found.missing,

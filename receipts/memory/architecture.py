@@ -62,7 +62,7 @@ def _layers(facts: Facts, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[
         main = tuple(blocks[index % len(blocks)] for index in range(min(depth, 100_000)))
         return main, mtp or main[-1:]
     if found is not None:
-        facts.need("model.pattern (one that can be read)")
+        facts.need(f"model.pattern ({found[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
     layer: Layer = (Kind.ATTENTION, Kind.MLP if _dense(facts, geometry) else Kind.EXPERT)

@@ -133,7 +133,7 @@ def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, 
 def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) -> Answer:
     fit = estimator(plan, lane)
     if fit is None:
-        why = "no launch of this signature, none that differs in pressure alone, and too little stated to estimate"
+        why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
         return Answer("unknown", why, plan.name, made.signature)
     size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
     most = f", most of it {fit.surface}" if fit.surface else ""
