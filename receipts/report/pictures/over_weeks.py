@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 WEEKS: Final = 26
-MOST: Final = 6  # shapes
+MOST: Final = 4  # shapes
 _PARTS: Final = ("family", "model", "accelerator", "sequence_length", "chips")
 NAMED: Final = 12  # changes that a caption leads to; the table has them all
 
