@@ -1,0 +1,181 @@
+"""``receipts report lane``, ``compare`` and ``claim``, and ``--since`` and ``--until``: pages with the same parts."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import section_store as week
+from receipts.cli import main
+from receipts.receipt import Parsed
+from receipts.store import Store, open_store
+from test_report_pages import Outline
+
+FILES = ["index.html", "report.json", "report.md"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a gain that vanished, a claim on it, and a decision."""
+    path = tmp_path_factory.mktemp("commands") / "store.sqlite"
+    with open_store(str(path)) as store:
+        week.put(store, [*week.local_gain(), *week.at_target(2.31), week.launch("long", 2, **LONG)])
+        with week.clock(week.MONDAY - timedelta(days=3)):
+            week.claim(store, "buckets", text="a tenth <b>faster</b>", quoted_in=["README.md"], **week.SPEEDUP)
+            store.decide(_id(store, "local buckets"), "hold", "try it at the target")
+    return path
+
+
+LONG = {"batch__sequence_length": 8192, "batch__global_batch": 32, "batch__accumulation": 2}
+
+
+def _id(store: Store, label: str) -> str:
+    return next(entry.id for entry in store.find() if entry.label == label)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Two receipts in files."""
+    return [_write(tmp_path, week.side(name, 0, 2.3)[0]) for name in ("one", "two")]
+
+
+def _write(folder: Path, parsed: Parsed) -> str:
+    path = folder / parsed.source
+    path.write_bytes(parsed.raw)
+    return str(path)
+
+
+def run(place: Path, out: Path, *words: str) -> dict[str, str]:
+    """The files that a command writes, each a page as it should be."""
+    assert main(["--store", str(place), "report", *words, "--out", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    made = {name: (out / name).read_text(encoding="utf-8") for name in FILES}
+    outline = Outline(made["index.html"])
+    ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]
+    assert outline.open == []
+    assert len(ids) == len(set(ids))
+    assert {(item["href"] or "")[1:] for item in outline.all("a")} <= set(ids)
+    for block in re.findall(r"(?:^\|.*\n)+", made["report.md"], re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}) == 1
+    return made
+
+
+def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place: Path, tmp_path: Path) -> None:
+    made = run(place, tmp_path / "out", "compare", "label=local base", "label=local buckets")
+    text = made["report.md"]
+    assert text.startswith("# Comparison of local buckets against local base\n")
+    assert "accepted: comparable yes · path witnessed · effect faster on tokens_per_second" in text
+    assert "`parallelism.bucket_bytes` | 40000000 | 80000000 | parallelism.bucket_bytes | counts |" in text
+    assert "+11.09 | +10.85 to +11.34 | faster | 3 and 3 | steps" in text
+    assert "compile amortised?: yes" in text
+    assert "Claims that stand on these receipts: buckets." in text
+    assert "hold | try it at the target" in text
+    tree = json.loads(made["report.json"])
+    assert tree["comparison"]["status"] == "accepted"
+    assert len(tree["receipts"]) == 6
+
+
+def test_the_page_of_a_refused_comparison_prints_no_change_and_explains_its_rules(place: Path, tmp_path: Path) -> None:
+    text = run(place, tmp_path / "out", "compare", "label=local base", "label=long")["report.md"]
+    assert "rejected: comparable no" in text
+    effects = text[text.index("## Effects") : text.index("## Why")]
+    assert "It is refused, so that no change is printed" in effects
+    assert not re.search(r"[+−]\d", effects)
+    assert "[C101 many axes](#rule-C101)" in text
+    assert "When two settings move at once, neither owns the difference." in text
+
+
+def test_two_files_are_compared_without_a_store(files: list[str], tmp_path: Path) -> None:
+    text = run(tmp_path / "nothing.sqlite", tmp_path / "out", "compare", *files)["report.md"]
+    assert "No axis changed: the two are repeats of one configuration." in text
+    assert not (tmp_path / "nothing.sqlite").exists()
+
+
+def test_the_page_of_a_claim_tells_its_verdict_its_past_and_who_quotes_it(place: Path, tmp_path: Path) -> None:
+    made = run(place, tmp_path / "out", "claim", "buckets", "--as-of", "2026-03-08")
+    text = made["report.md"]
+    assert "- verdict: unproven" in text
+    assert "[K104 off target](#rule-K104)" in text
+    assert "| 2026-02-27 09:00 | unproven |" in text
+    assert "README.md" in text
+    assert "## The two sides" in text
+    assert "a tenth <b>" not in made["index.html"]
+    again = run(place, tmp_path / "again", "claim", "buckets", "--as-of", "2026-03-08")
+    assert again == made
+
+
+def test_the_page_of_a_claim_without_a_receipt_is_a_page(place: Path, tmp_path: Path) -> None:
+    with open_store(str(place)) as store:
+        week.claim(
+            store, "lost", text="gone", **{**week.SPEEDUP, "baseline": ["label=nobody"], "candidate": ["label=nobody"]}
+        )
+    text = run(place, tmp_path / "out", "claim", "lost")["report.md"]
+    assert "[K101 no receipt](#rule-K101)" in text
+    assert "No document is known that quotes it." in text
+    assert "This page stands on no receipt." in text
+
+
+def test_a_claim_that_is_not_there_is_refused_and_nothing_is_written(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", str(place), "report", "claim", "none", "--out", str(tmp_path / "out")]) == 2
+    assert "receipts claim list" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_page_of_a_lane_is_that_of_the_last_week_in_which_it_ran(place: Path, tmp_path: Path) -> None:
+    words = ("lane", "nvidia-megatron", "--as-of", "2026-05-01")
+    made = run(place, tmp_path / "out", *words)
+    assert made["report.md"].startswith("# Lane nvidia-megatron, 2026-W10\n")
+    assert "### Vanished at the target" in made["report.md"]
+    assert json.loads(made["report.json"])["only_lanes"] == ["nvidia-megatron"]
+    assert run(place, tmp_path / "again", *words) == made
+
+
+def test_an_interval_that_is_no_week_is_told_as_one(place: Path, tmp_path: Path) -> None:
+    words = ("weekly", "--since", "2026-03-02", "--until", "2026-03-03", "--as-of", "2026-03-20")
+    made = run(place, tmp_path / "out", *words)
+    tree = json.loads(made["report.json"])
+    assert (tree["since"], tree["until"]) == ("2026-03-02T00:00:00Z", "2026-03-04T00:00:00Z")
+    assert tree["counts"]["submitted"] == 9
+    assert "- interval: 2026-03-02 00:00 to 2026-03-04 00:00, UTC" in made["report.md"]
+    assert "No receipt of the interval is invalid." in made["report.md"]
+    assert "of the week" not in made["report.md"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["weekly", "--since", "soon"],
+        ["weekly", "--week", "2026-W10", "--since", "2026-03-01"],
+        ["lane", "gpu"],
+        ["compare", "label=local base", "nothing-of-that-name"],
+        ["compare", "label=local base", "label=long", "--metric", "speed"],
+    ],
+)
+def test_a_wrong_call_ends_with_two_and_writes_nothing(place: Path, tmp_path: Path, words: list[str]) -> None:
+    assert main(["--store", str(place), "report", *words, "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_each_kind_of_page_has_templates_that_the_user_may_replace(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    for kind in ("lane", "compare", "claim"):
+        (tmp_path / "own" / f"{kind}.md.j2").write_text("{{ page.title }}", encoding="utf-8")
+    (tmp_path / "receipts.toml").write_text('reports = ["own"]\n', encoding="utf-8")
+    for words in (["lane", "nvidia-megatron"], ["compare", "label=local base", "label=long"], ["claim", "buckets"]):
+        out = tmp_path / words[0]
+        config = ["--store", str(place), "--config", str(tmp_path / "receipts.toml")]
+        assert main([*config, "report", *words, "--out", str(out)]) == 0
+        assert (out / "report.md").read_text(encoding="utf-8").count("\n") == 0
+
+
+def test_impact_knows_which_receipts_a_page_quotes(place: Path, tmp_path: Path) -> None:
+    run(place, tmp_path / "out", "compare", "label=local base", "label=local buckets")
+    with open_store(str(place)) as store:
+        quotes = store.quotes(_id(store, "local buckets"))
+    assert str((tmp_path / "out" / "report.md").resolve()) in [item.document for item in quotes]
