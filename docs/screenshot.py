@@ -37,26 +37,26 @@ class NoBrowser(Exception):
     """There is no browser here, nothing to drive it, or not its font; the message says what is missing."""
 
 
-def chromium() -> str:
-    """The path of a Chromium. Raises NoBrowser."""
+def driver() -> tuple[str, Any]:
+    """The path of a Chromium, and what Playwright begins with. Raises NoBrowser."""
     named = os.environ.get("RECEIPTS_CHROMIUM")
-    found = named or next((path for path in map(shutil.which, NAMES) if path), None)
-    if not found:
+    path = named or next((path for path in map(shutil.which, NAMES) if path), None)
+    if not path:
         raise NoBrowser("no Chromium on the path; install `chromium`, or name one in RECEIPTS_CHROMIUM")
-    return found
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise NoBrowser("no Playwright; run `pip install -r requirements/browser.txt`") from None
+    return path, sync_playwright
 
 
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
     """A running Chromium, as Playwright's Browser. Raises NoBrowser."""
-    path = chromium()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        raise NoBrowser("no Playwright; run `pip install -r requirements/browser.txt`") from None
+    path, begin = driver()
     # Chromium's sandbox refuses to run as root; what is opened is a file that was just written here.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
+    with begin() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=arguments)
         try:
             yield running

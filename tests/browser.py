@@ -29,25 +29,29 @@ def _screenshot() -> ModuleType:
 screenshot = _screenshot()
 
 
+@pytest.fixture(scope="session")
+def browser_found() -> None:
+    """Skips where there is no Chromium, or nothing to drive it."""
+    try:
+        screenshot.driver()
+    except screenshot.NoBrowser as missing:
+        pytest.skip(f"needs a browser: {missing}")
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """A running Chromium; skips where there is none, or nothing to drive it.
+def chromium(browser_found: None) -> Iterator[Any]:
+    """A running Chromium.
 
     Of a module's life only: while Playwright runs, no other test of the process can have an event loop.
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            yield stack.enter_context(screenshot.browser())
-        except screenshot.NoBrowser as missing:
-            pytest.skip(f"needs a browser: {missing}")
+    with screenshot.browser() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def demo_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def demo_pages(browser_found: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages that `make demo` ends with, by the names of their folders."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("RECEIPTS_STORE", raising=False)
-        found: dict[str, Path] = screenshot.demo(tmp_path_factory.mktemp("demo"))
+    found: dict[str, Path] = screenshot.demo(tmp_path_factory.mktemp("demo"))
     return found
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import postgres_server
-from browser import chromium, demo_pages
+from browser import browser_found, chromium, demo_pages
 from command_line import shell
 
-__all__ = ["chromium", "demo_pages", "shell"]
+__all__ = ["browser_found", "chromium", "demo_pages", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
