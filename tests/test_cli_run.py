@@ -270,7 +270,7 @@ time.sleep(60 if micro > 4 else 0.2)  # node 0 waits in a collective
     [
         (["--plan", "plan.json"], "name the command after --"),
         (["--", "true"], "name what to launch"),
-        (["--resume", "none"], "no runner's state"),
+        (["--resume", "none"], "name the folder that receipts run made"),
         (["--resume", "none", "--", "true"], "--resume goes on"),
         (["--plan", "plan.json", "--nodes", "2", "--", "true"], "--nodes needs --dir"),
         (["--plan", "plan.json", "--dir", "w", "--nodes", "2", "--node-rank", "2", "--", "true"], "ranks count from 0"),
@@ -337,3 +337,12 @@ def test_torch_out_of_memory_under_a_limit_steps_down(shell: Shell) -> None:
     found = receipts_of(shell)
     assert [item["run"]["outcome"] for item in found] == ["oom", "ok"]
     assert found[0]["failure"]["requested_bytes"] == 8 * (25 << 20) * 4
+
+
+def test_a_slip_in_braces_is_told_before_anything_is_launched(shell: Shell) -> None:
+    told = shell("run", "--dir", "w", "--plan", plan(shell), "--", "echo", "{batch.micro_btch}", "{other.words}")
+    assert told.code == 2
+    assert "{batch.micro_btch}: there is no such leaf; did you mean batch.micro_batch" in told.err
+    assert "other.words" not in told.err
+    assert not (shell.folder / "w").exists()
+    assert "no run can be gone on with here" in shell("run", "--resume", "none").err

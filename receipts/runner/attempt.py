@@ -93,9 +93,14 @@ class Folder:
             self.command = tuple(found["command"])
             self.attempts = [_attempt(item) for item in found["attempts"]]
             self.over = bool(found["over"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
             raise UsageError(
-                f"{self.path}: no runner's state can be read here ({error}); see: receipts run --help"
+                f"{self.path}: no run can be gone on with here: {STATE}: {error.strerror}; name the folder that "
+                "receipts run made"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{self.path}: no run can be gone on with here: {STATE} is damaged ({error}); launch the plan again"
             ) from None
 
     def change(self, attempt: Attempt, **changes: Any) -> Attempt:

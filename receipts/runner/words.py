@@ -1,7 +1,8 @@
 """The command that a plan is launched with: its words, some of which hold leaves of the plan.
 
 ``{batch.micro_batch}`` stands for the leaf's value in the attempt's plan, ``{plan}`` for the plan's file and ``{dir}``
-for the attempt's folder. Any other brace is the command's own: JSON and shell words pass as they are.
+for the attempt's folder. Any other brace is the command's own: JSON and shell words pass as they are. One that begins
+with a section of the receipt and names no leaf of it is a slip.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from receipts.errors import InputError, Problem
+from receipts.errors import InputError, Problem, near
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import find
+from receipts.receipt.catalogue import find, leaves
 
 _PLACE: Final = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_.\-]+)?)\}")
 PLAN, FOLDER = "plan", "dir"
@@ -26,13 +27,23 @@ class Words:
         self.words = tuple(words)
         named = dict.fromkeys(name for word in self.words for name in _PLACE.findall(word))
         self.leaves = tuple(name for name in named if name not in (PLAN, FOLDER) and find(name) is not None)
+        sections = {leaf.path.partition(".")[0] for leaf in leaves()}
+        self.slips = tuple(
+            name for name in named if "." in name and name.partition(".")[0] in sections and find(name) is None
+        )
         self.reads_plan = PLAN in named
 
     def __repr__(self) -> str:
         return f"Words({list(self.words)!r})"
 
     def filled(self, plan: Parsed, places: Mapping[str, Path]) -> list[str]:
-        """The words for one attempt. Raises InputError with every leaf that the plan does not state."""
+        """The words for one attempt. Raises InputError with every leaf that the plan does not state or that is none."""
+        if self.slips:
+            known = [leaf.path for leaf in leaves()]
+            raise InputError(
+                "the command",
+                [Problem(f"{{{name}}}", f"there is no such leaf{near(name, known)}") for name in self.slips],
+            )
         missing = [name for name in self.leaves if plan.stated.get(name) is None]
         if missing:
             raise InputError(
