@@ -152,7 +152,7 @@ def _why(data: ClaimData) -> Section:
         Row((
             (rule(item.code, item.name),),
             (weights[item.level],),
-            (Code(plain(item.at)), f" {plain(item.found, NOTE)}"),
+            pair.found(item),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))

@@ -172,8 +172,8 @@ def _changed(made: Comparison) -> Section:
         mark = uncounted.get(item.axis, "counts")
         mark = f"waived: {waived[item.axis]}" if item.axis in waived else mark
         rows += [_leaf(member.path, member.a, member.b, item.axis, mark) for member in item.members]
-    rows += [_leaf(item.path, item.a, item.b, "", "derived: it follows") for item in made.difference.derived]
-    rows += [_leaf(item.path, item.a, item.b, "", "a block: never counted") for item in made.difference.blocks]
+    rows += [_leaf(item.path, item.a, item.b, "none", "derived: it follows") for item in made.difference.derived]
+    rows += [_leaf(item.path, item.a, item.b, "none", "a block: never counted") for item in made.difference.blocks]
     table = Table("What differs between A and B", columns, tuple(rows))
     empty = () if rows else ("No axis changed: the two are repeats of one configuration.",)
     return Section(
@@ -261,7 +261,7 @@ def _findings(made: Comparison) -> Section:
             (rule(item.code, item.name),),
             ({"a": "A", "b": "B"}.get(item.subject, "the pair"),),
             (f"waived: {plain(item.waived, NOTE)}" if item.waived is not None else weights[item.level],),
-            (Code(plain(item.at)), f" {plain(item.found, NOTE)}"),
+            found(item),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))
@@ -271,6 +271,12 @@ def _findings(made: Comparison) -> Section:
     empty = () if rows or waiting else ("No rule found anything.",)
     table = Table("What rules found, the heaviest first", columns, rows)
     return Section("findings", "Why", (*empty, *waiting), (table,) if rows else ())
+
+
+def found(item: Finding) -> Cell:
+    """Where a finding is and what it says, which may begin with the place."""
+    at, says = plain(item.at), plain(item.found, NOTE)
+    return (says,) if says.startswith(at) else (Code(at), f" {says}")
 
 
 def _told(findings: Iterable[Finding]) -> list[Finding]:
