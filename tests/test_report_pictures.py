@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import report_store as week
 import rule_cases as cases
+from receipts.cli import main
 from receipts.receipt import Document, Parsed
 from receipts.report import Week, WeekData, collect, moment
 from receipts.report.page import Figure, Link
@@ -222,3 +224,21 @@ def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -
     more = replace(lane, stated=(replace(lane.frontier[0], sequence_length=512),))
     with_ceiling = marked(over_sequence.figure("p", more, found, reached))
     assert with_ceiling > marked(over_sequence.figure("p", more, (), reached))
+
+
+def page_of(tmp_path: Path, *words: str) -> str:
+    """The page of a comparison in a store of accepted and refused ones."""
+    place = tmp_path / "store.sqlite"
+    week.fill(place, week.everything()).close()
+    assert main(["--store", str(place), "report", "compare", *words, "--out", str(tmp_path / "out")]) == 0
+    return (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_a_comparison_has_its_step_times(tmp_path: Path) -> None:
+    page = page_of(tmp_path, "label=small decoder", "label=small decoder, 4 threads")
+    assert page.count("<svg") == 1
+    assert ">B 3</text>" in page
+
+
+def test_a_refused_comparison_draws_nothing_that_would_be_believed(tmp_path: Path) -> None:
+    assert "<svg" not in page_of(tmp_path, "label=small decoder", "label=left its path")

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.answers import answers
 from receipts.judge import VERSION, judge_receipt
+from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.report import appendix
 from receipts.report.data import Described
 from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, joined, links, rule
+from receipts.report.pictures import step_times
+from receipts.report.pictures.step_times import Compared
 from receipts.report.ref import Ref
 from receipts.report.sections import rules
 from receipts.report.sections.decisions import Decided
@@ -58,6 +61,7 @@ class PairData:
     claims: tuple[str, ...]
     receipts: tuple[Described, ...]
     cited: tuple[Cited, ...]
+    timed: Compared | None
 
 
 def pair(
@@ -89,6 +93,7 @@ def pair(
         claims=tuple(claims),
         receipts=tuple(made.values()),
         cited=(),
+        timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )
     return replace(data, cited=rules.catalogue(rulebook.rules, rules.cited(body(data))))
 
@@ -96,6 +101,20 @@ def pair(
 def _judged(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> Described:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     return appendix.described(parsed, judge_receipt(parsed, lane, rulebook.rules, facts), facts)
+
+
+def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook) -> Compared | None:
+    """Step times of both sides; None where one of them kept no steps."""
+    held = []
+    for letter, group in (("A", left), ("B", right)):
+        launches = ((appendix.ref_of(item), Launch(item, rulebook.lanes.of(item.receipt.run.lane))) for item in group)
+        held.append(list(step_times.timed("A" if letter == "A" else "B", launches))[: step_times.LAUNCHES])
+    if not all(held):
+        return None
+    moved = tuple(member.path for item in verdict.difference.changed for member in item.members)
+    more = sum(max(0, len(group) - step_times.LAUNCHES) for group in (left, right))
+    ends = (appendix.ref_of(left[0]), appendix.ref_of(right[0]))
+    return Compared(*ends, moved[:2], tuple(one for side in held for one in side), more)
 
 
 def _side(letter: str, group: Sequence[Parsed], label: str, rulebook: Rulebook, facts: Facts) -> Side:
@@ -139,7 +158,7 @@ def lead(made: Comparison) -> Iterator[str]:
 
 def body(data: PairData) -> list[Section]:
     """What the page of a claim shows of its comparison as well."""
-    made = [_sides(data), _changed(data.comparison), _effects(data.comparison), _findings(data.comparison)]
+    made = [_sides(data), _changed(data.comparison), _effects(data.comparison, data.timed), _findings(data.comparison)]
     if data.memory:
         made.append(Section("memory", "Memory by chip", tuple(plain(said, NOTE) for said in data.memory)))
     made.append(_decided(data.decisions, data.claims))
@@ -210,7 +229,7 @@ def _unknown(made: Comparison) -> Iterator[Section]:
     yield Section("unknown", "Unknown", ("State these, and run the comparison again.",), (table,))
 
 
-def _effects(made: Comparison) -> Section:
+def _effects(made: Comparison, timed: Compared | None) -> Section:
     columns = (
         Column("metric"),
         Column("A", numeric=True),
@@ -228,7 +247,14 @@ def _effects(made: Comparison) -> Section:
         after.append("* as stated: no effect follows from it.")
     says = ("It is refused, so that no change is printed: it would be believed.",) if rejected else ()
     table = Table("B against A, metric by metric", columns, rows, tuple(after))
-    return Section("effects", "Effects", says if rows else ("No metric is on both sides.",), (table,) if rows else ())
+    figures = step_times.figures("steps", (timed,) if timed is not None else ())
+    return Section(
+        "effects",
+        "Effects",
+        says if rows else ("No metric is on both sides.",),
+        (table,) if rows else (),
+        figures=figures,
+    )
 
 
 def _effect(item: MetricResult, made: Comparison, *, rejected: bool) -> tuple[Cell, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -76,17 +76,22 @@ def compared(shelf: Shelf, judged: Sequence[Judged]) -> tuple[Compared, ...]:
         if item.ratio is None or item.stated:
             continue
         sides: tuple[tuple[Side, tuple[Ref, ...]], ...] = (("A", item.a), ("B", item.b))
-        timed = [one for side, refs in sides for one in _timed(shelf, side, refs[:LAUNCHES])]
-        if {one.side for one in timed} == {"A", "B"}:
+        held = [one for side, refs in sides for one in _timed(shelf, side, refs[:LAUNCHES])]
+        if {one.side for one in held} == {"A", "B"}:
             left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
-            found.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(timed), left))
+            found.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left))
     return tuple(found)
 
 
 def _timed(shelf: Shelf, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
     rows = {row.id: row for row in shelf.stored.entries([ref.id for ref in refs])}
-    for ref in refs:
-        made = _of(shelf.launch(rows[ref.id]))
+    return timed(side, ((ref, shelf.launch(rows[ref.id])) for ref in refs))
+
+
+def timed(side: Side, launches: Iterable[tuple[Ref, Launch]]) -> Iterator[Timed]:
+    """The launches of a side that kept their steps."""
+    for ref, launch in launches:
+        made = _of(launch)
         if made is not None:
             yield Timed(ref, side, *made)
 
