@@ -21,7 +21,7 @@ from recorder_contract import recorder_contract  # noqa: E402 — the path comes
 from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402 — the path comes first
 
 FOLDERS = ("schema", "docs/reference")
-HAND_WRITTEN = ("schema/examples/", "docs/reference/benchmarks.md")
+HAND_WRITTEN = ("schema/examples/", "docs/reference/benchmarks.md", "docs/reference/scale.md")
 
 
 def pages() -> Mapping[str, str]:
