@@ -69,8 +69,8 @@ def _again(name: str, why: str) -> dict[str, Any]:
 FIRST = measured("first")
 POOL = (
     FIRST,
-    measured("second", **{"batch.micro_batch": 2, "batch.accumulation": 4}),
-    measured("first", **{"run.host": "another", **_again("first", "the clock was wrong")}),
+    measured("second", None, **{"batch.micro_batch": 2, "batch.accumulation": 4}),
+    measured("first", None, **{"run.host": "another"}, **_again("first", "the clock was wrong")),
     measured("third"),
     profiled("profile", "first"),
     profiled("profile by id", FIRST.id),
