@@ -20,7 +20,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "images" / "weekly.png"
-SIZE = (1280, 1600)
+# What was accepted and what was refused, and why: a lane of one screen that shows what the report is for.
+PLACE = "lane-cpu-torch-accepted"
+SIZE = (1280, 1030)
 COLOURS = 64
 # The page takes its reader's font. A picture that is to be compared names one: another wraps lines elsewhere.
 FONT = "DejaVu Sans"
@@ -78,7 +80,7 @@ def demo(folder: Path) -> dict[str, Path]:
 
 
 def draw(running: Any, page: Path) -> bytes:
-    """The top of a page as a PNG of `SIZE` pixels, in few colours, since it is kept with the sources.
+    """A page from `PLACE` on, as a PNG of `SIZE` pixels, in few colours, since it is kept with the sources.
 
     Raises NoBrowser where the machine has no such font as the picture is drawn in.
     """
@@ -87,10 +89,11 @@ def draw(running: Any, page: Path) -> bytes:
     width, height = SIZE
     opened = running.new_page(viewport={"width": width, "height": height}, color_scheme="light")
     try:
-        opened.goto(page.as_uri())
+        opened.goto(f"{page.as_uri()}#{PLACE}")
         if not opened.evaluate(HAS_FONT, FONT):
             raise NoBrowser(f"no font {FONT}; install `fonts-dejavu-core`")
         opened.add_style_tag(content=STYLE)
+        opened.evaluate("place => document.getElementById(place)?.scrollIntoView()", PLACE)
         shot = Image.open(io.BytesIO(opened.screenshot(type="png")))
     finally:
         opened.close()
