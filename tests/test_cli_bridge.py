@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -40,6 +41,27 @@ def test_a_bridge_is_a_waterfall_that_ends_with_the_total(shell: Shell) -> None:
     assert "Gain of each axis over 2 chains" in said.out
     assert "Interactions, where a 2×2 of receipts exists" in said.out
     assert said.lines[-1].startswith("bridged: 2 accepted hops, ")
+
+
+def test_the_picture_of_a_bridge_has_its_hops_and_its_total(shell: Shell) -> None:
+    made = stored(shell, CORNERS)
+    path = shell.folder / "bridge.svg"
+    said = shell("bridge", *ends(made), "--svg", str(path))
+    assert said.code == 0
+    texts = {item.text for item in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")}
+    assert texts >= {X, Y, "change of tokens/s against A, % (log scale)"}
+    total = re.search(r"total +([+-]\d+\.\d\d) %", said.out)
+    assert total is not None
+    assert f"{total[1]} %".replace("-", "−") in texts
+
+
+def test_where_there_is_no_bridge_no_picture_is_written(shell: Shell) -> None:
+    made = stored(shell, [CORNERS[0], EVERY])
+    path = shell.folder / "bridge.svg"
+    said = shell("bridge", *ends(made), "--svg", str(path))
+    assert said.code in (1, 3)
+    assert "is not written: there is no bridge" in said.err
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("columns", ["60", "120"])

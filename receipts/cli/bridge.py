@@ -22,7 +22,8 @@ Examples:
   receipts bridge 3f9c 81aa
   receipts bridge @golden candidate.json --metric step_seconds
   receipts bridge 3f9c 81aa --plan missing
-  receipts bridge 3f9c 81aa --dot | dot -Tsvg > bridge.svg
+  receipts bridge 3f9c 81aa --svg bridge.svg
+  receipts bridge 3f9c 81aa --dot | dot -Tsvg > paths.svg
 
 Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; its gain is that of its
 axis. More: docs/bridge.md.
@@ -36,11 +37,20 @@ or input, 3 none yet: hops are missing or open."""
 @click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What the gains are of.")
 @click.option("--plan", "folder", metavar="DIR", help="Write the missing runs here as plans for receipts run.")
 @click.option("--most", type=click.IntRange(min=1), default=200, show_default=True, help="Hops to judge at most.")
+@click.option("--svg", "svg", metavar="FILE", help="Write the bridge as a waterfall there as well.")
 @click.option("--dot", "as_dot", is_flag=True, help="Print the configurations and hops for Graphviz.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 @pass_session
 def command(
-    session: Session, a: str, b: str, metric: str, folder: str | None, most: int, as_dot: bool, as_json: bool
+    session: Session,
+    a: str,
+    b: str,
+    metric: str,
+    folder: str | None,
+    most: int,
+    svg: str | None,
+    as_dot: bool,
+    as_json: bool,
 ) -> int:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
@@ -57,6 +67,8 @@ def command(
         found = bridge(store, left, right, session.rulebook, metric=metric, most=most, progress=shown.at)
         shown.clear()
     written = _write(Path(folder), found) if folder is not None else []
+    if svg is not None:
+        _draw(svg, found)
     if as_json:
         from receipts.bridge.data import as_data
 
@@ -74,6 +86,20 @@ def command(
 
 def _one(store: Store, word: str) -> Parsed:
     return parsed_file(word) if is_file(word) else store.get(word)
+
+
+def _draw(path: str, found: Bridge) -> None:
+    """Write the picture; where there is no bridge, say so."""
+    from receipts.bridge.waterfall import picture
+    from receipts.draw.figure import save
+    from receipts.draw.inline import alone
+
+    drawn = picture(found)
+    if drawn is None:
+        output.note(f"{path} is not written: there is no bridge with a number on every hop")
+        return
+    save(path, f"{alone(drawn)}\n")
+    output.note(f"wrote {path}")
 
 
 def _write(folder: Path, found: Bridge) -> list[str]:
