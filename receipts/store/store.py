@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, bindparam, select
+from sqlalchemy import bindparam, select
 
-from receipts.axes.configuration import Configuration
 from receipts.errors import ConflictError, InputError, NotFound, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.rule import EarlierFailure, Facts
-from receipts.signature import Signature
-from receipts.store import alike as alike_module
-from receipts.store import around, between, history, names, near, published, schema
-from receipts.store import chronicle as chronicle_module
-from receipts.store import facts as facts_module
+from receipts.store import around, history, names, schema
 from receipts.store import find as find_module
 from receipts.store import seal as seal_module
-from receipts.store import shapes as shapes_module
-from receipts.store import signatures as signatures_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
-from receipts.store.alike import Alike
 from receipts.store.around import Held
-from receipts.store.between import Between
-from receipts.store.chronicle import Chronicle
+from receipts.store.asked import Asked
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
-from receipts.store.near import Neighbour
 from receipts.store.packing import unpack
-from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
-from receipts.store.rows import Entry, entries, entry
+from receipts.store.rows import Entry
+from receipts.store.said import Said
 from receipts.store.seal import Seal
-from receipts.store.shapes import Reached
-from receipts.store.signatures import Known
 from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.verdicts import StoredVerdict, Verdict
-from receipts.verdict import ClaimVerdict, ReceiptVerdict
+from receipts.verdict import ReceiptVerdict
 
 if TYPE_CHECKING:
     from receipts.store.inspection import Inspection
@@ -59,46 +45,11 @@ _DOCUMENT: Final = Statement(
 )
 
 
-class Store:
+class Store(Said, Asked):
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
     Every method raises StoreError where the store cannot be reached, read or written.
     """
-
-    def __init__(self, engine: Engine, place: Address) -> None:
-        self._engine = engine
-        self._address = place
-        self._parsed: dict[str, Parsed] = {}
-
-    def __repr__(self) -> str:
-        return f"Store({str(self._address)!r})"
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._engine.dispose()
-
-    @property
-    def url(self) -> str:
-        """Where it is: a path, or a URL without its password."""
-        return str(self._address)
-
-    @property
-    def full_url(self) -> str:
-        """Its URL with the password, by which another process of the same user opens it: for no message."""
-        return self._address.url.render_as_string(hide_password=False)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with told(self._address), reading(self._engine) as connection:
-            yield connection
 
     # Writing receipts
 
@@ -163,14 +114,6 @@ class Store:
                 self._parsed.clear()
             found = self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
         return found
-
-    def entry(self, receipt_id: str) -> Entry:
-        """The row of a receipt. Raises NotFound."""
-        with self._reading() as connection:
-            row = connection.execute(entries().where(receipts.c.id == receipt_id)).first()
-        if row is None:
-            raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
-        return entry(row)
 
     def resolve(self, text: str) -> str:
         """The id of the one receipt that a text names; see `receipts.store.names`."""
@@ -237,151 +180,6 @@ class Store:
         with self._reading() as connection:
             return list(history.all_pins(connection, name))
 
-    # Claims, decisions, and documents that quote receipts
-
-    def add_claims(self, new: Sequence[NewClaim]) -> list[str]:
-        """Add claims, all or none; gives the ids of those that were not there yet. Raises ConflictError, NotFound."""
-        return self._write(lambda connection: published.add_claims(connection, new, datetime.now(UTC)))
-
-    def claims(self, *, standing: bool = True) -> list[StoredClaim]:
-        """Claims in the order in which they were added; those alone that stand, unless told otherwise."""
-        with self._reading() as connection:
-            return list(published.all_claims(connection, standing=standing))
-
-    def claim(self, claim_id: str) -> StoredClaim:
-        """One claim. Raises NotFound."""
-        with self._reading() as connection:
-            return published.one_claim(connection, claim_id)
-
-    def supersede_claim(self, claim_id: str, successor: str | None, reason: str) -> None:
-        """Say that a claim no longer stands. Raises NotFound, UsageError, ConflictError where that was said already."""
-        self._write(
-            lambda connection: published.supersede_claim(connection, claim_id, successor, reason, datetime.now(UTC))
-        )
-
-    def record_claims(self, verdicts: Sequence[ClaimVerdict]) -> list[int]:
-        """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
-        now = datetime.now(UTC)
-        return self._write(lambda connection: [published.record_claim(connection, item, now) for item in verdicts])
-
-    def claim_verdicts(self, claim_id: str) -> list[StoredClaimVerdict]:
-        """Every verdict on a claim, oldest first."""
-        with self._reading() as connection:
-            return list(published.claim_verdicts_of(connection, claim_id))
-
-    def last_claim_verdict(self, claim_id: str) -> StoredClaimVerdict | None:
-        """The last verdict on a claim, or None."""
-        with self._reading() as connection:
-            return published.last_claim_verdict(connection, claim_id)
-
-    def claims_on(self, receipt_id: str) -> list[str]:
-        """Ids of claims whose last verdict stood on a receipt."""
-        with self._reading() as connection:
-            return published.claims_on(connection, receipt_id)
-
-    def decide(self, receipt_id: str, decision: str, reason: str) -> Decision:
-        """Write down what was decided on a receipt: ship, hold or drop. Raises NotFound, UsageError."""
-        self.entry(receipt_id)
-        return self._write(
-            lambda connection: published.decide(connection, receipt_id, decision, reason, datetime.now(UTC))
-        )
-
-    def decisions(self, receipt_ids: Sequence[str] | None = None) -> list[Decision]:
-        """Decisions on these receipts, or on all, oldest first; the last one of a receipt counts."""
-        with self._reading() as connection:
-            return list(published.decisions_on(connection, receipt_ids))
-
-    def quote(self, document: str, found: Sequence[tuple[str, str | None]]) -> None:
-        """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
-        self._write(lambda connection: published.quote(connection, document, found, datetime.now(UTC)))
-
-    def quotes(self, receipt_id: str) -> list[Quote]:
-        """Where documents quote a receipt, by the last reading of each document."""
-        with self._reading() as connection:
-            return list(published.quotes_of(connection, receipt_id))
-
-    def chronicle(self, since: datetime, until: datetime) -> Chronicle:
-        """What was decided, published and superseded from one moment to another, the latter left out."""
-        with self._reading() as connection:
-            return chronicle_module.chronicle(connection, since, until)
-
-    def quoting(self, receipt_ids: Sequence[str], until: datetime) -> list[Quote]:
-        """Where documents quote some receipts, by the last reading of each before a moment."""
-        with self._reading() as connection:
-            return chronicle_module.quoting(connection, receipt_ids, until)
-
-    # For rules and comparisons
-
-    def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
-        """Facts for judging receipts, stored or not; see `receipts.store.facts`."""
-        with self._reading() as connection:
-            return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
-
-    def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
-        """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
-        with told(self._address), reading(self._engine, at_once=True) as connection:
-            return facts_module.facts_of_new(connection, group)
-
-    def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
-        """Earlier launches of this receipt's signature that failed, the newest first."""
-        with self._reading() as connection:
-            return signatures_module.failed_before(connection, parsed)
-
-    def same_signature(self, signature: Signature) -> tuple[list[Known], list[Known]]:
-        """Launches of a signature that stand: those that worked and those that failed, the newest first."""
-        with self._reading() as connection:
-            return signatures_module.same(connection, signature)
-
-    def dominating(self, signature: Signature) -> tuple[list[Known], list[Known]]:
-        """Launches that differ in pressure alone: larger ones that worked and smaller ones that ran out of memory."""
-        with self._reading() as connection:
-            larger = signatures_module.larger_worked(connection, signature)
-            return larger, signatures_module.smaller_failed(connection, signature)
-
-    def reached(self, lane: str, since: datetime | None = None, until: datetime | None = None) -> list[Reached]:
-        """Shapes that measured training of a lane sustained or ran out of memory at, whole or in part unstated."""
-        with self._reading() as connection:
-            return shapes_module.reached(connection, lane, since, until)
-
-    def failed_alike(self, ids: Sequence[str]) -> list[Alike]:
-        """Failed launches that share a signature with one of these, by signature, the oldest first."""
-        with self._reading() as connection:
-            return alike_module.failed_alike(connection, ids)
-
-    def replicate_candidates(self, parsed: Parsed, ran: Configuration | None = None) -> list[str]:
-        """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them.
-
-        With ``ran``, its configuration, they are looked up where the axis index holds its lane.
-        """
-        with self._reading() as connection:
-            return facts_module.candidates(connection, parsed, ran)
-
-    def neighbours(
-        self, parsed: Parsed, ran: Configuration, axis: str | None = None, limit: int = near.MOST_VALUES
-    ) -> list[Neighbour]:
-        """Stored launches that may differ in one axis from a receipt, stored or not, which ran this configuration.
-
-        By axis, the newest first, at most ``limit`` configurations an axis; the caller compares them.
-        """
-        with self._reading() as connection:
-            return near.neighbours(connection, parsed, ran, axis, limit)
-
-    def mixtures(
-        self, a: Configuration, b: Configuration, differing: Sequence[str], kind: str, *, beyond: bool = False
-    ) -> list[Between]:
-        """Stored configurations that have each differing axis as one of the two has it; see `receipts.store.between`.
-
-        ``beyond``: those that have one of these axes as neither has it.
-        """
-        with self._reading() as connection:
-            look = between.detours if beyond else between.mixtures
-            return look(connection, a, b, differing, kind)
-
-    def holds_lane(self, ran: Configuration) -> bool:
-        """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""
-        with self._reading() as connection:
-            return near.holds_lane(connection, ran.lane, ran.catalogue)
-
     @property
     def id(self) -> str:
         """The store's own id, a UUID."""
@@ -410,14 +208,6 @@ class Store:
             # What comes while this is written is for the next one: who waited for silence might wait for ever.
             if not any(item.held >= seal_module.MOST for item in some):
                 return made
-
-    def _write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
-        def locked(connection: Connection) -> T:
-            submission_module.lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
-            return work(connection)
-
-        with told(self._address):
-            return write(self._engine, locked)
 
 
 def prepared(launch: Launch, verdict: ReceiptVerdict) -> Prepared | InputError:
