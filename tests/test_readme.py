@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from receipts.cli.group import COMMANDS
 from receipts.receipt import Document, parse
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -117,3 +118,12 @@ def test_the_two_commands_of_the_readme_are_targets(checkout: Path, target: str)
     text = (checkout / "README.md").read_text(encoding="utf-8")
     assert f"make {target}" in text
     assert re.search(rf"^{target}:", (checkout / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_readme_names_every_command_and_links_every_page(checkout: Path) -> None:
+    text = (checkout / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("## Commands") : text.index("## Where things are")]
+    named = {word for cell in re.findall(r"`([^`]+)`", table) for word in cell.split()[:1]}
+    assert set(COMMANDS) - named == set()
+    pages = {f"docs/{page.name}" for page in (checkout / "docs").glob("*.md")}
+    assert pages - set(re.findall(r"\]\((docs/[\w-]+\.md)", text)) == set()
