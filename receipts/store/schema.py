@@ -265,7 +265,8 @@ def _problems(connection: Connection, address: Address, found: str) -> Iterable[
             if row[0] != "ok":
                 yield f"the file is damaged: {row[0]}; restore a backup"
         for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            yield f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
+            which = "a row" if row[1] is None else f"row {row[1]}"  # tables without row numbers tell none
+            yield f"{which} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
 
 
 def _triggers(connection: Connection) -> set[str]:
