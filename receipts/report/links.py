@@ -7,7 +7,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from receipts import metrics
 from receipts.axes import difference
 from receipts.compare import Request, compare
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
@@ -15,7 +14,7 @@ from receipts.report.shelf import Item, Shelf, order
 from receipts.verdict import Comparison
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
-TRIED = 6  # neighbours that are compared to find them
+TRIED = 4  # neighbours that are compared to find them
 PINNED = 4  # pins of a lane, the newest, of which the nearest one is compared
 Place = tuple[Hashable, str, str, bool]
 
@@ -156,9 +155,8 @@ def place_of(made: Configuration) -> Place:
 def compared(a: Configuration, b: Configuration, shelf: Shelf, metric: str | None = None) -> Comparison:
     """B against A on the lane's own metric, with what is known of each launch already."""
     if metric is None:
-        rate = metrics.get(metrics.DEFAULT)
-        both = a.last.launch.read(rate).value is not None and b.last.launch.read(rate).value is not None
-        metric = rate.name if both else "step_seconds"
+        both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
+        metric = "tokens_per_second" if both else "step_seconds"
     both_sides = (*a.launches, *b.launches)
     witnesses = {other.id: other for item in both_sides for other in item.facts.witnesses}
     witnessed = {other.id: other for item in both_sides for other in item.facts.witnessed}

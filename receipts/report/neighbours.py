@@ -142,12 +142,13 @@ class Configurations:
         others = [item for item in self._launches(made.key, newest) if _soundness(item) == _soundness(newest)]
         every = {item.entry.id: item for item in (*others, *made.launches)}
         ordered = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
-        kept: list[Item] = []
-        for item in ordered:
-            alike = all(item.parsed.stated.get(path) == newest.parsed.stated.get(path) for path in AS_MEASURED)
-            if alike and copied([*(one.parsed for one in kept), item.parsed]) is None:
-                kept.append(item)
-        return Configuration(made.key, tuple(kept))
+        stated = newest.parsed.stated
+        alike = [
+            item for item in ordered if all(item.parsed.stated.get(path) == stated.get(path) for path in AS_MEASURED)
+        ]
+        while (twice := copied([item.parsed for item in alike])) is not None:
+            alike = [item for item in alike if item.entry.id != twice[1].id]
+        return Configuration(made.key, tuple(alike))
 
     def of(self, row: Entry) -> Configuration:
         """The launches that ran what a row ran, as sound as it."""
