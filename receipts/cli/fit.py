@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session, named_plan, pass_session
 from receipts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def command(
     if aot and other is not None:
         raise UsageError("--aot compiles one plan; give one, and compare the two without it")
     lanes = session.rulebook.lanes
-    found = [_read(session, word) for word in (plan, other) if word is not None]
+    found = [named_plan(session, word) for word in (plan, other) if word is not None]
     known = _calibrations(session, found) if calibrate else {}
     made = [estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)) for item in found]
     answer = _compile(found[0], lanes.of(made[0].lane), made[0]) if aot else None
@@ -77,18 +77,6 @@ def command(
     else:
         fit_text.tell(made, answer, calibrated=calibrate)
     return _code(made, answer)
-
-
-def _read(session: Session, word: str) -> Parsed:
-    from receipts.cli.session import from_stdin, is_file
-    from receipts.plan import parse_plan, read_plan
-
-    if word == "-":
-        return parse_plan(from_stdin())
-    if is_file(word):
-        return read_plan(word)
-    with session.open_store() as store:
-        return read_plan(word, store)
 
 
 def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibration | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.cli.session import Session, pass_session
+from receipts.cli.session import Session, named_plan, pass_session
 from receipts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,24 +119,12 @@ def _begun(
         raise UsageError(f"name the command after --: receipts run --plan {plan} -- python train.py …")
     if nodes > 1 and place is None:
         raise UsageError("--nodes needs --dir, a folder that every node sees")
-    wanted = _plan(session, plan)
+    wanted = named_plan(session, plan)
     folder = Folder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
     Words(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
     if rank == 0:
         folder.begin(words)
     return folder, wanted
-
-
-def _plan(session: Session, word: str) -> Parsed:
-    from receipts.cli.session import from_stdin, is_file
-    from receipts.plan import parse_plan, read_plan
-
-    if word == "-":
-        return parse_plan(from_stdin())
-    if is_file(word):
-        return read_plan(word)
-    with session.open_store() as store:
-        return read_plan(word, store)
 
 
 def _walk(

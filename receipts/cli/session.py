@@ -130,3 +130,15 @@ def waivers(words: Sequence[str]) -> dict[str, str]:
 
 
 pass_session = click.make_pass_decorator(Session)
+
+
+def named_plan(session: Session, word: str) -> Parsed:
+    """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone."""
+    from receipts.plan import parse_plan, read_plan
+
+    if word == "-":
+        return parse_plan(from_stdin())
+    if is_file(word):
+        return read_plan(word)
+    with session.open_store() as store:
+        return read_plan(word, store)
