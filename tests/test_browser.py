@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,14 @@ def test_axe_finds_no_fault(chromium: Any, pages: dict[str, Path], name: str, wi
     with watched(chromium, pages[name]) as seen:
         seen.width(width)
         assert faults(seen, WCAG) == []
+
+
+def test_every_picture_has_a_name_and_a_description(seen: Watched) -> None:
+    found = seen.page.locator("figure svg").count()
+    assert seen.page.get_by_role("img", name=re.compile(r"\w")).count() == found
+    for item in seen.page.locator("figure svg").all():
+        says = seen.page.locator(f"#{item.get_attribute('aria-describedby')}")
+        assert len(says.text_content()) > 20
 
 
 @pytest.mark.parametrize(
