@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,8 @@ from receipts.report import Week, WeekData, collect, moment
 from receipts.report.page import Figure, Link
 from receipts.report.pictures import chips, over_sequence, over_weeks, step_times
 from receipts.report.pictures.over_sequence import interval
-from receipts.store import Store, open_store
+from receipts.report.shelf import Item, Shelf
+from receipts.store import Entry, Store, open_store
 from receipts.store.course import MOST, days
 from receipts.submit import submit
 
@@ -84,6 +85,26 @@ def test_what_is_not_valid_takes_nothing(store: Store) -> None:
     left = launch(before(1), 0.5, path__witnessed__attention="math")
     data = fill(store, [launch(before(2), 1.0), left, launch(before(0), 0.9)])
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W10"]
+
+
+class Stricter(Shelf):
+    """A shelf of rules under which one launch is valid no more."""
+
+    def items(self, rows: Iterable[Entry]) -> list[Item]:
+        return [
+            replace(item, verdict=replace(item.verdict, status="invalid"))
+            if "0.5" in (item.entry.label or "")
+            else item
+            for item in super().items(rows)
+        ]
+
+
+def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Store) -> None:
+    data = fill(store, [launch(before(2), 1.0), launch(before(1), 0.5), launch(before(0), 0.9)])
+    assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
+    shelf = Stricter(store, cases.rulebook(), END)
+    (found,) = over_weeks.courses(shelf, "cpu-torch", data.lanes[0].frontier, END)
+    assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 
 def test_a_record_from_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
