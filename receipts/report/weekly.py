@@ -15,13 +15,16 @@ from receipts.report.text import NOTE, gib, number, percent, plain
 from receipts.report.worded import worded
 
 JUDGES = (
-    "Every receipt of the week is judged anew under the rules named here and compared with its neighbours: a result "
-    "stands on the frontier only where steps and path are evidenced, and an effect only where its launches carry one."
+    "Every receipt of the week is judged under the rules named here, where the stored verdict does not hold already, "
+    "and compared with its neighbours: a result stands on the frontier only where steps and path are evidenced, and an "
+    "effect only where its launches carry one."
 )
 PAIRS = (
-    "How pairs were chosen: each configuration that ran in the week is compared with earlier launches of its lane and "
-    "kind that ended well and share its context, its model's name, or its label up to the first digit. Of the nearest "
-    "24 by shape, those one counted axis apart are kept, at most two; where there is none, the single nearest."
+    "How pairs were chosen: each configuration that ran in the week, of a lane the first 40 (those that moved the "
+    "frontier, then sound ones of several launches, then the newest), is compared with configurations of its lane and "
+    "kind that the axis index has one axis away and of which a launch ran earlier; at most two are kept. Where there "
+    "is none, with the nearest by shape of those that share its context, its model's name, or its label up to the first "
+    "digit; and with the nearest pin of its lane."
 )
 
 
@@ -72,7 +75,10 @@ def _lead(data: WeekData) -> list[str]:
     adjusted = (
         "; their verdicts are adjusted by Holm over all of them, the intervals are not." if data.adjusted else "."
     )
-    return [JUDGES, f"{PAIRS} {carried}{adjusted}"]
+    left = sum(lane.uncompared for lane in data.lanes)
+    of = sum(lane.configurations for lane in data.lanes)
+    beyond = f" {left:,} of {of:,} configurations were not compared." if left else ""
+    return [JUDGES, f"{PAIRS} {carried}{adjusted}{beyond}"]
 
 
 def _failures(data: WeekData) -> Section:
