@@ -23,8 +23,8 @@ PAIRS = (
     "How pairs were chosen: each configuration that ran in the week, of a lane the first 40 (those that moved the "
     "frontier, then sound ones of several launches, then the newest), is compared with configurations of its lane and "
     "kind that the axis index has one axis away and of which a launch ran earlier; at most two are kept. Where there "
-    "is none, with the nearest by shape of those that share its context, its model's name, or its label up to the first "
-    "digit; and with the nearest pin of its lane."
+    "is none, with the nearest by shape of those that share its context, its model's name, or its label up to the "
+    "first digit; and with the nearest pin of its lane."
 )
 
 
