@@ -19,7 +19,7 @@ from receipts.report import Week, collect, moment, render
 HOSTILE = ("hostile", "10 kB", "lane", "comparison", "claim")
 PAGES = ("report", "report-of-the-grid", *HOSTILE)
 WIDTHS = (320, 400, 1152, 1153, 1280, 1920)
-PAPER = 680  # CSS pixels between the margins of A4
+PAPER = 700  # CSS pixels between the margins of A4 that the style asks for
 ATTACK = (
     "\x00\u202e\u2066<script>window.hurt = 1</script></title></style></textarea><img src=x onerror='window.hurt = 2'>"
     "<svg onload=window.hurt=3>\" onfocus=window.hurt=4 autofocus x=\"' style='position:fixed;inset:0'"
