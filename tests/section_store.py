@@ -101,7 +101,12 @@ def claim(store: Store, name: str, **values: Any) -> None:
     stated = {"id": name, **values}
     body = json.dumps(stated)
     store.add_claims([NewClaim(name, stated["kind"], body, "claims.toml")])
-    made = from_json(body, "claims.toml")
+    judge_again(store, name)
+
+
+def judge_again(store: Store, name: str) -> None:
+    """Record the present verdict on a claim, as `receipts claim check --record` does."""
+    made = from_json(store.claim(name).body, "claims.toml")
     store.record_claims([judge(made, gather(made, cases.rulebook(), store), cases.rulebook())])
 
 
@@ -117,8 +122,9 @@ SPEEDUP = {
 @contextmanager
 def clock(at: datetime) -> Iterator[None]:
     """What is said to a store is said at that moment."""
-    with mock.patch("receipts.store.store.datetime", wraps=datetime) as told:
-        told.now.return_value = at
+    told = mock.Mock(wraps=datetime)
+    told.now.return_value = at
+    with mock.patch("receipts.store.store.datetime", told), mock.patch("receipts.store.said.datetime", told):
         yield
 
 

@@ -104,6 +104,8 @@ def test_the_page_of_a_claim_tells_its_verdict_its_past_and_who_quotes_it(place:
     assert "README.md" in text
     assert "## The two sides" in text
     assert "a tenth <b>" not in made["index.html"]
+    with open_store(str(place)) as store:
+        week.judge_again(store, "buckets")  # now, and so after --as-of
     again = run(place, tmp_path / "again", "claim", "buckets", "--as-of", "2026-03-08")
     assert again == made
 

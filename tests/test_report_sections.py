@@ -105,6 +105,14 @@ def test_the_trial_of_another_value_is_no_trial_of_the_change(small: Store) -> N
     assert [gain.fate for gain in made.waiting] == ["waits"]
 
 
+def test_launches_that_differ_in_another_axis_as_well_are_no_trial_of_the_change(small: Store) -> None:
+    other = week.side("two axes", 2, 2.31, week.changed({"numerics.seed": 99}))
+    week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), *other])
+    made = week.report(small).sections.survival
+    assert [gain.fate for gain in made.waiting] == ["waits"]
+    assert (made.vanished, made.held) == ((), ())
+
+
 def test_a_claim_that_holds_away_from_its_target_waits_until_it_is_withdrawn(store: Store) -> None:
     week.put(store, week.local_gain())
     with week.clock(week.MONDAY - timedelta(days=3)):
@@ -119,6 +127,8 @@ def test_a_claim_that_holds_away_from_its_target_waits_until_it_is_withdrawn(sto
     after = week.report(store).sections
     assert after.survival.claims == ()
     assert [(item.id, item.replaced) for item in after.claims.changed] == [("buckets", "withdrawn: nobody needs it")]
+    later = week.report(store, "2026-W11", week.AS_OF + timedelta(days=7)).sections
+    assert later.claims.judged == 0
 
 
 # Decisions
@@ -165,7 +175,12 @@ def test_a_claim_whose_receipt_fell_is_stale_and_names_the_documents_that_quote_
     (stale,) = made.stale
     assert stale.documents == ("README.md", "docs/results.md")
     assert stale.reasons[0].code == "K106"
-    assert [(item.before, item.status) for item in made.changed] == [("unproven", "stale")]
+    assert [(item.before, item.recorded, item.status) for item in made.changed] == [("unproven", "unproven", "stale")]
+    assert week.report(store).sections.survival.claims == ()
+    with week.clock(week.MONDAY + timedelta(days=3)):
+        week.judge_again(store, "buckets")
+    (changed,) = week.report(store).sections.claims.changed
+    assert (changed.before, changed.recorded) == ("unproven", "stale")
 
 
 def test_a_claim_that_was_added_in_the_week_is_told_and_one_that_did_not_move_is_not(small: Store) -> None:
@@ -194,7 +209,8 @@ def test_a_claim_of_another_lane_is_left_out(small: Store) -> None:
 
 def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(store: Store) -> None:
     long: dict[str, Any] = {"batch__sequence_length": 8192, "batch__global_batch": 32, "batch__accumulation": 2}
-    later = week.launch("longer", 9, **{**long, "batch__micro_batch": 2, "batch__accumulation": 4})
+    longer = {**long, "batch__sequence_length": 16384, "batch__global_batch": 16, "batch__accumulation": 1}
+    later = week.launch("longer", 9, **longer)
     week.put(store, [*week.at_target(2.31), week.launch("long", 2, **long), week.known_failure(3, "too much"), later])
     data = week.report(store)
     made = data.sections.ceilings["nvidia-megatron"].reached
@@ -260,11 +276,13 @@ def test_steps_that_never_settle_are_unstable(small: Store) -> None:
 def test_a_failure_that_came_back_is_told_with_what_it_cost(store: Store) -> None:
     again = week.known_failure(3, "again", compile__compile_seconds=720.0)
     week.put(store, [week.known_failure(-20, "first"), again, week.known_failure(4, "third")])
+    week.put(store, [week.known_failure(-30, "retracted"), week.known_failure(-10, "second")])
+    store.retract(labelled(store, "retracted")[0].id, "a wrong run")
     week.put(store, [week.known_failure(9, "next week"), week.known_failure(2, "other", batch__micro_batch=16)])
     (made,) = week.report(store).sections.repeats.found
     assert made.first.name == "first"
     assert [ref.name for ref in made.again] == ["again", "third"]
-    assert (made.times, made.compile_seconds, made.failed_seconds) == (3, 720.0, 1200.0)
+    assert (made.times, made.compile_seconds, made.failed_seconds) == (4, 720.0, 1200.0)
     assert "32.0" in shown(week.report(store))
 
 

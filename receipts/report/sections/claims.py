@@ -65,7 +65,9 @@ class ClaimNow:
     @property
     def changed(self) -> bool:
         """Whether it is another status than when the week began, or the claim was added or replaced in it."""
-        return self.added or self.replaced is not None or self.status != (self.before or self.recorded)
+        began = self.before or self.recorded
+        moved = self.status != began or self.recorded != began
+        return self.added or self.replaced is not None or moved
 
 
 @dataclass(frozen=True, slots=True)
