@@ -45,7 +45,7 @@ def plan(shell: Shell, name: str = "plan.json", **leaves: Any) -> str:
         "run": {"lane": "cpu-torch", "kind": "training", "context": "toy"},
         "code": {"commit": "c0ffee", "dirty": False},
         "hardware": {"accelerator": "cpu", "chips": 1, "hosts": 1},
-        "model": {"family": "dense", "pattern": "A", "alphabet": "AMER", "depth": 4, "hidden": 64, "heads": 4},
+        "model": {"family": "dense", "pattern": "A", "alphabet": "nam", "depth": 4, "hidden": 64, "heads": 4},
         "batch": {"micro_batch": 8, "global_batch": 8, "accumulation": 1, "sequence_length": 256},
     }
     for path, value in leaves.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, from_stdin, is_file, pass_session
+from receipts.cli.session import Session, from_stdin, is_file, laid_out, pass_session
 from receipts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
             return preflight(other, lane, store)
 
         answer = ask(plan)
+        if answer.by is None and is_file(word):
+            laid_out(session, plan)  # no launch shows that it can be
         rung = None
         if answer.status not in ("worked", "likely") and not answer.missing:
             rung = next_rung(plan, lane, ask, answer)

@@ -136,9 +136,20 @@ def named_plan(session: Session, word: str) -> Parsed:
     """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone."""
     from receipts.plan import parse_plan, read_plan
 
-    if word == "-":
-        return parse_plan(from_stdin())
     if is_file(word):
-        return read_plan(word)
+        plan = parse_plan(from_stdin()) if word == "-" else read_plan(word)
+        laid_out(session, plan)
+        return plan
     with session.open_store() as store:
         return read_plan(word, store)
+
+
+def laid_out(session: Session, plan: Parsed) -> None:
+    """Refuse a plan that no chips can hold, whatever their memory. Raises InputError with every place."""
+    from receipts.errors import InputError
+    from receipts.plan.layout import torn
+
+    rulebook = session.rulebook
+    problems = torn(plan, rulebook.lanes.of(plan.receipt.run.lane), rulebook.rules)
+    if problems:
+        raise InputError(plan.source, problems)
