@@ -237,7 +237,10 @@ def test_the_extra_that_is_absent_is_named(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(("leaves", "says"), [
-    ({"parallelism__context": 2, "parallelism__data": 2, "batch__global_batch": 4}, "pipeline and context parallelism are not compiled"),
+    (
+        {"parallelism__context": 2, "parallelism__data": 2, "batch__global_batch": 4},
+        "pipeline and context parallelism are not compiled",
+    ),
     ({"hardware__accelerator": "NVIDIA H200"}, f"compiles for {ACCELERATOR}"),
     (
         {"hardware__chips": 3, "parallelism__data": 3, "parallelism__shard": 3, "batch__global_batch": None},
