@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference, effective
-from receipts.axes.configuration import configuration as what_ran
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
@@ -38,6 +37,8 @@ def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Se
     The other side's launches are never taken. Failed launches, and those of another kind, replicate nothing; nor does
     a copy, which has the steps of another launch, or a launch without a steady segment beside one that has it.
     """
+    from receipts.axes.configuration import configuration as what_ran  # two files are compared without a store
+
     head = group[0]
     steady = Launch(head, lane).summary is not None
     taken = {item.receipt.run.launch for item in (*group, *other)}

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
 from receipts.receipt import Parsed
 from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
-from receipts.store import alike as alike_module
-from receipts.store import between, near
 from receipts.store import facts as facts_module
+from receipts.store import near
 from receipts.store import shapes as shapes_module
 from receipts.store import signatures as signatures_module
-from receipts.store.alike import Alike
-from receipts.store.between import Between
 from receipts.store.connected import Connected
 from receipts.store.engine import reading, told
 from receipts.store.near import Neighbour
 from receipts.store.shapes import Reached
 from receipts.store.signatures import Known
+
+if TYPE_CHECKING:
+    from receipts.store.alike import Alike
+    from receipts.store.between import Between
+
+# What one command alone asks is imported where it is asked: every command opens a store.
 
 
 class Asked(Connected):
@@ -59,6 +63,8 @@ class Asked(Connected):
 
     def failed_alike(self, ids: Sequence[str]) -> list[Alike]:
         """Failed launches that share a signature with one of these, by signature, the oldest first."""
+        from receipts.store import alike as alike_module
+
         with self._reading() as connection:
             return alike_module.failed_alike(connection, ids)
 
@@ -87,6 +93,8 @@ class Asked(Connected):
 
         ``beyond``: those that have one of these axes as neither has it.
         """
+        from receipts.store import between
+
         with self._reading() as connection:
             look = between.detours if beyond else between.mixtures
             return look(connection, a, b, differing, kind)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, delete, insert, select
 
 from receipts.errors import ConflictError, UsageError
 from receipts.store import index
-from receipts.store.seal import keep_leaves
 from receipts.store.submission import lock
 from receipts.store.tables import (
     claim_subjects,
@@ -62,6 +61,8 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
 
     A verdict quotes the document, and so does the reason for which the receipt superseded another.
     """
+    from receipts.store.seal import keep_leaves  # a purge alone needs it, and every command opens a store
+
     _need(reason, "purge")
     lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
     number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()

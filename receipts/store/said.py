@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from receipts.store import chronicle as chronicle_module
 from receipts.store import published
-from receipts.store.chronicle import Chronicle
 from receipts.store.connected import Connected
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.verdict import ClaimVerdict
+
+if TYPE_CHECKING:
+    from receipts.store.chronicle import Chronicle
 
 
 class Said(Connected):
@@ -79,10 +81,14 @@ class Said(Connected):
 
     def chronicle(self, since: datetime, until: datetime) -> Chronicle:
         """What was decided, published and superseded from one moment to another, the latter left out."""
+        from receipts.store import chronicle as chronicle_module
+
         with self._reading() as connection:
             return chronicle_module.chronicle(connection, since, until)
 
     def quoting(self, receipt_ids: Sequence[str], until: datetime) -> list[Quote]:
         """Where documents quote some receipts, by the last reading of each before a moment."""
+        from receipts.store import chronicle as chronicle_module
+
         with self._reading() as connection:
             return chronicle_module.quoting(connection, receipt_ids, until)

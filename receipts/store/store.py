@@ -14,7 +14,6 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import around, history, names, schema
 from receipts.store import find as find_module
-from receipts.store import seal as seal_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
@@ -26,7 +25,6 @@ from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
 from receipts.store.rows import Entry
 from receipts.store.said import Said
-from receipts.store.seal import Seal
 from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
@@ -35,6 +33,7 @@ from receipts.verdict import ReceiptVerdict
 
 if TYPE_CHECKING:
     from receipts.store.inspection import Inspection
+    from receipts.store.seal import Seal
 
 T = TypeVar("T")
 KEPT: Final = 500  # parsed receipts, some 50 kB each
@@ -201,6 +200,8 @@ class Store(Said, Asked):
 
     def seal(self) -> list[Seal]:
         """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
+        from receipts.store import seal as seal_module
+
         made: list[Seal] = []
         while True:
             some = self._write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
