@@ -5,19 +5,21 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.scaling.launches import launches
-from benchmarks.scaling.load import fill
-from benchmarks.scaling.proof import differences
 from receipts.store import Filters, condition, open_store
 
 
-def test_what_is_filled_in_is_what_is_submitted() -> None:
+def test_what_is_filled_in_is_what_is_submitted(checkout: Path) -> None:
+    from benchmarks.scaling.proof import differences
+
     # A first batch alone: of later launches a verdict says that their shape is new, which is what `BEFORE` is for.
     assert differences(90, "whole", before=0) == []
     assert differences(90, "summary", before=0) == []
 
 
-def test_a_store_is_filled_on_from_where_it_ended(tmp_path: Path) -> None:
+def test_a_store_is_filled_on_from_where_it_ended(checkout: Path, tmp_path: Path) -> None:
+    from benchmarks.scaling.launches import launches
+    from benchmarks.scaling.load import fill
+
     cut, whole = tmp_path / "cut.sqlite", tmp_path / "whole.sqlite"
     for count in (30, 70):
         fill(cut, count, "summary")
