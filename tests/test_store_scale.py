@@ -5,10 +5,17 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from receipts.store import Filters, condition, open_store
 
 
-def test_what_is_filled_in_is_what_is_submitted(checkout: Path) -> None:
+@pytest.fixture(autouse=True)
+def _from_the_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(checkout))
+
+
+def test_what_is_filled_in_is_what_is_submitted() -> None:
     from benchmarks.scaling.proof import differences
 
     # A first batch alone: of later launches a verdict says that their shape is new, which is what `BEFORE` is for.
@@ -16,7 +23,7 @@ def test_what_is_filled_in_is_what_is_submitted(checkout: Path) -> None:
     assert differences(90, "summary", before=0) == []
 
 
-def test_a_store_is_filled_on_from_where_it_ended(checkout: Path, tmp_path: Path) -> None:
+def test_a_store_is_filled_on_from_where_it_ended(tmp_path: Path) -> None:
     from benchmarks.scaling.launches import launches
     from benchmarks.scaling.load import fill
 
