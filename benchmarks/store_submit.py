@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,7 +121,7 @@ def _trips(server: str) -> Iterator[Result]:
     url = servers.new_database(server, "trips")
     with open_store(url) as store:
         walls = [
-            _timed(lambda seed=seed: list(submit([Document(document(seed), "bench")], store, rulebook)))[0]  # type: ignore[misc]
+            _timed(partial(list, submit([Document(document(seed), "bench")], store, rulebook)))[0]
             for seed in range(WARM + 100)
         ]
     yield Result("durable submit, warm, PostgreSQL", statistics.median(walls[WARM:]), "ms")
@@ -168,8 +169,8 @@ def figures(rounds: int = 300, folder: Path | None = None) -> dict[str, float]:
                 assert outcome.submitted.new
 
             for seed, raw in enumerate(documents):
-                raw_times.append(_timed(lambda raw=raw, seed=seed: raw_insert(raw, f"{seed:064x}")))  # type: ignore[misc]
-                own_times.append(_timed(lambda raw=raw: own_submit(raw)))  # type: ignore[misc]
+                raw_times.append(_timed(partial(raw_insert, raw, f"{seed:064x}")))
+                own_times.append(_timed(partial(own_submit, raw)))
         floor.close()
         size = (Path(place) / "store.sqlite").stat().st_size / len(documents)
     raw_wall, raw_cpu = (statistics.median(column) for column in zip(*raw_times[WARM:], strict=True))
