@@ -34,12 +34,15 @@ Configuration = tuple[object, ...]
 def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Sequence[Parsed]) -> list[Parsed]:
     """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
 
-    The other side's launches are never taken. Failed launches, and those of another kind, replicate nothing; nor does
-    a copy, which has the steps of another launch, or a launch without a steady segment beside one that has it.
+    The other side's launches are never taken, and where both sides are of one configuration the group stays as it
+    is: what repeats one side repeats the other. Failed launches, and those of another kind, replicate nothing; nor
+    does a copy, which has the steps of another launch, or a launch without a steady segment beside one that has it.
     """
     from receipts.axes.configuration import configuration as what_ran  # two files are compared without a store
 
     head = group[0]
+    if other and _one_configuration(head, other[0], lane):
+        return list(group)
     steady = Launch(head, lane).summary is not None
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
@@ -70,6 +73,10 @@ def surely_apart(left: Mapping[str, object], right: Mapping[str, object]) -> boo
     `difference` excuses beside the change that it follows from is no way round: that change is there to see.
     """
     return any(right.get(path, value) != value for path, value in left.items() if path not in CODE)
+
+
+def _one_configuration(one: Parsed, other: Parsed, lane: Lane) -> bool:
+    return not surely_apart(effective(one), effective(other)) and replicates(one, other, lane)
 
 
 def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:

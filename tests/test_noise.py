@@ -71,6 +71,15 @@ def test_another_shape_has_a_floor_of_its_own(tmp_path: Path) -> None:
         assert noise_floor(store, group[0], lane).sigma is not None
 
 
+def test_two_launches_of_one_configuration_share_no_repeats(tmp_path: Path) -> None:
+    """A launch on both sides would be compared with itself."""
+    one, other, third = launches(3)
+    lane = rule_cases.rulebook().lanes.of(one.receipt.run.lane)
+    with stored(tmp_path / "noise.sqlite", [one, other, third]) as store:
+        assert with_replicates(store, [one], lane, [other]) == [one]
+        assert len(with_replicates(store, [one], lane, [])) == 3
+
+
 def test_a_copy_of_a_launch_is_no_repeat_of_it(tmp_path: Path) -> None:
     (one,) = launches(1, name="x")
     tree = json.loads(one.raw)

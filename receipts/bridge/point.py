@@ -53,10 +53,8 @@ class Judge:
         self._metric = metric
         self._floors: dict[tuple[object, ...], Floor] = {}
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
-        # Launches of one configuration would each be a replicate of both.
-        alike = configuration(a, self.lane).whole == configuration(b, self.lane).whole
-        self.a = self._of(a, [a]) if alike else self.point(a, [b])
-        self.b = self._of(b, [b]) if alike else self.point(b, [a])
+        self.a = self.point(a, [b])
+        self.b = self.point(b, [a])
 
     def __repr__(self) -> str:
         return f"Judge({self.a.name!r}, {self.b.name!r})"
