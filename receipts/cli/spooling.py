@@ -64,7 +64,7 @@ def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
     if kept:
         output.note(
             f"nothing is lost: {kept:,} kept in {spool.place(target)}\n"
-            "when the server is back, store them with: receipts flush"
+            f"when the server is back, store them with: {_flush(session)}"
         )
 
 
@@ -79,4 +79,11 @@ def remind(session: Session) -> None:
 
     waiting = spool.count(target)
     if waiting:
-        output.note(f"{waiting:,} kept earlier still wait for this store; store them with: receipts flush")
+        output.note(f"{waiting:,} kept earlier still wait for this store; store them with: {_flush(session)}")
+
+
+def _flush(session: Session) -> str:
+    """The command that drains the spool of the store that this command was given."""
+    from receipts.store.address import address
+
+    return f"receipts --store '{address(session.store_url)}' flush" if session.asks_store else "receipts flush"
