@@ -228,6 +228,19 @@ def test_the_measured_peak_is_the_fullest_chips_and_live_is_compared_with_live()
     assert measured(parsed(memory=None)) is None
 
 
+def test_a_stored_launch_that_no_chips_can_hold_is_refused_as_its_file_is(shell: Shell) -> None:
+    torn = shell.write("torn", parallelism__tensor=3)
+    assert "invalid" in shell("submit", torn).out
+    by_file, by_label = shell("fit", torn), shell("fit", "torn")
+    assert (by_file.code, by_label.code) == (2, 2)
+    assert "R105" in by_label.err
+
+
+def test_a_lane_that_nobody_declared_is_told(shell: Shell) -> None:
+    said = shell("fit", shell.write("typo", run__lane="cpu-torh"))
+    assert "no lane 'cpu-torh' is declared, so it is read as unlisted; did you mean cpu-torch" in said.err
+
+
 def test_the_extra_that_is_absent_is_named(shell: Shell) -> None:
     if find_spec("libtpu") is not None:
         pytest.skip("libtpu is installed")

@@ -54,13 +54,13 @@ def test_a_submit_that_reaches_no_server_keeps_the_documents_and_says_so(away: S
         assert body in {Path(path).read_bytes() for path in paths}
         assert json.loads(head)["store"] == "postgresql+psycopg://127.0.0.1:1/none"
         assert b"hunter2" not in file.read_bytes()
+        assert file.stat().st_mode & 0o077 == 0
 
 
 def test_what_drains_the_spool_names_the_store_that_was_named(away: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECEIPTS_STORE")
     said = away("--store", AWAY, "submit", away.write("one"))
     assert f"receipts --store '{AWAY.replace('hunter2', '***')}' flush" in said.err
-        assert file.stat().st_mode & 0o077 == 0
 
 
 def test_what_comes_on_standard_input_is_kept_as_it_came(away: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

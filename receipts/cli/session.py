@@ -133,15 +133,32 @@ pass_session = click.make_pass_decorator(Session)
 
 
 def named_plan(session: Session, word: str) -> Parsed:
-    """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone."""
+    """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone.
+
+    Raises InputError where no chips can hold its layout. A lane that nobody declared is told, since it bars nothing.
+    """
     from receipts.plan import parse_plan, read_plan
 
-    if is_file(word):
-        plan = parse_plan(from_stdin()) if word == "-" else read_plan(word)
-        laid_out(session, plan)
-        return plan
-    with session.open_store() as store:
-        return read_plan(word, store)
+    if word == "-":
+        plan = parse_plan(from_stdin())
+    elif is_file(word):
+        plan = read_plan(word)
+    else:
+        with session.open_store() as store:
+            plan = read_plan(word, store)
+    _tell_undeclared(session, plan)
+    laid_out(session, plan)
+    return plan
+
+
+def _tell_undeclared(session: Session, plan: Parsed) -> None:
+    name, lanes = plan.receipt.run.lane, session.rulebook.lanes
+    if name not in lanes.names():
+        from receipts.cli import output
+        from receipts.errors import near
+
+        said = near(name, lanes.names()) or "; see: receipts lanes"
+        output.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{said}")
 
 
 def laid_out(session: Session, plan: Parsed) -> None:
