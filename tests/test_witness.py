@@ -19,8 +19,7 @@ from receipts.receipt import Document, Parsed
 from receipts.report.shelf import Shelf
 from receipts.resources import folder
 from receipts.rule import Facts
-from receipts.store import Filters, Store, condition, open_store
-from receipts.store import facts as facts_module
+from receipts.store import Filters, Store, condition, kin, open_store
 from receipts.store.engine import reading
 from receipts.store.statement import run
 from receipts.submit import submit
@@ -258,8 +257,8 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
 
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
     looked_up = (
-        (facts_module._WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
-        (facts_module._WITNESSED, {"target": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
+        (kin.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
+        (kin.WITNESSED, {"target": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
     )
     with reading(store._engine) as connection:
         sqlite = connection.dialect.name == "sqlite"

@@ -11,12 +11,10 @@ from sqlalchemy import (
     Connection,
     ScalarSelect,
     Select,
-    and_,
     bindparam,
     exists,
     func,
     literal,
-    or_,
     select,
     true,
     tuple_,
@@ -27,18 +25,17 @@ from receipts.axes.configuration import Configuration
 from receipts.errors import StoreError
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts, Shape
-from receipts.store import near
+from receipts.store import kin, near
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
 from receipts.store.shapes import spread
-from receipts.store.signatures import ask_earlier, earlier
+from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Row, Statement, together
-from receipts.store.tables import documents, receipts, supersessions
+from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
 _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
-_MOST_WITNESSES: Final = 20
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
 
@@ -55,7 +52,7 @@ def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]
         replace(
             _with_kin([item], within, known),
             shapes=known.shapes[item.receipt.run.lane],
-            failures=tuple(earlier(known.failed[item.id])),
+            failures=tuple(earlier(known.failed.get(item.id, ()))),
         )
         for item in group
     ]
@@ -71,32 +68,13 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     if len(known.shapes) == 1:
         ((lane, found),) = known.shapes.items()
         shapes = spread(connection, lane, found)
-    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed[one.id])))
+    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
     told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(group, told.beside(group), known)
 
 
-_PACKED: Final = (
-    select(receipts.c.id, documents.c.codec, documents.c.body)
-    .join(documents, documents.c.receipt == receipts.c.seq)
-    .order_by(receipts.c.seq.desc())
-    .limit(_MOST_WITNESSES)
-)
-_WITNESSES: Final = Statement(
-    _PACKED.where(receipts.c.witness_for.in_([bindparam("id"), bindparam("launch")]), standing())
-)
-_WITNESSED: Final = Statement(
-    _PACKED.where(
-        or_(
-            receipts.c.id == bindparam("target"),
-            and_(receipts.c.launch == bindparam("target"), standing()),
-        )
-    )
-)
-
-
 class _Known(NamedTuple):
-    """What the store holds around some receipts: shapes by lane; the others by id."""
+    """What the store holds around some receipts: shapes by lane; rows of their kin and of earlier failures by id."""
 
     shapes: Mapping[str, tuple[Shape, ...]]
     kin: Mapping[str, Sequence[Row]]
@@ -104,33 +82,20 @@ class _Known(NamedTuple):
 
 
 def _asked(connection: Connection, group: Sequence[Parsed], *, end: bool = False) -> _Known:
-    """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked.
-
-    One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
-    """
+    """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     lanes = list(dict.fromkeys(item.receipt.run.lane for item in group))
-    walked = connection.dialect.name == "postgresql"
-    asks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(lane)}) for lane in lanes] if walked else []
-    hopeful: list[bool] = []
-    for item in group:
-        run = item.receipt.run
-        if run.witness_for is None:
-            asks.append((_WITNESSES, {"id": item.id, "launch": run.launch}))
-        else:
-            asks.append((_WITNESSED, {"target": run.witness_for}))
-        asked = ask_earlier(item)
-        asks += [asked] if asked is not None else []
-        hopeful.append(asked is not None)
-    answers = iter(together(connection, asks, end=end))
+    at_once = connection.dialect.name == "postgresql"
+    walks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(lane)}) for lane in lanes] if at_once else []
+    questions = list(kin.questions(group, together=at_once))
+    answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
     shapes = {
-        lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if walked else tuple(_shapes(connection, lane))
+        lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if at_once else tuple(_shapes(connection, lane))
         for lane in lanes
     }
-    kin, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
-    for item, asked_earlier in zip(group, hopeful, strict=True):
-        kin[item.id] = next(answers)
-        failed[item.id] = next(answers) if asked_earlier else ()
-    return _Known(shapes, kin, failed)
+    packed, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
+    for question, rows in zip(questions, answers, strict=True):
+        (failed if question.failures else packed).update(question.answered(rows))
+    return _Known(shapes, packed, failed)
 
 
 def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
@@ -139,7 +104,7 @@ def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
     witnessed = {item.id: item for item in said.witnessed}
     for item in group:
         found = witnesses if item.receipt.run.witness_for is None else witnessed
-        found.update((other.id, other) for other in map(_parsed, known.kin[item.id]))
+        found.update((other.id, other) for other in map(_parsed, known.kin.get(item.id, ())))
     return replace(said, witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
 
 

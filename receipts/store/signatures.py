@@ -60,15 +60,21 @@ _COLUMNS: Final = (
 INSERT: Final = Statement.insert(signatures)
 
 
-def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = (signatures.c.receipt.desc(),)) -> Statement:
-    query: Select[Any] = (
+_NEWEST: Final = (signatures.c.receipt.desc(),)
+
+
+def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Statement:
+    return Statement(_looking(*conditions, order=order))
+
+
+def _looking(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Select[Any]:
+    return (
         select(*_COLUMNS)
         .join(receipts, receipts.c.seq == signatures.c.receipt)
         .where(*conditions, receipts.c.provenance.in_([literal("measured"), literal("quoted")]), standing())
         .order_by(*order)
         .limit(MOST)
     )
-    return Statement(query)
 
 
 def _outcome(*names: str) -> ColumnElement[bool]:
@@ -81,12 +87,23 @@ _SAME: Final = signatures.c.signature == bindparam("signature")
 _BASE: Final = signatures.c.base == bindparam("base")
 _WORKED: Final = _look(_SAME, signatures.c.outcome == literal("ok"))
 _FAILED: Final = _look(_SAME, _outcome(*FAILED), _OF_ITS_OWN)
-_EARLIER: Final = _look(
-    _SAME,
-    _outcome(*FAILED),
-    _OF_ITS_OWN,
-    receipts.c.launch != bindparam("launch"),
-    receipts.c.started <= bindparam("started", type_=receipts.c.started.type),
+
+
+def earlier_of(signature: Any, launch: Any, started: Any) -> Select[Any]:
+    """Launches of a signature other than this one that failed before a moment, the newest first; `earlier` reads it."""
+    return _looking(
+        signatures.c.signature == signature,
+        _outcome(*FAILED),
+        _OF_ITS_OWN,
+        receipts.c.launch != launch,
+        receipts.c.started <= started,
+        # A sum, since PostgreSQL might else walk all signatures from the newest to find the first few.
+        order=((signatures.c.receipt + 0).desc(),),
+    )
+
+
+_EARLIER: Final = Statement(
+    earlier_of(bindparam("signature"), bindparam("launch"), bindparam("started", type_=receipts.c.started.type))
 )
 _SMALLER: Final = _look(
     _BASE,

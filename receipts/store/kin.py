@@ -1,0 +1,137 @@
+"""What the store holds of a receipt's kin: its witnesses, whom it witnesses, and earlier failures of its signature.
+
+SQLite is asked for one receipt at a time. PostgreSQL is asked once for all that come in together: a server spends more
+on being asked than on an answer, and most answers are that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    DateTime,
+    Select,
+    String,
+    TableValuedAlias,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    true,
+)
+
+from receipts.receipt import Parsed
+from receipts.store.rows import standing
+from receipts.store.signatures import ask_earlier, earlier_of
+from receipts.store.statement import Ask, Row, Statement
+from receipts.store.tables import documents, receipts
+
+_MOST_WITNESSES: Final = 20
+
+
+class Question(NamedTuple):
+    """What a store is asked of the kin of receipts of these ids. ``placed``: each row begins with the place of its own.
+
+    Of its witnesses, or whom it witnesses, there come ids and packed documents, the newest first; or, where it is asked
+    of failures, rows that `signatures.earlier` reads.
+    """
+
+    ask: Ask
+    of: Sequence[str]
+    failures: bool
+    placed: bool = False
+
+    def answered(self, rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
+        """The rows by the id that they were found for."""
+        if not self.placed:
+            return {self.of[0]: rows}
+        found: dict[str, list[Row]] = {}
+        for place, *row in rows:
+            found.setdefault(self.of[place - 1], []).append(tuple(row))
+        return found
+
+
+_DOCUMENTS: Final = (
+    select(receipts.c.id, documents.c.codec, documents.c.body)
+    .join(documents, documents.c.receipt == receipts.c.seq)
+    # A sum, since PostgreSQL would else walk all receipts from the newest to find the first few.
+    .order_by((receipts.c.seq + 0).desc())
+    .limit(_MOST_WITNESSES)
+)
+
+
+def _naming(*names: Any) -> Select[Any]:
+    """Witnesses that stand and name one of these. That they name any is said, too: the index holds no others, and of a
+    parameter PostgreSQL cannot tell that it is not null."""
+    named = receipts.c.witness_for
+    return _DOCUMENTS.where(named.is_not(None), named.in_(names), standing())
+
+
+WITNESSES: Final = Statement(_naming(bindparam("id"), bindparam("launch")))
+WITNESSED: Final = Statement(
+    _DOCUMENTS.where(
+        or_(
+            receipts.c.id == bindparam("target"),
+            and_(receipts.c.launch == bindparam("target"), standing()),
+        )
+    )
+)
+
+
+def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
+    """What to ask of the kin of some receipts, where that is anything; ``together`` of PostgreSQL alone.
+
+    One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
+    """
+    plain, signed = list[Parsed](), list[tuple[str, Ask]]()
+    for item in group:
+        target = item.receipt.run.witness_for
+        if target is not None:
+            yield Question((WITNESSED, {"target": target}), [item.id], failures=False)
+        else:
+            plain.append(item)
+        asked = ask_earlier(item)
+        signed += [(item.id, asked)] if asked is not None else []
+    if not together:
+        for item in plain:
+            yield Question((WITNESSES, {"id": item.id, "launch": item.receipt.run.launch}), [item.id], failures=False)
+        for name, asked in signed:
+            yield Question(asked, [name], failures=True)
+        return
+    if plain:
+        ids = [item.id for item in plain]
+        names = {"id": ids, "launch": [item.receipt.run.launch for item in plain]}
+        yield Question((_witnesses_of_many(), names), ids, failures=False, placed=True)
+    if signed:
+        given = {name: [one[name] for _, (_, one) in signed] for name in signed[0][1][1]}
+        yield Question((_earlier_of_many(), given), [name for name, _ in signed], failures=True, placed=True)
+
+
+@cache
+def _witnesses_of_many() -> Statement:
+    asked = _asked(id=String(), launch=String())
+    return _of_each(asked, _naming(asked.c.id, asked.c.launch))
+
+
+@cache
+def _earlier_of_many() -> Statement:
+    asked = _asked(signature=String(), launch=String(), started=DateTime(timezone=True))
+    return _of_each(asked, earlier_of(asked.c.signature, asked.c.launch, asked.c.started))
+
+
+def _asked(**kinds: Any) -> TableValuedAlias:
+    """A row for each receipt that is asked about, made of a parameter for each column: an array of its type."""
+    arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
+    columns = (Column(name, kind) for name, kind in kinds.items())
+    made = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
+    return made.render_derived()
+
+
+def _of_each(asked: TableValuedAlias, query: Select[Any]) -> Statement:
+    found = query.correlate(asked).lateral("found")
+    return Statement(select(asked.c.place, *found.c).select_from(asked.join(found, true())))
