@@ -9,7 +9,7 @@ import fnmatch
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
@@ -24,6 +24,7 @@ from receipts.receipt import Parsed, Role
 from receipts.replicates import copied
 from receipts.rule import Case, Facts, Pair
 from receipts.rulebook import Rulebook
+from receipts.value import dataclass
 from receipts.verdict import (
     Comparison,
     Finding,

@@ -8,7 +8,7 @@ peak memory is exact there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics, replicates
@@ -21,6 +21,7 @@ from receipts.stats.effect import smallest_effect
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store

@@ -9,12 +9,12 @@ group, which is one block with several sub-layers. The signs are those of Megatr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
 from receipts.errors import InputError, Problem
+from receipts.value import dataclass
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
@@ -23,6 +23,7 @@ from receipts.errors import NotFound, RuleError, near
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
+from receipts.value import dataclass
 from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
 from receipts.witness import Lent, lend, names
 

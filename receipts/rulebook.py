@@ -7,7 +7,6 @@ Nothing is loaded from the current directory unasked: a ``receipts.toml`` is rea
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from receipts.errors import UsageError
 from receipts.lane import Lanes
 from receipts.resources import folder
 from receipts.rule import RuleSet
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.study import Studies

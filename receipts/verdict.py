@@ -7,9 +7,11 @@ answers follow from findings and effect alone, here, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
+
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.axes import Difference

@@ -8,7 +8,7 @@ keeps a witness from lending (R308), and what a launch witnesses itself is never
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.leaf import Section
 from receipts.receipt.path import Path, Witnessed
 from receipts.route import HOST_READ, WITNESSED, dtypes, parts
+from receipts.value import dataclass
 
 # What is seen of a path, and so can be lent.
 RECOMPUTE = "numerics.recompute_applied"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from receipts.value import dataclass
 
 GIB = 2**30
 _NOTHING: Mapping[str, float] = MappingProxyType({})

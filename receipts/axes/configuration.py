@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -28,6 +28,7 @@ from receipts.axes.effective import (
     settings,
 )
 from receipts.receipt import Parsed
+from receipts.value import dataclass
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 1

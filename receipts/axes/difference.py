@@ -7,7 +7,6 @@ A value that one side alone states is *unknown*, never equal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipts.axes.effective import (
@@ -24,6 +23,7 @@ from receipts.axes.effective import (
     leaves_of,
 )
 from receipts.receipt import Parsed, Role
+from receipts.value import dataclass
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from receipts.cli import output
+from receipts.value import dataclass
 from receipts.verdict import Finding, Level
 
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}

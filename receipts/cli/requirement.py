@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.verdict import Comparison, MetricResult

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from receipts.flops.geometry import Geometry
+from receipts.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

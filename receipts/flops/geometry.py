@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Any
 
 from receipts.patterns import Kind, Pattern, kind_counts, read
+from receipts.value import dataclass
 
 
 def _at(path: str) -> Any:

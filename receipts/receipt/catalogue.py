@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel
 
 from receipts.receipt.document import Receipt
 from receipts.receipt.leaf import Role, Section
+from receipts.value import dataclass
 
 Scalar = bool | int | float | str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from receipts.receipt.flat import Flat
 from receipts.receipt.load import MAX_BYTES, Document, parse_json, surely_strict
 from receipts.receipt.problems import problems
 from receipts.receipt.upcast import upcast
+from receipts.value import dataclass
 
 
 @dataclass(frozen=True)

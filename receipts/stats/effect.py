@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from receipts.stats.estimate import Estimate, Sigma, against_floor, beside_drift, paired, welch
 from receipts.stats.exact import compare_exact
 from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
+from receipts.value import dataclass
 
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
 Design = Literal["welch", "paired", "turns", "single", "exact"]

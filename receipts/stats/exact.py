@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from receipts.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from receipts.value import dataclass
 
 # Rounding of the arithmetic itself, many times what a handful of products and quotients can add up to.
 FLOAT_ROUNDING = 1e-9
@@ -28,6 +29,8 @@ class Interval:
 
     def __mul__(self, other: Interval | float) -> Interval:
         them = _interval(other)
+        if self.low > 0.0 and them.low > 0.0:  # what is measured is; the ends are then the products of ends
+            return Interval(self.low * them.low, self.high * them.high)
         products = [_times(x, y) for x in (self.low, self.high) for y in (them.low, them.high)]
         return Interval(min(products), max(products))
 
