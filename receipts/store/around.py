@@ -12,6 +12,7 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     String,
+    and_,
     any_,
     bindparam,
     func,
@@ -80,7 +81,8 @@ _NEIGHBOURS_OF_MANY: Final = Statement(
     _neighbours(
         _among(receipts.c.id, "ids"),
         _among(receipts.c.launch, "launches"),
-        _among(receipts.c.supersedes, "named"),
+        # That it names any is said, too: the index holds no others, and without it PostgreSQL would read every receipt.
+        and_(receipts.c.supersedes.is_not(None), _among(receipts.c.supersedes, "named")),
         erased=_among(purges.c.receipt, "new"),
     )
 )
@@ -106,9 +108,10 @@ _LAST: Final = Statement(
     )
 )
 _NUMBERS: Final = Statement(
+    # A sequence's name is asked for once, and not for every number.
     select(
-        func.nextval(func.pg_get_serial_sequence("receipts", "seq")),
-        func.nextval(func.pg_get_serial_sequence("verdicts", "seq")),
+        func.nextval(select(func.pg_get_serial_sequence("receipts", "seq")).scalar_subquery()),
+        func.nextval(select(func.pg_get_serial_sequence("verdicts", "seq")).scalar_subquery()),
     ).select_from(func.generate_series(1, bindparam("count", type_=receipts.c.chips.type)))
 )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, true
 
 from receipts.store.statement import Statement
 
 # Any number will do, so long as every version of the program takes the same one; schema.py takes another.
 _KEY: Final = 0x7265636569707475
-ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY)))
-TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+# Who writes looks up what it needs. A plan made while a table was small would read all of it, and a load keeps its
+# plans while the tables grow.
+_LOOK_UP: Final = func.set_config("enable_seqscan", "off", true())
+ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY), _LOOK_UP))
+TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY), _LOOK_UP))
 
 
 def lock(connection: Connection, *, alone: bool) -> None:
