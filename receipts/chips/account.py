@@ -6,7 +6,7 @@ A figure for several chips together (``memory.aggregate``) is no chip's, and ent
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FIGURES: Final = itemgetter(
     *("chip", "phase", "bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
 )
+_chip: Final = partial(tuple.__new__, Chip)  # as `Chip._make` does, without asking how many there are
 
 
 class Account:
@@ -104,12 +105,18 @@ def _known(seen: set[int], stated: int | None) -> frozenset[int]:
 
 def _chips(rows: Iterable[ChipMemory]) -> dict[MemoryPhase, list[Chip]]:
     """Chips by phase, each in the order of ordinals."""
-    phases: dict[MemoryPhase, dict[int, Chip]] = {}
+    phases: dict[MemoryPhase, list[Chip]] = {}
     for index, row in enumerate(rows):
-        new = Chip._make((*_FIGURES(vars(row)), (index,)))
-        chip, made = new.chip, phases.setdefault(new.phase, {})
-        made[chip] = _tighter(made[chip], new) if chip in made else new
-    return {phase: [made[chip] for chip in sorted(made)] for phase, made in phases.items()}
+        new = _chip((*_FIGURES(vars(row)), (index,)))
+        phases.setdefault(new.phase, []).append(new)
+    return {phase: _once_each(chips) for phase, chips in phases.items()}
+
+
+def _once_each(chips: Iterable[Chip]) -> list[Chip]:
+    made: dict[int, Chip] = {}
+    for item in chips:
+        made[item.chip] = _tighter(made[item.chip], item) if item.chip in made else item
+    return [made[chip] for chip in sorted(made)]
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

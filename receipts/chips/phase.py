@@ -75,7 +75,11 @@ class Phase:
 
 def _apart(rows: Sequence[tuple[Chip, float]], tolerance: float, least: float = 0.0) -> Lone:
     """Chips farther from the median than the tolerance, where they are few: half of the chips is no lone chip."""
-    middle = median([value for _, value in rows]) if rows else 0.0
-    found = tuple(item for item, value in rows if abs(value - middle) > max(least, tolerance * middle))
+    values = [value for _, value in rows]
+    middle = median(values) if rows else 0.0
+    near = max(least, tolerance * middle)
+    if not rows or (max(values) - middle <= near and middle - min(values) <= near):
+        return Lone((), middle)
+    found = tuple(item for item, value in rows if abs(value - middle) > near)
     few = len(rows) >= 3 and len(found) <= max(1, len(rows) // 4)
     return Lone(found if few else (), middle)

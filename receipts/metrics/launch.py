@@ -34,10 +34,12 @@ def once(answer: Callable[[Launch, Unpack[Question]], Answer]) -> Callable[[Laun
 
     @wraps(answer)
     def kept(launch: Launch, *about: *Question) -> Answer:
-        key = (answer.__name__, *map(str, about))
-        if key not in launch.kept:
-            launch.kept[key] = answer(launch, *about)
-        found: Answer = launch.kept[key]
+        key = (answer.__name__, *about)
+        found: Answer
+        try:
+            found = launch.kept[key]
+        except KeyError:
+            found = launch.kept[key] = answer(launch, *about)
         return found
 
     return kept
@@ -49,7 +51,7 @@ class Launch:
     def __init__(self, parsed: Parsed, lane: Lane) -> None:
         self.parsed = parsed
         self.lane = lane
-        self.kept: dict[tuple[str, ...], Any] = {}  # answers that several rules ask for; see `once`
+        self.kept: dict[tuple[Any, ...], Any] = {}  # answers that several rules ask for; see `once`
 
     def __repr__(self) -> str:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
@@ -85,9 +87,14 @@ class Launch:
         return frozenset(positions)
 
     @cached_property
+    def timed(self) -> bool:
+        """Whether steps are kept, and each of them took time."""
+        return bool(self.durations) and min(self.durations) > 0
+
+    @cached_property
     def segment(self) -> Segment | None:
         """The steady segment; None without steps."""
-        if not self.durations or min(self.durations) <= 0:
+        if not self.timed:
             return None
         from receipts.stats.steady import steady_segment
 
@@ -107,6 +114,9 @@ class Launch:
         """The median steady step, as in `summary`; None where there is no steady segment."""
         if self.segment is None or self.segment.status != "steady":
             return None
+        start, stop, left_out = self.segment[:3]
+        if left_out == tuple(range(start, start + len(left_out))):
+            return median_of(self, start + len(left_out), stop)
         from receipts.stats.order_statistics import median
 
         return median(self.segment.of(self.durations))
@@ -217,6 +227,14 @@ class Launch:
 
     def _outcome(self, _metric: Metric) -> Reading:
         return Reading(None, 1, "stated", self.parsed.receipt.run.outcome)
+
+
+@once
+def median_of(launch: Launch, start: int, stop: int) -> float:
+    """The median of the steps from one position to before another; mostly the window and the steady segment are one."""
+    from receipts.stats.order_statistics import median
+
+    return median(launch.durations[start:stop])
 
 
 _READ: Mapping[str, Callable[[Launch, Metric], Reading]] = {

@@ -7,11 +7,13 @@ round one may have been shortened, which is asked and not decided (`stated_loose
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from receipts.metrics.launch import Launch, once
+import orjson
+
+from receipts.metrics.launch import Launch, median_of, once
 from receipts.metrics.lazy import lazily
 from receipts.stats.interval import Interval
 from receipts.stats.order_statistics import median
@@ -81,8 +83,8 @@ def tokens_a_step(launch: Launch) -> tuple[int, ...]:
 @lazily
 def step_statistics(launch: Launch) -> Iterator[Candidate]:
     """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
-    for name, steps in _selections(launch):
-        for statistic, value in _statistics(steps, _half_digit(launch)):
+    for name, kept in _selections(launch):
+        for statistic, value in _statistics(launch, kept):
             yield Candidate(f"{statistic} step of {name}", value)
     yield from _single_step(launch)
 
@@ -98,8 +100,8 @@ def rate_statistics(launch: Launch) -> Iterator[Candidate]:
         for tokens in amounts:
             says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
             yield Candidate(says, tokens / step.value)
-    for name, steps in _selections(launch):
-        inverse = math.fsum([1.0 / step for step in steps]) / len(steps)
+    for name, kept in _selections(launch):
+        inverse = math.fsum([1.0 / step for step in _steps(launch, kept)]) / len(kept)
         for tokens in amounts:
             yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse))
 
@@ -148,30 +150,45 @@ def _gap(value: float, other: Interval) -> float:
 
 @once
 @lazily
-def _selections(launch: Launch) -> Iterator[tuple[str, list[float]]]:
-    """Steps that a statistic may be over. Without a window or flags there are fewer, never others."""
+def _selections(launch: Launch) -> Iterator[tuple[str, Sequence[int]]]:
+    """Positions of steps that a statistic may be over. Without a window or flags there are fewer, never others."""
     steps = launch.durations
-    if not steps or min(steps) <= 0:
+    if not launch.timed:
         return
     measurement = launch.parsed.receipt.measurement
     window = measurement.window if measurement else None
     first = (window.start or 0) if window else 0
     last = window.stop if window and window.stop is not None else len(steps)
     flagged = {index for positions in launch.flagged.values() for index in positions}
-    found: list[list[int]] = []
+    found: list[Sequence[int]] = []
     for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
         for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
-            without = any(i in inside for i in left_out)
-            kept = [i for i in inside if i not in left_out] if without else list(inside)
+            kept = _without(inside, left_out)
             if kept and kept not in found:
                 found.append(kept)
-                yield says, [steps[i] for i in kept] if without else list(steps[inside.start : inside.stop])
+                yield says, kept
+
+
+def _without(inside: range, left_out: Collection[int]) -> Sequence[int]:
+    """Positions but some of them: a range wherever one holds them, so that equal positions are equal."""
+    if not any(i in inside for i in left_out):
+        return inside
+    kept = [i for i in inside if i not in left_out]
+    together = bool(kept) and kept[-1] - kept[0] == len(kept) - 1
+    return range(kept[0], kept[-1] + 1) if together else kept
+
+
+def _steps(launch: Launch, kept: Sequence[int]) -> Sequence[float]:
+    """The durations at some positions."""
+    if isinstance(kept, range):
+        return launch.durations[kept.start : kept.stop]
+    return [launch.durations[i] for i in kept]
 
 
 def _single_step(launch: Launch) -> tuple[Candidate, ...]:
     """Any one step, where the receipt says that its numbers are of one."""
     steps = launch.durations
-    if not steps or min(steps) <= 0 or launch.stated.get(f"{STATED}.statistic") != "single_step":
+    if not launch.timed or launch.stated.get(f"{STATED}.statistic") != "single_step":
         return ()
     return (Candidate(SINGLE, Interval(min(steps), max(steps))),)
 
@@ -184,16 +201,17 @@ def _half_digit(launch: Launch) -> float:
 
 def _last_place_of(values: Sequence[float]) -> int:
     """The lowest `_last_place` of several numbers."""
-    texts = [repr(value) for value in values]
+    text = orjson.dumps(values)
     # The digits of a fraction stand behind the point, with no zero at their end: the common case, read at once.
-    places = [len(text) - text.index(".") - 1 for text in texts if "e" not in text and not text.endswith(".0")]
-    if len(places) == len(texts):
-        return -max(places)
+    if b"e" not in text and b".0," not in text and not text.endswith(b".0]"):
+        return 1 - max([len(item) - item.index(b".") for item in text[1:-1].split(b",")])
     return min(map(_last_place, values))
 
 
-def _statistics(steps: Sequence[float], half: float) -> Iterator[tuple[str, Interval]]:
-    yield "median", Interval.around(median(steps), half)
+def _statistics(launch: Launch, kept: Sequence[int]) -> Iterator[tuple[str, Interval]]:
+    half, steps = _half_digit(launch), _steps(launch, kept)
+    middle = median_of(launch, kept.start, kept.stop) if isinstance(kept, range) else median(steps)
+    yield "median", Interval.around(middle, half)
     yield "mean", Interval.around(math.fsum(steps) / len(steps), half)
     yield "last", Interval.around(steps[-1], half)
     yield "best", Interval.around(min(steps), half)

@@ -62,30 +62,27 @@ def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), m
     minimum = max(minimum, 2 * BATCH)
     total = len(durations)
     flagged = frozenset(i for i in excluded if 0 <= i < total)
-    positions = [i for i in range(total) if i not in flagged]
-    values = [durations[i] for i in positions]
+    values = [value for i, value in enumerate(durations) if i not in flagged]
     whole = _Whole(total, tuple(sorted(flagged)))
     if min(values, default=1.0) <= 0.0 or not math.isfinite(sum(values)):
-        for i in positions:
-            if not 0.0 < durations[i] < math.inf:
-                record = f"step {i} is recorded as {durations[i]!r} seconds: correct the record"
+        for i, value in enumerate(durations):
+            if i not in flagged and not 0.0 < value < math.inf:
+                record = f"step {i} is recorded as {value!r} seconds: correct the record"
                 return whole.segment("unsteady", record)
-    if len(positions) < minimum:
-        return whole.segment("too_few", _too_few(len(positions), minimum, len(flagged)))
+    if len(values) < minimum:
+        return whole.segment("too_few", _too_few(len(values), minimum, len(flagged)))
 
     capped = _capped(values)
     dropped = _warm_up(capped)
     if dropped is None:
-        return whole.segment(
-            "unsteady", f"no end of the warm-up in the first half of {len(positions)} steps: run longer"
-        )
+        return whole.segment("unsteady", f"no end of the warm-up in the first half of {len(values)} steps: run longer")
     kept = capped[dropped:]
     if len(kept) < minimum:
         return whole.segment("too_few", _too_few(len(kept), minimum, len(flagged), dropped))
     drift = _drift(kept)
     if drift is not None:
         return whole.segment("unsteady", drift)
-    start = positions[dropped] if dropped else 0
+    start = [i for i in range(total) if i not in flagged][dropped] if dropped else 0
     return Segment(start, total, tuple(i for i in whole.flagged if i >= start), "steady")
 
 
@@ -111,8 +108,9 @@ def _too_few(steps: int, minimum: int, flagged: int, warm_up: int = 0) -> str:
 
 def _capped(values: Sequence[float]) -> list[float]:
     """Stalls cut at median + 10 MAD of the second half, so that one stall does not pass for a change of level."""
-    half = values[len(values) // 2 :]
-    centre = median(half)
+    half = sorted(values[len(values) // 2 :])
+    centre = quantile(half, 0.5)
+    # Distances of ordered values fall and then rise: two runs, which sorting only has to merge.
     deviation = median_absolute_deviation(half, centre) or SMALLEST_DEVIATION * centre
     cap = centre + CAP_DEVIATIONS * deviation
     return [value if value < cap else cap for value in values] if max(values) >= cap else list(values)

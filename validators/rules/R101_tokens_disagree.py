@@ -70,7 +70,8 @@ def _against(case: Case, path: str, computed: Iterable[Candidate], times: float 
     strict, loose = stated(case.launch, path), stated_loosely(case.launch, path)
     if strict is None or loose is None or not computed:
         return
-    if any((strict * times).meets(item.value) for item in computed):
+    strict *= times
+    if any(strict.meets(item.value) for item in computed):
         return
     value = case.get(path) * times
     closest = nearest(value, computed)

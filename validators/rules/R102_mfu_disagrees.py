@@ -70,9 +70,11 @@ def _peak(case: Case) -> Interval | None:
 @rule("R102", "mfu_disagrees", E, question=COMPARABLE, taints=(MFU,), needs=needs)
 def mfu_disagrees(case: Case) -> Iterator[Offence]:
     """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
+    if case.get(RATIO) is None and case.get(TFLOPS) is None:
+        return
     chips, peak = case.get("hardware.chips"), _peak(case)
     if chips is None:
-        return  # nothing is stated that would need them
+        return  # only a lane that has no chips comes here without them
     works = _flops(case)
     speeds = tuple(
         Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))

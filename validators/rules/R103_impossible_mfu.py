@@ -47,8 +47,8 @@ def impossible_mfu(case: Case) -> Iterator[Offence]:
     speed = stated(case.launch, TFLOPS)
     if speed is not None:
         yield from _above(TFLOPS, speed.low * 1e12 / dense, best)
-    work, chips, found = stated(case.launch, FLOPS), case.get("hardware.chips"), rates(case.launch)
-    if work is not None and chips and found and own is None and speed is None:
+    work, chips = stated(case.launch, FLOPS), case.get("hardware.chips")
+    if work is not None and chips and own is None and speed is None and (found := rates(case.launch)):
         at = next((path for path in (TOTAL, EACH, STEPS) if case.get(path) is not None), STEP)
         slowest = min(item.value.low for item in found)
         yield from _above(at, slowest * work.low / (chips * dense), best)

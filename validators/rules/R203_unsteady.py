@@ -13,9 +13,9 @@ R204's to say.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.stats.order_statistics import median
 
 LEVEL = 0.01  # the smallest effect that matters, where no noise floor says otherwise
 

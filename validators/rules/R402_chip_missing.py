@@ -34,7 +34,7 @@ def chip_missing(case: Case) -> Iterator[Offence]:
         return
     level = E if case.get("run.outcome") == "ok" else I
     for phase in made.phases:
-        for chip in phase.chips:
+        for chip in phase.chips if phase.doubled else ():
             if chip.chip in phase.doubled:
                 yield Offence(
                     at=f"{_ROWS}[{chip.rows[1]}]",
