@@ -216,14 +216,13 @@ def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
     assert all(f">{number}</text>" in svg for number in range(1, 11))
 
 
-def test_one_week_is_a_sentence_and_no_picture(store: Store) -> None:
+def test_what_one_row_tells_is_no_picture(store: Store) -> None:
     data = fill(store, [launch(before(0), 1.0)])
     (lane,) = data.drawn.lanes.values()
-    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
-    assert figure is not None
-    assert figure.table is None
-    assert figure.without == "The frontier rests on one week: there is no course to draw yet."
-    assert figure.draw("weeks") is None
+    assert over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week) is None
+    (week_lane,) = data.lanes
+    reached = data.sections.ceilings[week_lane.name]
+    assert over_sequence.figure("sequence", week_lane, lane.repeated, reached) is None
 
 
 def test_nothing_is_no_figure(data: WeekData) -> None:

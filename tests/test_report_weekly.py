@@ -19,7 +19,7 @@ from receipts.report.links import Pair, compared
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
-from receipts.store import Store
+from receipts.store import Entry, Store
 
 
 def report(store: Store, at: str = week.AS_OF, name: str = week.WEEK, lanes: tuple[str, ...] = ()) -> WeekData:
@@ -127,7 +127,7 @@ def test_every_receipt_that_is_named_is_described(data: WeekData) -> None:
     (lane,) = data.lanes
     named = {item.receipt.id for item in (*lane.frontier, *lane.stated)}
     named |= {ref.id for pair in (*lane.accepted, *lane.inconclusive, *lane.refused) for ref in (*pair.a, *pair.b)}
-    named |= {item.receipt.id for item in (*data.failures, *data.headroom)}
+    named |= {failed.receipt.id for failed in data.failures} | {tight.receipt.id for tight in data.headroom}
     assert named <= described
 
 
@@ -184,7 +184,8 @@ def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
     from receipts.report.frontier import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
-    other = [row._replace(**{column: 7 if column in ("sequence_length", "chips") else "other"}) for row in rows]
+    value = 7 if column in ("sequence_length", "chips") else "other"
+    other = [Entry._make({**row._asdict(), column: value}.values()) for row in rows]
     assert len(shapes([*rows, *other])) == 2 * len(shapes(rows))
 
 

@@ -22,6 +22,7 @@ from receipts.report.pairs import Pairs, cut, pairs
 from receipts.report.sections.gathered import gather
 from receipts.report.sections.rules import catalogue, cited
 from receipts.report.shelf import FAILED, Item, Shelf, order
+from receipts.report.summary import summary
 from receipts.report.week import Span, Week
 from receipts.report.weekly import page
 from receipts.rulebook import Rulebook
@@ -75,6 +76,7 @@ def collect(
         judge=VERSION,
         only_lanes=tuple(lanes),
         counts=_counts(rows, items),
+        summary=(),
         compared=found.compared,
         adjusted=found.adjusted,
         lanes=made,
@@ -90,6 +92,7 @@ def collect(
         sections=told,
         drawn=drawn(shelf, made, tightest, end),
     )
+    data = replace(data, summary=summary(data))
     rules = catalogue(rulebook.rules, cited(page(data).sections))
     return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from receipts.report.sections.checks import Checked
     from receipts.report.sections.gathered import Gathered
     from receipts.report.sections.regime import Work
+    from receipts.report.summary import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +264,8 @@ class Described:
 class WeekData:
     """A whole report. `week` names an ISO week, or the interval where none was asked for.
 
-    `last_week` names the newest week with a receipt, where this one has none. `judged` receipts were judged anew for
-    it; of the others the stored verdict under these rules holds.
+    `summary` is what it says in a minute. `last_week` names the newest week with a receipt, where this one has none.
+    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
     """
 
     schema_version: str
@@ -277,6 +278,7 @@ class WeekData:
     judge: str
     only_lanes: tuple[str, ...]
     counts: Counts
+    summary: tuple[Point, ...]
     compared: int
     adjusted: int
     lanes: tuple[LaneWeek, ...]

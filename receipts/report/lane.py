@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.report.data import Judged, LaneWeek, Result
@@ -17,6 +19,7 @@ from receipts.report.page import (
     Row,
     Section,
     Table,
+    folded,
     joined,
     link,
     links,
@@ -28,54 +31,59 @@ from receipts.report.pictures import over_sequence, over_weeks, step_times
 from receipts.report.sections import ceilings, regime
 from receipts.report.text import change, gib, number, percent, plain, span
 
+if TYPE_CHECKING:
+    from receipts.report.pictures.over_sequence import Repeated
+
 _SHAPE = (Column("family"), Column("model"), Column("sequence", "tokens", True), Column("chips", numeric=True))
 _NUMBERS = (
     Column("rate", "tokens/s/chip", True),
     Column("MFU", "%", True),
-    Column("MFU basis"),
     Column("peak per chip", "GiB", True),
     Column("work", "tokens a step a chip", True),
-    Column("regime"),
 )
 
 
 def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
-    """The frontier of a lane, what it sustained, its comparisons, and its noise."""
+    """The frontier of a lane, what it sustained, and its comparisons."""
     counts = lane.counts
     head = (
         f"{lane.title} (version {lane.version}). {counts.submitted:,} receipts of the week: {counts.valid:,} valid, "
         f"{counts.unwitnessed:,} unwitnessed, {counts.invalid:,} invalid, {counts.superseded:,} superseded."
     )
-    return Section(
-        _id(lane, ""),
-        f"Lane {plain(lane.name)}",
-        (head,),
-        sections=(
-            _frontier(lane, reached, drawn),
-            *((_stated(lane, reached, drawn),) if lane.stated else ()),
-            ceilings.section(_id(lane, "ceilings"), lane.name, reached),
-            _accepted(lane, drawn),
-            _inconclusive(lane),
-            _refused(lane),
-            _noise(lane),
-        ),
-    )
+    kept, nothing = folded((
+        _frontier(lane, reached, drawn),
+        *((_stated(lane, reached, drawn),) if lane.stated else ()),
+        ceilings.section(_id(lane, "ceilings"), lane.name, reached),
+        _accepted(lane, drawn),
+        _refused(lane),
+        _inconclusive(lane, drawn),
+    ))  # fmt: skip
+    none = (f"None of the week: {', '.join(nothing)}.",) if nothing else ()
+    return Section(place(lane.name), f"Lane {plain(lane.name)}", (head, *none), sections=tuple(kept))
+
+
+def place(name: str, part: str = "") -> str:
+    """Where a lane stands on the page, or a part of it: a lane's name may be anything that somebody wrote."""
+    made = re.sub(r"[^a-z0-9-]+", "-", name.lower())
+    if made != name:
+        made = f"{made[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"lane-{made}-{part}" if part else f"lane-{made}"
 
 
 def _id(lane: LaneWeek, part: str) -> str:
-    """An anchor: a lane's name may be anything that somebody wrote into a receipt."""
-    name = re.sub(r"[^a-z0-9-]+", "-", lane.name.lower())
-    if name != lane.name:
-        name = f"{name[:40]}-{hashlib.sha256(lane.name.encode()).hexdigest()[:8]}"
-    return f"lane-{name}-{part}" if part else f"lane-{name}"
+    return place(lane.name, part)
 
 
 def _frontier(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     columns = (*_SHAPE, *_NUMBERS, Column("since the week began", "%, unadjusted"), Column("receipt"))
-    rows = tuple(Row(_result(item), item.answers) for item in lane.frontier)
-    says = "The best valid result of each shape, whenever it ran. Families, models and accelerators are kept apart."
+    beside = {item.receipt: item for item in drawn.repeated}
+    rows = tuple(Row(_result(item), _head(item, beside.get(item.receipt.id))) for item in lane.frontier)
+    says = (
+        "The best accepted result of each shape, whenever it ran: valid, its steps kept, its path witnessed. Families, "
+        "models and accelerators are kept apart."
+    )
     table = Table(f"Frontier of {plain(lane.name)}", columns, rows, more(lane.frontier_more, "shapes"))
-    empty = "No valid result yet: none with its steps kept, its path witnessed and no error."
+    empty = "No accepted result yet: none with its steps kept, its path witnessed and no error."
     figures = (
         *(_over_sequence(lane, reached, drawn) if rows else ()),
         over_weeks.figure(_id(lane, "weeks"), lane.name, drawn.courses, drawn.week),
@@ -100,6 +108,26 @@ def _result(item: Result) -> tuple[Cell, ...]:
     return (*_shape(item), *_numbers(item), _since(item), named)
 
 
+def _head(item: Result, beside: Repeated | None = None) -> tuple[tuple[str, str], ...]:
+    """The five answers, and what its numbers stand on."""
+    made = [*item.answers, ("regime", regime.said(item.work))]
+    if item.mfu_basis is not None:
+        made.append(("MFU basis", item.mfu_basis))
+    if beside is not None:
+        made.append(("launches alike", _alike(beside)))
+    return tuple(made)
+
+
+def _alike(beside: Repeated) -> str:
+    """How many launches of its configuration are valid, and where their mean lies."""
+    if beside.launches < 2:
+        return "this one alone: repeat it"
+    if beside.low is None:
+        return f"{beside.launches}: no interval"
+    mean = f"{number(beside.low)} to {number(beside.high)} tokens/s/chip"
+    return f"{beside.launches}, their mean {mean} (95 %); the best of them stands here"
+
+
 def _since(item: Result) -> Cell:
     """What the week did to the best of its shape: the change with its interval, or why there is none."""
     made = item.change
@@ -107,12 +135,11 @@ def _since(item: Result) -> Cell:
         return ("new",) if made is not None and made.state == "new" else ("~",)
     if made.state == "same":
         return ("none",)
-    parts: list[Part] = [*numbered(change(made.ratio), made.was)]
-    parts.append(f" ({span(made.low, made.high)})" if made.low is not None else " (no interval)")
+    shown = (*numbered(change(made.ratio), made.was), f" ({span(made.low, made.high)})")
     if made.comparable is None:
-        return (*parts, ", the same configuration")
-    parts.append(f", {', '.join(map(plain, made.moved))}" if made.moved else "")
-    return tuple(parts) if made.comparable == "yes" else (*parts, f", comparable {made.comparable}")
+        return (*shown, ", the same configuration")
+    moved = f", {', '.join(map(plain, made.moved))}" if made.moved else ""
+    return (*shown, moved if made.comparable == "yes" else f", no comparison{moved and f': {moved[2:]}'}")
 
 
 def _shape(item: Result) -> tuple[Cell, ...]:
@@ -130,25 +157,26 @@ def _numbers(item: Result) -> tuple[Cell, ...]:
     return (
         numbered(number(item.tokens_per_second_per_chip), ref),
         numbered(percent(item.mfu), ref),
-        (item.mfu_basis or "~",),
         numbered(gib(item.peak_bytes), ref),
         numbered(regime.tokens(item.work), ref),
-        (regime.said(item.work),),
     )
 
 
 def _stated(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     columns = (*_SHAPE, *_NUMBERS, Column("provenance"), Column("open"), Column("receipt"))
     rows = tuple(
-        Row((
-            *_shape(item),
-            *_numbers(item),
-            (f"{item.provenance}, {_source(item.rate_source)}",),
-            joined((rule(code),) for code in item.open_questions) or ("~",),
-            link(item.receipt),
-        ))
+        Row(
+            (
+                *_shape(item),
+                *_numbers(item),
+                (f"{item.provenance}, {_source(item.rate_source)}",),
+                joined((rule(code),) for code in item.open_questions) or ("~",),
+                link(item.receipt),
+            ),
+            _head(item),
+        )
         for item in lane.stated
-    )  # fmt: skip
+    )
     says = (
         "The best figure of each shape that ran in the week and that no error spoils. Path or steps are not evidenced, "
         "so none of them is on the frontier. A number that an error spoils is left out (~)."
@@ -209,16 +237,26 @@ def _accepted(lane: LaneWeek, drawn: LaneDrawn) -> Section:
         rows,
         more(lane.accepted_more, "accepted comparisons"),
     )
-    sentences = () if rows else ("No comparison of the week was accepted.",)
-    figures = step_times.figures(_id(lane, "steps"), drawn.compared)
-    return Section(_id(lane, "accepted"), "Accepted comparisons", sentences, (table,) if rows else (), figures=figures)
+    if not rows:
+        return Section(_id(lane, "accepted"), "Accepted comparisons", nothing="accepted comparisons")
+    figures = _step_times(lane, lane.accepted, drawn)
+    return Section(_id(lane, "accepted"), "Accepted comparisons", (), (table,), figures=figures)
+
+
+def _step_times(lane: LaneWeek, shown: Sequence[Judged], drawn: LaneDrawn) -> tuple[Figure, ...]:
+    """Pictures of those comparisons that are shown here."""
+    ends = {(item.a[0].id, item.b[0].id) for item in shown}
+    every = zip(step_times.figures(_id(lane, "steps"), drawn.compared), drawn.compared, strict=True)
+    return tuple(figure for figure, item in every if (item.a.id, item.b.id) in ends)
 
 
 def _change(item: Judged) -> Cell:
     return (f"{change(item.ratio)}{'*' if item.stated and item.ratio is not None else ''}",)
 
 
-def _inconclusive(lane: LaneWeek) -> Section:
+def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
+    if not lane.inconclusive:
+        return Section(_id(lane, "inconclusive"), "Inconclusive comparisons", nothing="inconclusive comparisons")
     columns = (
         Column("A"),
         Column("B"),
@@ -248,12 +286,11 @@ def _inconclusive(lane: LaneWeek) -> Section:
     if any(item.stated for item in lane.inconclusive):
         after = ("* from numbers as stated: no effect follows from them.", *after)
     table = Table(f"{plain(lane.name)}: inconclusive comparisons, B against A", columns, rows, after)
-    sentences = () if rows else ("No comparison of the week was left open.",)
-    if common:
-        shown = joined(common, "; ")
-        said = "".join(part if isinstance(part, str) else part.text for part in shown)
-        sentences = (f"All of them wait for this: {said}.",)
-    return Section(_id(lane, "inconclusive"), "Inconclusive comparisons", sentences, (table,) if rows else ())
+    points: tuple[tuple[str, tuple[Cell, ...]], ...] = (("all wait for", tuple(common)),) if common else ()
+    figures = _step_times(lane, lane.inconclusive, drawn)
+    return Section(
+        _id(lane, "inconclusive"), "Inconclusive comparisons", (), (table,), figures=figures, points=points
+    )  # fmt: skip
 
 
 def _settles(item: Judged) -> list[Cell]:
@@ -270,14 +307,15 @@ def _settles(item: Judged) -> list[Cell]:
 
 
 def _refused(lane: LaneWeek) -> Section:
+    if not lane.refused:
+        return Section(_id(lane, "refused"), "Refused comparisons", nothing="refused comparisons")
     columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
     rows = tuple(Row((*_sides(item), _why(item), _moved(item) or ("nothing that is stated",))) for item in lane.refused)
     says = "What may not be compared, and why. No change is printed: it would be believed."
     table = Table(
         f"{plain(lane.name)}: refused comparisons", columns, rows, more(lane.refused_more, "refused comparisons")
     )
-    sentences = (says,) if rows else ("No comparison of the week was refused.",)
-    return Section(_id(lane, "refused"), "Refused comparisons", sentences, (table,) if rows else ())
+    return Section(_id(lane, "refused"), "Refused comparisons", (says,), (table,))
 
 
 def _why(item: Judged) -> Cell:
@@ -290,21 +328,3 @@ def _why(item: Judged) -> Cell:
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
     return joined(parts, "; ") or (item.why or "~",)
-
-
-def _noise(lane: LaneWeek) -> Section:
-    noise = lane.noise
-    if noise.sigma is None:
-        says = (
-            "Noise floor: ~. It takes two launches of one configuration that keep their steps; "
-            f"{noise.launches} such launches were read."
-        )
-    else:
-        says = (
-            f"Noise floor: σ {percent(noise.sigma, 2)} % of a launch's step time, pooled over {noise.groups} "
-            f"configurations and {noise.launches} launches that differ in nothing "
-            f"({number(noise.degrees)} degrees of freedom); largest spread {percent(noise.largest_spread, 2)} %. "
-            f"Self-check: {noise.told_apart}."
-        )
-    declared = f" The lane declares σ {percent(noise.declared, 2)} %, not measured." if noise.declared else ""
-    return Section(_id(lane, "noise"), "Noise", (says + declared,))

@@ -81,7 +81,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: sentences, then tables, then figures, then entries, then sections below it."""
+    """A section: what it says in points, sentences, tables, figures, entries, then sections below it.
+
+    `points` are sentences under a word each. `nothing` names what it would have told of, where there is none of it.
+    """
 
     id: str
     title: str
@@ -90,6 +93,8 @@ class Section:
     entries: tuple[Entry, ...] = ()
     sections: tuple[Section, ...] = ()
     figures: tuple[Figure, ...] = ()
+    points: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+    nothing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,18 @@ class Page:
     facts: tuple[tuple[str, Cell], ...]
     lead: tuple[str, ...]
     sections: tuple[Section, ...]
+
+
+def folded(sections: Iterable[Section]) -> tuple[list[Section], list[str]]:
+    """Sections without those that have nothing to tell, and what these would have told of."""
+    kept: list[Section] = []
+    empty: list[str] = []
+    for item in sections:
+        if item.nothing:
+            empty.append(item.nothing)
+        else:
+            kept.append(item)
+    return kept, empty
 
 
 def link(ref: Ref) -> Cell:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from receipts.chips.words import ordinals
-from receipts.report import appendix
+from receipts.report import appendix, summary
 from receipts.report.data import Counts, Failed, Headroom, Incident, WeekData
 from receipts.report.lane import lane_section
-from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, link, links, more, rule
+from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, folded, link, links, more, rule
 from receipts.report.pictures import chips
 from receipts.report.sections import checks, claims, decisions, intake, repeats, rules, survival
 from receipts.report.text import NOTE, gib, number, percent, plain
@@ -17,7 +18,7 @@ from receipts.report.worded import worded
 JUDGES = (
     "Every receipt of the week is judged under the rules named here, where the stored verdict does not hold already, "
     "and compared with its neighbours: a result stands on the frontier only where steps and path are evidenced, and an "
-    "effect only where its launches carry one."
+    "effect only where its launches carry one. Where the data carry no number, there is a tilde in its place."
 )
 PAIRS = (
     "How pairs were chosen: each configuration that ran in the week, of a lane the first 40 (those that moved the "
@@ -31,11 +32,13 @@ PAIRS = (
 def page(data: WeekData) -> Page:
     """The whole report."""
     told = data.sections
-    sections = [lane_section(lane, told.ceilings[lane.name], data.drawn.lanes[lane.name]) for lane in data.lanes]
-    sections += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
-    sections += [_failures(data), repeats.section(told.repeats), _incidents(data), _memory(data)]
-    sections += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
-    sections += [rules.section(told.rules, rules.cited(sections)), appendix.section(data.receipts)]
+    every = [lane_section(lane, told.ceilings[lane.name], data.drawn.lanes[lane.name]) for lane in data.lanes]
+    every += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
+    every += [_incidents(data), _failures(data), repeats.section(told.repeats), _memory(data)]
+    every += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
+    sections, nothing = folded(every)
+    sections = [summary.section(data.summary, nothing), *sections]
+    sections += [_method(data), rules.section(told.rules, rules.cited(sections)), appendix.section(data.receipts)]
     word = "interval" if "/" in data.week else "week"
     made = Page(
         title=f"Frontier report {data.week}",
@@ -67,10 +70,14 @@ def counted(counts: Counts) -> str:
     )
 
 
-def _lead(data: WeekData) -> list[str]:
+def _lead(data: WeekData) -> Iterator[str]:
     if not data.counts.submitted:
         newest = f" The newest receipt ran in {data.last_week}." if data.last_week else ""
-        return [JUDGES, f"No receipt ran in {data.week}.{newest}"]
+        yield f"No receipt ran in {data.week}.{newest}"
+
+
+def _method(data: WeekData) -> Section:
+    """How the report came about: below what it says, since nobody reads it twice."""
     carried = f"{data.compared:,} pairs were judged, and {data.adjusted:,} that were not refused carry an interval"
     adjusted = (
         "; their verdicts are adjusted by Holm over all of them, the intervals are not." if data.adjusted else "."
@@ -78,7 +85,8 @@ def _lead(data: WeekData) -> list[str]:
     left = sum(lane.uncompared for lane in data.lanes)
     of = sum(lane.configurations for lane in data.lanes)
     beyond = f" {left:,} of {of:,} configurations were not compared." if left else ""
-    return [JUDGES, f"{PAIRS} {carried}{adjusted}{beyond}"]
+    pairs = f"{PAIRS} {carried}{adjusted}{beyond}"
+    return Section("method", "How it was judged", (JUDGES, *((pairs,) if data.counts.submitted else ())))
 
 
 def _failures(data: WeekData) -> Section:
@@ -95,8 +103,9 @@ def _failures(data: WeekData) -> Section:
     )
     rows = tuple(Row(_failed(item)) for item in data.failures)
     table = Table("Launches that did not end well", columns, rows, more(data.failures_more, "failures"))
-    sentences = () if rows else ("No launch of the week ran out of memory, crashed, hung or met a NaN.",)
-    return Section("failures", "Failures", sentences, (table,) if rows else ())
+    if not rows:
+        return Section("failures", "Failures", nothing="failed launches")
+    return Section("failures", "Failures", (), (table,))
 
 
 def _failed(item: Failed) -> tuple[Cell, ...]:
@@ -135,8 +144,9 @@ def _incidents(data: WeekData) -> Section:
     table = Table(
         "Runs that left their path, drifted or never settled", columns, rows, more(data.incidents_more, "incidents")
     )
-    sentences = () if rows else ("No launch of the week was seen to leave its path, to drift or to recompile.",)
-    return Section("incidents", "Path incidents", sentences, (table,) if rows else ())
+    if not rows:
+        return Section("incidents", "Path incidents", nothing="path incidents")
+    return Section("incidents", "Path incidents", (), (table,))
 
 
 def _incident(item: Incident) -> tuple[Cell, ...]:
@@ -165,11 +175,10 @@ def _memory(data: WeekData) -> Section:
     )
     rows = tuple(Row(_headroom(item)) for item in data.headroom)
     table = Table("Live peaks by physical chip, tightest first", columns, rows, more(data.headroom_more, "launches"))
-    sentences = (
-        () if rows else ("No launch of the week read its memory chip by chip; one figure for many tells of none.",)
-    )
+    if not rows:
+        return Section("memory", "Memory", nothing="memory by chip")
     figures = chips.figures("memory-chips", data.drawn.chips)
-    return Section("memory", "Memory", sentences, (table,) if rows else (), figures=figures)
+    return Section("memory", "Memory", (), (table,), figures=figures)
 
 
 def _headroom(item: Headroom) -> tuple[Cell, ...]:

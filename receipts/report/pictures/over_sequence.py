@@ -75,13 +75,13 @@ def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def figure(anchor: str, lane: LaneWeek, found: Iterable[Repeated], reached: Ceilings) -> Figure | None:
-    """The picture of a lane; None where it has no result."""
+    """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
     beside = {item.receipt: item for item in found}
     grades = _grades(reached)
     points = [_point(item, True, beside.get(item.receipt.id), grades) for item in lane.frontier]
     points += [_point(item, False, None, grades) for item in lane.stated]
     drawn = [item for item in points if item is not None]
-    if not drawn:
+    if len(sequence.shown(drawn)[0]) < sequence.FEWEST:
         return None
     left = len({item.series for item in drawn}) - len(sequence.shown(drawn)[1])
     title = f"{plain(lane.name)}: rate and MFU over sequence length"

@@ -125,7 +125,7 @@ def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
 
 
 def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure | None:
-    """The picture of a lane up to a week; None where nothing took its frontier."""
+    """The picture of a lane up to a week; None where nothing took its frontier, or one receipt took it alone."""
     if not found:
         return None
     shown = _weeks(found, last)
@@ -152,7 +152,7 @@ def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure
         len({week for course in found for week, _ in course.best}) < drawing.FEWEST
         and len(numbered_ones) < drawing.FEWEST
     ):
-        return Figure(anchor, (), draw, without="The frontier rests on one week: there is no course to draw yet.")
+        return None
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
 
 

@@ -110,11 +110,11 @@ def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] 
 
 
 def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
-    """A picture for each comparison."""
-    return tuple(_figure(f"{anchor}-{index}", item) for index, item in enumerate(found, 1))
+    """A picture for each comparison; the first says how they are read."""
+    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(found, 1))
 
 
-def _figure(anchor: str, item: Compared) -> Figure:
+def _figure(anchor: str, item: Compared, *, first: bool) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
     title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
@@ -123,14 +123,15 @@ def _figure(anchor: str, item: Compared) -> Figure:
             [one.row(item.per) for one in item.launches], name=name, title=title, measure=item.measure
         )
 
-    return Figure(anchor, _caption(item, moved), draw, _table(title, item))
+    return Figure(anchor, _caption(item, moved, first=first), draw, _table(title, item))
 
 
-def _caption(item: Compared, moved: str) -> Cell:
-    says = (
-        " (B). A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, "
-        "the line 5 to 95 %, each tick a twentieth of the steps."
+def _caption(item: Compared, moved: str, *, first: bool) -> Cell:
+    reading = (
+        " A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, the "
+        "line 5 to 95 %, each tick a twentieth of the steps."
     )
+    says = f" (B).{reading if first else ''}"
     open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
     left = f" And {item.more} more launches." if item.more else ""
     ends = (f"{item.measure.capitalize()} by launch: ", *link(item.a), " (A) and ", *link(item.b))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.errors import NotFound
-from receipts.report.page import Cell, Code, Column, Row, Section, Table, joined, links, more, rule
+from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, UNKNOWN, plain
 from receipts.verdict import ClaimVerdict, Level
@@ -211,41 +211,44 @@ def claims(judged: Judged) -> Claims:
 
 def section(made: Claims) -> Section:
     """Claims that changed, and stale ones with the documents that quote them."""
-    return Section("claims", "Claims", tuple(_head(made)), sections=(_changed(made), _stale(made)))
+    inner, _ = folded((_changed(made), _stale(made)))
+    if not inner and not made.unjudged:
+        return Section("claims", "Claims", nothing="claims that moved or are stale")
+    return Section("claims", "Claims", tuple(_head(made)), sections=tuple(inner))
 
 
 def _head(made: Claims) -> Iterator[str]:
-    if not made.judged:
-        yield "The store holds no claim of these lanes."
-        return
     yield f"{made.judged:,} claim{'s were' if made.judged != 1 else ' was'} judged under the present rules."
     if made.unjudged:
         yield f"{made.unjudged:,} older ones were not: receipts claim check --all judges every one."
 
 
 def _changed(made: Claims) -> Section:
+    if not made.changed:
+        return Section("claims-changed", "Changed", nothing="claims that moved")
     columns = (Column("claim"), Column("it says"), Column("was"), Column("is"), Column("why"), Column("stands on"))
     rows = tuple(
         Row((
             (Code(item.id),),
             (plain(item.text, NOTE),),
-            (_was(item),),
-            (_is(item),),
+            (was(item),),
+            (now(item),),
             why(item.reasons) if item.replaced is None else (plain(item.replaced, NOTE),),
             links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
         ))
         for item in made.changed
     )  # fmt: skip
     table = Table("Claims whose status changed in the week", columns, rows, more(made.changed_more, "claims"))
-    empty = () if rows else ("No claim was added or replaced, and none has another status than when the week began.",)
-    return Section("claims-changed", "Changed", empty, (table,) if rows else ())
+    return Section("claims-changed", "Changed", (), (table,))
 
 
-def _was(item: ClaimNow) -> str:
+def was(item: ClaimNow) -> str:
+    """Its status when the week began, or that it is new."""
     return "added" if item.added else item.before or item.recorded or "never judged"
 
 
-def _is(item: ClaimNow) -> str:
+def now(item: ClaimNow) -> str:
+    """Its status under the present rules, or what became of it."""
     if item.replaced is not None:
         return "replaced"
     same = item.recorded is None or item.recorded == item.status
@@ -262,6 +265,8 @@ def why(reasons: Sequence[Why]) -> Cell:
 
 
 def _stale(made: Claims) -> Section:
+    if not made.stale:
+        return Section("claims-stale", "Stale", nothing="stale claims")
     columns = (Column("claim"), Column("it says"), Column("if its receipts stood"), Column("why"), Column("quoted in"))
     rows = tuple(
         Row((
@@ -275,7 +280,7 @@ def _stale(made: Claims) -> Section:
     )  # fmt: skip
     table = Table("Stale claims and the documents that quote them", columns, rows, more(made.stale_more, "claims"))
     says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
-    return Section("claims-stale", "Stale", (says,) if rows else ("No claim is stale.",), (table,) if rows else ())
+    return Section("claims-stale", "Stale", (says,), (table,))
 
 
 def _documents(item: ClaimNow) -> Cell:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.report.page import Cell, Code, Column, Row, Section, Table, link, links, more, rule
+from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, link, links, more, rule
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, plain
 from receipts.verdict import Level
@@ -88,13 +88,12 @@ def _fallen(store: Store, said: Chronicle, lanes: Sequence[str]) -> tuple[tuple[
 
 def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
     """The receipts of the stretch in words."""
-    return Section(
-        "intake",
-        "Receipts of the week",
-        (),
-        (_lanes(lanes),) if lanes else (),
-        sections=(_offences(made), _superseded(made)),
-    )
+    inner, nothing = folded((_offences(made), _superseded(made)))
+    if not lanes and not inner:
+        return Section("intake", "Receipts of the week", nothing="receipts")
+    none = (f"None of the week: {', '.join(nothing)}.",) if nothing else ()
+    tables = (_lanes(lanes),) if lanes else ()
+    return Section("intake", "Receipts of the week", none, tables, sections=tuple(inner))
 
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:
@@ -107,6 +106,8 @@ def _lanes(lanes: Sequence[LaneWeek]) -> Table:
 
 
 def _offences(made: Intake) -> Section:
+    if not made.offences:
+        return Section("intake-invalid", "Invalid", nothing="invalid receipts")
     columns = (Column("why"), Column("receipts", numeric=True), Column("such as"))
     rows = tuple(
         Row((
@@ -117,16 +118,16 @@ def _offences(made: Intake) -> Section:
         for item in made.offences
     )  # fmt: skip
     table = Table("Rules that make receipts of the week invalid", columns, rows)
-    empty = () if rows else ("No receipt of the week is invalid.",)
-    return Section("intake-invalid", "Invalid", empty, (table,) if rows else ())
+    return Section("intake-invalid", "Invalid", (), (table,))
 
 
 def _superseded(made: Intake) -> Section:
+    if not made.fallen:
+        return Section("intake-superseded", "Superseded in the week", nothing="superseded receipts")
     columns = (Column("receipt"), Column("replaced by"), Column("reason"))
     rows = tuple(Row(_cells(item)) for item in made.fallen)
     table = Table("Receipts that no longer stand since the week", columns, rows, more(made.fallen_more, "receipts"))
-    empty = () if rows else ("No receipt was superseded or retracted in the week.",)
-    return Section("intake-superseded", "Superseded in the week", empty, (table,) if rows else ())
+    return Section("intake-superseded", "Superseded in the week", (), (table,))
 
 
 def _cells(item: Fallen) -> tuple[Cell, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.errors import NotFound
@@ -46,14 +47,11 @@ def catalogue(rules: RuleSet, codes: Iterable[str]) -> tuple[Cited, ...]:
 def cited(sections: Iterable[Section]) -> Iterator[str]:
     """Codes that the cells of some sections lead to."""
     for item in sections:
-        for table in item.tables:
-            for row in table.rows:
-                for cell in row.cells:
-                    yield from (
-                        part.anchor.removeprefix(_PREFIX)
-                        for part in cell
-                        if isinstance(part, Link) and part.anchor.startswith(_PREFIX)
-                    )
+        cells = (cell for table in item.tables for row in table.rows for cell in row.cells)
+        told = (cell for _, found in item.points for cell in found)
+        for part in chain.from_iterable((*cells, *told)):
+            if isinstance(part, Link) and part.anchor.startswith(_PREFIX):
+                yield part.anchor.removeprefix(_PREFIX)
         yield from cited(item.sections)
 
 

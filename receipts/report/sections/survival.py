@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts.axes import difference
 from receipts.report.data import Judged, LaneWeek, Moved, Ref
-from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, joined, links, more, rule
+from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, folded, joined, links, more, rule
 from receipts.report.sections.claims import ClaimNow
 from receipts.report.sections.claims import Judged as JudgedClaims
 from receipts.report.sections.retest import Retests, Tried, at_target, change_of, is_gain
@@ -231,22 +231,26 @@ def _words(chips: int | None, length: int | None, batch: int | None, depth: int 
 
 def section(made: Survival) -> Section:
     """The gains in words: what vanished first."""
-    inner = (
-        _gains("vanished", "Vanished at the target", made.vanished, "No local gain was seen to vanish at its target."),
-        _gains("waiting", "Still to be shown at the target", made.waiting, "No gain of the week waits for its target."),
+    inner, _ = folded((
+        _gains("vanished", "Vanished at the target", made.vanished),
+        _gains("waiting", "Still to be shown at the target", made.waiting),
         _claims(made),
-        *((_gains("held", "Held at the target", made.held, ""),) if made.held else ()),
-    )
+        _gains("held", "Held at the target", made.held),
+    ))  # fmt: skip
+    if not inner and not made.untried:
+        return Section("survival", "What did not survive", nothing="gains that were lost, or wait for their target")
     says = (
         "A gain counts where the lane trains. Gains of the week that were shown at another shape were looked for at "
         "the lane's targets, by the same change of the same values; what is no gain there was looked for elsewhere. "
         "Each trial is compared on its own: neither its verdict nor its interval is adjusted for the others."
     )
     left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
-    return Section("survival", "What did not survive", (says, *left), sections=inner)
+    return Section("survival", "What did not survive", (says, *left), sections=tuple(inner))
 
 
-def _gains(anchor: str, title: str, found: Sequence[Gain], empty: str) -> Section:
+def _gains(anchor: str, title: str, found: Sequence[Gain]) -> Section:
+    if not found:
+        return Section(f"survival-{anchor}", title, nothing=title.lower())
     columns = (
         Column("lane"),
         Column("change"),
@@ -259,7 +263,7 @@ def _gains(anchor: str, title: str, found: Sequence[Gain], empty: str) -> Sectio
     )
     rows = tuple(Row(_cells(item)) for item in found)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
-    return Section(f"survival-{anchor}", title, () if rows else (empty,), (table,) if rows else ())
+    return Section(f"survival-{anchor}", title, (), (table,))
 
 
 def _cells(item: Gain) -> tuple[Cell, ...]:
@@ -297,6 +301,8 @@ def _why(item: Gain) -> Cell:
 
 
 def _claims(made: Survival) -> Section:
+    if not made.claims:
+        return Section("survival-claims", "Claims that wait for their target", nothing="waiting claims")
     gains = (*made.vanished, *made.waiting, *made.held)
     fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
     columns = (
@@ -319,7 +325,4 @@ def _claims(made: Survival) -> Section:
         for item in made.claims
     )  # fmt: skip
     table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
-    empty = "No claim waits for its target."
-    return Section(
-        "survival-claims", "Claims that wait for their target", () if rows else (empty,), (table,) if rows else ()
-    )
+    return Section("survival-claims", "Claims that wait for their target", (), (table,))
