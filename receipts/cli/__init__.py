@@ -33,6 +33,7 @@ def _as_program(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
     gc.set_threshold(500_000)
     _without_plugins()
     _on_demand("importlib.metadata")
+    _on_demand("asyncio", "iscoroutine")
     try:
         return run(words)
     finally:
@@ -57,20 +58,26 @@ def _without_plugins() -> None:
         sys.modules.setdefault(nothing.__name__, nothing)
 
 
-def _on_demand(name: str) -> None:
+def _on_demand(name: str, *functions: str) -> None:
     """Let a module that libraries import and hardly ever use be loaded when something is first asked of it.
 
-    SQLAlchemy imports `importlib.metadata` for plugins that no store here has: with what it loads in turn it is a
-    fortieth of a comparison's time.
+    SQLAlchemy imports `importlib.metadata` for plugins and `asyncio` for engines that no store here has: with what
+    these load in turn, a twentieth of a comparison's time. ``functions`` are those that a library takes hold of while
+    it is imported: each loads the module when it is first called.
     """
     from importlib import import_module
     from types import ModuleType
+    from typing import Any
 
     class Waiting(ModuleType):
-        def __getattr__(self, what: str) -> object:
+        def __getattr__(self, what: str) -> Any:
+            if what in functions and sys.modules.get(name) is self:
+                return lambda *given: self._real(what)(*given)
+            return self._real(what)
+
+        def _real(self, what: str) -> Any:
             if sys.modules.get(name) is self:
                 del sys.modules[name]
-            found: object = getattr(import_module(name), what)
-            return found
+            return getattr(import_module(name), what)
 
     sys.modules.setdefault(name, Waiting(name))
