@@ -167,3 +167,21 @@ def test_the_flops_profiler_tells_ranks_and_the_batch_of_one() -> None:
     assert stated["hardware.chips"].value == 6
     assert stated["parallelism.data"].value == 3
     assert stated["batch.micro_batch"].value == 24
+
+
+def test_records_glued_on_one_line_are_as_many() -> None:
+    text = f"{LOG}step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]{throughput(10).rstrip()}{throughput(20, 32.0)}"
+    steps = read(BATCH + text).steps
+    assert steps.numbers() == [10, 20]
+    assert steps.column("step_seconds") == [2.0, 4.0]
+
+
+def test_a_record_of_the_pipeline_engine_glued_behind_a_report_is_read() -> None:
+    text = f"{LOG}step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]steps: 10 loss: 2.5000 iter time (s): 0.500 "
+    steps = read(f"{text}samples/sec: 128.000\n").steps
+    assert (steps.get(10, "loss"), steps.get(10, "step_seconds")) == (2.5, 0.5)
+
+
+def test_a_record_behind_a_progress_bar_is_one_record() -> None:
+    text = f" 51%|█████     | 507/1000 [15:32<16:42,  2.03s/it]{throughput(10)}"
+    assert read(BATCH + text).steps.column("step_seconds") == [2.0]

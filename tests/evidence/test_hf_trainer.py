@@ -263,3 +263,51 @@ def test_a_tasks_number_before_each_line_of_a_dictionary_is_no_key() -> None:
 
 def test_a_step_before_a_dictionary_on_its_line_is_its_step() -> None:
     assert read("[train] step=30/90 (33.3%) eta=61s{'loss': '1.5', 'epoch': '0.1'}\n").steps.get(30, "loss") == 1.5
+
+
+HEADS = "<tr>\n <th>Step</th>\n <th>Training Loss</th>\n <th>Validation Loss</th>\n</tr>\n"
+
+
+def test_rows_of_a_notebooks_html_are_steps() -> None:
+    rows = "".join(
+        f"<tr>\n <td>{step}</td>\n <td>{loss}</td>\n <td>9.5</td>\n</tr>\n" for step, loss in ((10, 2.5), (20, 2.25))
+    )
+    found = read(f"<table>\n{HEADS}{rows}</table>\n<td>30</td>\n")
+    assert (found.steps.numbers(), found.steps.column("loss")) == ([10, 20], [2.5, 2.25])
+
+
+def test_html_on_one_line_is_the_same_table() -> None:
+    found = read(f"<table>{HEADS}<tr><td>10</td><td>2.5</td><td>9.5</td></tr></table>".replace("\n", "\\n"))
+    assert found.steps.column("loss") == [2.5]
+
+
+def test_a_page_with_other_tables_is_no_training() -> None:
+    assert not scan([b"<tr><th>Step</th><th>Price</th></tr>\n<tr><td>10</td><td>2.5</td></tr>\n"], [HfTrainer])
+
+
+def test_a_model_card_gives_losses_and_sizes() -> None:
+    card = (
+        "- train_batch_size: 8\n- gradient_accumulation_steps: 5\n- total_train_batch_size: 160\n\n"
+        "| Training Loss | Epoch | Step | Validation Loss |\n|:-------------:|:-----:|:----:|:---------------:|\n"
+        "| No log        | 1.0   | 130  | 3.1166          |\n| 1.25          | 2.0   | 260  | 2.5             |\n"
+        "\n| Model | Step | Size |\n| a | 390 | 7 |\n"
+    )
+    found = read(card)
+    assert (found.steps.numbers(), found.steps.column("loss")) == ([130, 260], [None, 1.25])
+    sizes = ("batch.micro_batch", "batch.global_batch", "batch.accumulation", "parallelism.data")
+    assert [found.stated[path].value for path in sizes] == [8, 160, 5, 4]
+
+
+ECHO = "[INFO|2025-06-03 10:22:11] llamafactory.train.callbacks:143 >> "
+
+
+def test_a_record_that_llama_factory_said_before_is_one_record() -> None:
+    bars = [f" 10%|█  | {step}/100 [01:02<09:21,  6.24s/it]" for step in (10, 20)]
+    text = f"{bars[0]}{record()}{bars[0]}{ECHO}{record('2.25')}\n{bars[1]}{record('2.25')}{bars[1]}\n"
+    found = read(ECHO + record() + "\n" + text)
+    assert (found.steps.numbers(), found.steps.column("loss")) == ([10, 20], [2.5, 2.25])
+    assert not found.remarks
+
+
+def test_records_that_only_llama_factory_said_are_read() -> None:
+    assert read(f"{ECHO}{record()}\n{ECHO}{record('2.25', 'nan')}\n").diverged is True

@@ -136,6 +136,11 @@ def test_a_record_wrapped_between_words_reads_whole() -> None:
     assert read(text).steps.get(5, "loss") == 5.25
 
 
+def test_a_dated_record_wrapped_within_a_label_has_the_blank_that_the_break_took() -> None:
+    text = f" [2026-01-02 03:04:05]{line(5)}".replace("global batch ", "global batch\n")
+    assert read(text).steps.get(5, "global_batch") == 64.0
+
+
 def test_a_record_cut_by_the_end_of_a_job_keeps_what_was_printed_whole() -> None:
     text = line(5)
     cut = text[: text.index("grad norm: 1.25") + len("grad norm: 1.2")]

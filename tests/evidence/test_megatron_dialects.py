@@ -171,8 +171,19 @@ def test_a_megatron_log_with_dates_is_megatrons(prefix: str) -> None:
     assert (found.source, found.steps.get(3, "loss")) == ("megatron", 2.5)
 
 
-def test_a_record_without_a_date_and_with_todays_learning_rate_is_bridges() -> None:
-    assert read(bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :]).source == "megatron-bridge"
+@pytest.mark.parametrize(
+    ("loss", "source"), [("", "megatron"), (" mtp_1 loss: 2.250000E+00 |", "megatron-bridge")], ids=["one", "depths"]
+)
+def test_a_record_quoted_without_its_date_is_bridges_where_it_has_losses_of_depths(loss: str, source: str) -> None:
+    text = bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :].replace(" loss scale:", f"{loss} loss scale:")
+    assert read(text).source == source
+
+
+@pytest.mark.parametrize(("word", "rate"), [("112.5TFLOPS", 112.5), ("1.5PFLOPS", 1500.0), ("250.0GFLOPS", 0.25)])
+def test_the_rate_of_gpt_neox_has_its_unit_beside_it(word: str, rate: float) -> None:
+    head = " samples/sec: 7.8 | iteration 5/ 9 | elapsed time per iteration (ms): 10.0 |"
+    text = f"{head} approx flops per GPU: {word} |{END}\n"
+    assert read(text).steps.get(5, "tflops_per_second_per_chip") == rate
 
 
 def test_a_step_time_after_the_first_record_goes_with_it_and_not_with_an_earlier_one() -> None:

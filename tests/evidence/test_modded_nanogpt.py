@@ -131,3 +131,8 @@ def test_records_glued_on_one_line_keep_their_own_losses() -> None:
     steps = read(first.rstrip("\n") + second).steps
     assert [steps.get(at, "loss") for at in (20, 21)] == [5.0, 4.0]
     assert steps.get(21, "step_seconds") == pytest.approx(0.1)
+
+
+def test_a_validation_is_the_clock_of_the_next_step_where_its_own_was_left_out() -> None:
+    steps = read(line(125, 11_000, "val_loss:4.6 ") + line(126, 11_100) + line(127, 11_190)).steps
+    assert steps.get(126, "step_seconds") == pytest.approx(0.1)

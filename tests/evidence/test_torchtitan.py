@@ -245,3 +245,22 @@ def test_a_validation_glued_behind_a_record_gives_no_figure() -> None:
 
 def test_a_number_that_a_terminal_broke_is_one() -> None:
     assert read(step(10).replace("tps: 2,000", "tps: 2,\n000")).steps.get(10, "tokens_per_second_per_chip") == 2000
+
+
+@pytest.mark.parametrize("share", ["640/644 = 99.3789%", "640/644", "640 / 644"])
+def test_a_step_with_the_last_one_beside_it_is_a_step(share: str) -> None:
+    found = read(f"{PREFIX}step: {share}  loss:  6.2116  memory: 87.04GiB(93.48%)  tps: 52,142  mfu: 3.09%\n")
+    assert (found.steps.numbers(), found.steps.column("tokens_per_second_per_chip")) == ([640], [52142])
+
+
+def test_arguments_folded_over_several_lines_are_read() -> None:
+    arguments = "[rank0]:2025-03-12 10:11:12,131 - root - INFO - Running with args: {'metrics': {'log_freq': 10},\n"
+    rest = " 'training': {'batch_size': 2, 'compile': False,\n 'seq_len': 1000}}\n"
+    found = read(arguments + rest + step(10))
+    assert found.stated["batch.sequence_length"].value == 1000
+    assert found.steps.numbers() == [10]
+
+
+def test_arguments_that_were_cut_end_at_a_step() -> None:
+    text = PREFIX + "Running with args: {'training': {'seq_len': 1000,\n"
+    assert read(text + step(10) + step(20)).steps.numbers() == [10, 20]

@@ -33,6 +33,9 @@ _USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
 _OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
+# Where a record begins; one that was glued behind another is read as one that has a line of its own.
+_BEGIN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[[A-Z]|(?<!\w)steps: \d{1,12} loss: ")
+_RECORDS = ("SamplesPerSec=", "skipped=", "iter time (s):")
 _TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
 _UNITS = {"M": 1 << 20, "G": 1 << 30}
 _OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank")
@@ -100,6 +103,12 @@ class DeepSpeed(LineReader):
             self._in_table = self._collectives.line(text)
             if self._in_table:
                 return True
+        more = False
+        for record in _parts(text):
+            more = self._record(record, number)
+        return more
+
+    def _record(self, text: str, number: int) -> bool:
         if "SamplesPerSec=" in text:
             self._throughput(text, number)
         elif "skipped=" in text and (match := _PROGRESS.search(text)):
@@ -118,6 +127,8 @@ class DeepSpeed(LineReader):
 
     def spans(self, text: str) -> Spans:
         """Step, rate and memory of the throughput timer where it names the step, or a report's step and skips."""
+        if len(_parts(text)) > 1:
+            return {}
         progress = list(_PROGRESS.finditer(text))
         if "SamplesPerSec=" not in text:
             return {"reported": progress[0].span(1), "skipped": progress[0].span(2)} if len(progress) == 1 else {}
@@ -368,6 +379,14 @@ class DeepSpeed(LineReader):
         lines, self._block = self._block, []
         self._config.document("\n".join(lines), self._block_line)
         return False
+
+
+def _parts(text: str) -> list[str]:
+    """The records of a line, of which the first one keeps what stands before it."""
+    starts = [match.start() for match in _BEGIN.finditer(text)]
+    if starts and not any(word in text[: starts[0]] for word in _RECORDS):
+        del starts[0]
+    return [text[start:stop] for start, stop in zip([0, *starts], [*starts, None], strict=True)]
 
 
 def _seconds_of_day(text: str) -> float | None:

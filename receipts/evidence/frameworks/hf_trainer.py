@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Final
 
+from receipts.evidence.frameworks.hf_trainer_banner import Banner
 from receipts.evidence.frameworks.hf_trainer_literal import balanced, integer, literal
 from receipts.evidence.frameworks.hf_trainer_records import TrainerRecords
+from receipts.evidence.frameworks.hf_trainer_tables import StepTable
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import Reading, Timing
 from receipts.evidence.shapes import Columns
@@ -21,6 +23,8 @@ _DICT = re.compile(r"\{[^{}]{0,20000}\}")
 _FIGURE = re.compile(
     r"['\"](loss|grad_norm|step|global_step|current_steps)['\"]:\s{0,4}['\"]?([^'\",}\s]{1,30})['\"]?\s{0,4}[,}]"
 )
+# LLaMA-Factory says a record before the Trainer does.
+_ECHO = re.compile(r"callbacks(?:\.py)?:\d{1,5}[^{}]{0,40}>>\s*$")
 _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.
@@ -31,22 +35,10 @@ _SLOW_BAR = re.compile(
 # The number of a task, which some launchers print before each line, looks like a key.
 _TASK = re.compile(r"^\s{0,20}\d{1,6}:\s(?=\s{0,80}['\"}])")
 _TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
-_ROWS = re.compile(r"^[\s>#]*Step\s+Training Loss\b")
-_CELLS = re.compile(r"^[\s>#]*(\d{1,12})\s+([\d.]{1,24}|nan|No log)(?=\s|$)")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
-_BANNER = re.compile(
-    r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"
-    r"total (?:optimization )?steps)[^=|]{0,80}=\s*([\d,]{1,30})(?![\d.])",
-    re.IGNORECASE,
-)
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
 _EVENT = re.compile(r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b")
-_PATHS: Final = {
-    "batch size per": "batch.micro_batch",
-    "batch size": "batch.global_batch",
-    "gradient": "batch.accumulation",
-}
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _STEPS: Final = ("step", "global_step", "current_steps", "global_step/max_steps")
 _NAMES: Final = ("loss", "grad_norm", *_STEPS[:3])
@@ -84,6 +76,10 @@ class HfTrainer(LineReader):
         b"logging_first_step",
         b"ontinuing training from",
         b"Training Loss",
+        b">Step<",
+        b"- train_batch_size: ",
+        b"- total_train_batch_size: ",
+        b"- gradient_accumulation_steps: ",
         b"Event Metadata Name:",
         b"Line ID:",
     )
@@ -92,12 +88,12 @@ class HfTrainer(LineReader):
     def __init__(self) -> None:
         super().__init__()
         self._records = TrainerRecords(self.reading)
-        self._banner: dict[str, int] = {}
-        self._total: int | None = None
+        self._banner = Banner(self.reading)
         self._pending: tuple[dict[str, Any], int] | None = None
+        self._echoed = False
         self._hint: tuple[int, int] | None = None
         self._above: tuple[int, str] = (0, "")
-        self._rows = False
+        self._rows = StepTable()
         self._block: list[str] = []
         self._depth = self._block_line = 0
         self._table: dict[str, Any] | None = None
@@ -116,9 +112,9 @@ class HfTrainer(LineReader):
             if self._row(text):
                 return True
             self._end_table()
-        if self._rows:
-            self._rows = self._cells(text, number)
-            if self._rows:
+        if self._rows.open:
+            self._train_rows(self._rows.take(text), number)
+            if self._rows.open:
                 return True
         took = False
         if "'" in text or '"' in text:
@@ -135,7 +131,13 @@ class HfTrainer(LineReader):
     def spans(self, text: str) -> Spans:
         """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
         found = list(_DICT.finditer(text))
-        if len(found) != 1 or "%|" in text or "mem" in text or _HINT.search(text, 0, found[0].start()):
+        if (
+            len(found) != 1
+            or "%|" in text
+            or "mem" in text
+            or "callbacks" in text
+            or _HINT.search(text, 0, found[0].start())
+        ):
             return {}
         values = literal(found[0][0])
         if not isinstance(values, dict) or not {"learning_rate", "epoch", "lr"} & values.keys():
@@ -174,12 +176,12 @@ class HfTrainer(LineReader):
         self._end_table()
         self._settle(None)
         records = self._records
-        if not records.records and not self._events and "global" not in self._banner:
+        if not records.records and not self._events and "global" not in self._banner.sizes:
             return None
-        self._state()
+        self._banner.state()
         follows = self._started and not self._resumed and not self._first_logged
         records.finish(self._logging_steps if follows else None)
-        self.reading.records = records.records + self._events + len(self._banner)
+        self.reading.records = records.records + self._events + len(self._banner.sizes)
         self.reading.steps.interval = self._logging_steps
         return self.reading
 
@@ -191,7 +193,10 @@ class HfTrainer(LineReader):
             step = int(bars[-1][0]) if bars else None
             if step is None and (hint := _HINT.search(text, at, match.start())):
                 step = int(hint[1])
-            took |= self._dictionary(literal(match[0]), step, line)
+            if _ECHO.search(text, max(at, match.start() - 80), match.start()):
+                took |= self._echo(literal(match[0]), line)
+            else:
+                took |= self._dictionary(literal(match[0]), step, line)
             at = match.end()
         if took:
             if "%|" in (rest := text[at:]):
@@ -206,6 +211,8 @@ class HfTrainer(LineReader):
         if not isinstance(values, dict):
             return False
         if "loss" in values and ("learning_rate" in values or "epoch" in values or "lr" in values):
+            if self._echoed and self._pending is not None and _same(self._pending[0], values):
+                self._pending = None
             self._settle(None)
             self._hints, self.follows = 0, True
             step = self._own_step(values)
@@ -229,6 +236,14 @@ class HfTrainer(LineReader):
             return True
         return False
 
+    def _echo(self, values: Any, line: int) -> bool:
+        """A record that the Trainer prints as well, as a rule: it waits for that, and for a bar."""
+        if not isinstance(values, dict) or "loss" not in values:
+            return False
+        self._settle(None)
+        self._pending, self._echoed = (values, line), True
+        return True
+
     def _own_step(self, values: dict[str, Any]) -> int | None:
         for name in _STEPS:
             if (value := values.get(name)) is not None:
@@ -242,39 +257,40 @@ class HfTrainer(LineReader):
         if not bars:
             return
         step, total = int(bars[0][0]), int(bars[0][1])
-        if self._pending is not None and (self._total is None or total == self._total) and 0 < step <= total:
+        if (
+            self._pending is not None
+            and (self._banner.steps is None or total == self._banner.steps)
+            and 0 < step <= total
+        ):
             self._settle(step)
 
     def _bar_above(self) -> int | None:
         """The step of the bar right above a record, where its steps are slow enough for it to be the record's own."""
         text = self._above[1].rpartition("\r")[2]
         match = _SLOW_BAR.search(text)
-        if match is None or (self._total is not None and int(match[2]) != self._total):
+        if match is None or (self._banner.steps is not None and int(match[2]) != self._banner.steps):
             return None
         title = _TITLE.search(text, max(0, match.start() - 60), match.start())
         if title is not None and not title[1].startswith("Train"):
             return None
         return int(match[1]) if 0 < int(match[1]) <= int(match[2]) else None
 
-    def _cells(self, text: str, line: int) -> bool:
-        """A row of the table that a notebook shows: a step and the mean loss since the row before."""
-        match = _CELLS.match(text)
-        if match is not None:
-            self._records.train({"loss": match[2]}, int(match[1]), line)
-        return match is not None
+    def _train_rows(self, rows: list[tuple[int, str]], line: int) -> None:
+        """Rows of the table that a notebook or a model card shows."""
+        for step, loss in rows:
+            self._records.train({"loss": loss}, step, line)
 
     def _settle(self, step: int | None) -> None:
-        pending, self._pending = self._pending, None
+        pending, self._pending, self._echoed = self._pending, None, False
         if pending is not None:
             self._records.train(pending[0], step, pending[1])
 
     def _other(self, text: str, line: int) -> bool:
-        if banner := list(_BANNER.finditer(text)):
-            for cell in banner:
-                self._banner_line(cell, line)
-        elif _ROWS.match(text):
-            self._rows = True
-            return True
+        if self._banner.take(text, line):
+            return False
+        if "Training Loss" in text or ">Step<" in text:
+            self._train_rows(self._rows.begin(text), line)
+            return self._rows.open
         elif "train metrics *****" in text:
             self._settle(None)
             self._table, self._table_line = {}, line
@@ -301,27 +317,6 @@ class HfTrainer(LineReader):
             self._logging_steps = value
         elif match[1] == "logging_first_step" and match[2].lower() == "true":
             self._first_logged = True
-
-    def _banner_line(self, match: re.Match[str], line: int) -> None:
-        value = integer(match[2])
-        label = match[1].lower()
-        if value is None or value < 1:
-            return
-        if label.startswith("total") and label.endswith("steps"):
-            self._total = value
-            return
-        for word, path in _PATHS.items():
-            if word in label:
-                self._banner[path.rpartition(".")[2].partition("_")[0]] = value
-                self.reading.state(path, value, match[0], line)
-                return
-
-    def _state(self) -> None:
-        """Data-parallel ranks follow from the banner's three numbers."""
-        whole, micro, accumulation = (self._banner.get(name) for name in ("global", "micro", "accumulation"))
-        if whole and micro and accumulation and whole % (micro * accumulation) == 0:
-            data = whole // (micro * accumulation)
-            self.reading.state("parallelism.data", data, f"{whole} = {micro} × {accumulation} × {data}")
 
     def _row(self, text: str) -> bool:
         match = _METRIC.search(text)
@@ -369,6 +364,10 @@ class HfTrainer(LineReader):
         seconds = float(match[2]) * _UNITS[match[3]] if match[2] != "." else 0.0
         taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
         self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one.get(name) == other.get(name) for name in ("loss", "epoch"))
 
 
 READERS = (HfTrainer,)

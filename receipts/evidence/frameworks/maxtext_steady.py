@@ -21,7 +21,7 @@ SLOW: Final = 2.0
 DELAYED: Final = 1.5
 STALL: Final = 5.0
 # Fewer steps have no median to speak of.
-ENOUGH: Final = 4
+ENOUGH: Final = 3
 # No chip of today computes this much, in any type.
 NO_CHIP_TFLOPS: Final = 20_000.0
 

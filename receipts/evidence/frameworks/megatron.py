@@ -234,8 +234,9 @@ class Megatron(LineReader):
             return "megatron-bridge"
         if self._records.deepspeed or self._dump.found.get("deepspeed", ("", 0))[0] == "True":
             return "megatron-deepspeed"
-        # Megatron-LM dates every record since the learning rate has six decimals; Bridge's documentation does not.
-        undated = self._records.undated_long_rate and not (self._dump.found or self.reading.memory)
+        # Both date every record since the learning rate has six decimals. Of those that were quoted without their date
+        # Bridge's documentation has the losses of several depths, and most others are of Megatron-LM.
+        undated = self._records.undated_depths and not (self._dump.found or self.reading.memory)
         return "megatron-bridge" if undated else "megatron"
 
     def _configure(self) -> None:

@@ -64,6 +64,8 @@ LABELS: Final[dict[str, tuple[str, float]]] = {
 # Forks call tokens a second by many names: `tokens/s/gpu inst/harmonic mean`, `tokens per second per gpu (tok/s/gpu)`.
 _TOKENS: Final = re.compile(r"tok(?:en)?s?(?:/s| per s|.{0,40}\((?:tok|token|tokens)/s)")
 _CHIP: Final = re.compile(r"\b(?:gpu|npu|device|chip|card)s?\b")
+# GPT-NeoX scales its rate by thousands: `112.9TFLOPS`, `1.2PFLOPS`.
+_FLOPS: Final = {"G": 1e3, "T": 1.0, "P": 1e-3}
 # A rate of nothing is a placeholder: Megatron-Bridge prints 0.0 where it has no formula for the model.
 _RATES: Final = (
     "step_seconds",
@@ -95,7 +97,8 @@ _DEEPSPEED: Final = frozenset(
 class Iteration:
     """One record. ``values`` are by the names of `LABELS`, and ``loss`` where a cell of a training loss was printed.
 
-    ``ended`` is whether the cells that close every record were read, so that an absent cell was not printed.
+    ``ended`` is whether the cells that close every record were read, so that an absent cell was not printed; ``depths``
+    whether losses of several depths of prediction were.
     """
 
     step: int
@@ -103,6 +106,7 @@ class Iteration:
     ended: bool = False
     deepspeed: bool = False
     long_rate: bool = False
+    depths: bool = False
     reinforcement: bool = False
 
 
@@ -169,7 +173,9 @@ def joined(record: str, rest: str) -> str:
     A terminal breaks anywhere and keeps blanks; a text that was set anew lost the blank at the break.
     """
     together, apart = record + rest, f"{record} {rest.lstrip()}"
-    counts = [len(found.values) if (found := read(text)) else 0 for text in (together, apart)]
+    head = HEAD.search(record)
+    start = head.start() if head else 0
+    counts = [len(found.values) if (found := read(text[start:])) else 0 for text in (together, apart)]
     return together if counts[0] >= counts[1] else apart
 
 
@@ -209,6 +215,7 @@ def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *,
     found.deepspeed |= label in _DEEPSPEED
     if label == "learning rate":
         found.long_rate = bool(re.match(r"\d\.\d{6}E", value))
+    found.depths |= label.startswith("mtp ")
     found.reinforcement |= label.startswith(("rl ", "grpo", "rollout"))
     if cut and not _closed(label, value):
         return
@@ -219,6 +226,8 @@ def _note(found: Iteration, label: str, value: str, losses: dict[str, float], *,
     name, over = known(label)
     if name == "mfu" and "%" in value:
         over = 1e2
+    elif label == "approx flops per gpu":
+        over = _FLOPS.get(value.lstrip("0123456789. ")[:1], over)
     if name:
         found.values.setdefault(name, figure / over)
         found.ended |= name == "skipped"

@@ -33,7 +33,7 @@ class Records:
         self.count = 0
         self.last: int | None = None
         self.fresh = False
-        self.deepspeed = self.undated_long_rate = self.reinforcement = False
+        self.deepspeed = self.undated_depths = self.reinforcement = False
         self.starts: set[int] = set()
         self.carrying: set[int] = set()
         self.lengths: dict[int, int] = {}
@@ -100,7 +100,8 @@ class Records:
         before = text[max(0, start - _NEAR) : start]
         date = megatron_lines.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
-        self.undated_long_rate |= found.long_rate and megatron_lines.CLOCK.search(before) is None
+        dated = megatron_lines.CLOCK.search(before) is not None
+        self.undated_depths |= found.long_rate and found.depths and not dated
         if not found.ended:
             found.values["skipped"] = math.nan
         self._keep(found.step, found.values, text, start, number)

@@ -189,8 +189,9 @@ class ModdedNanogpt(LineReader):
                 self._validation = (validation, f"step:{step} val_loss:{found['val_loss']}", line)
             if len(self._synced) < _MAX_SYNCED:
                 self._synced.append(step + 1)
-            if step == 0:
-                self._last = (0, seconds)
+            if self._last is None or self._last[0] < step:
+                # The line of the step itself was left out: the clock stood still from here on.
+                self._last = (step, seconds)
             return
         last, self._last = self._last, (step, seconds)
         values: dict[str, float | None] = {"loss": train}

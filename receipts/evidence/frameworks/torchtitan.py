@@ -29,6 +29,7 @@ _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
 _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
+_FOLDED = re.compile(r"\s*['\"}\]]")
 _FIELDS: Final = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -111,8 +112,10 @@ class Torchtitan(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
-        if self._block:
+        if self._block and not STEP.search(text):
             return self._continue_block(text)
+        if self._block:
+            self._close_block()
         if "[" in text and "m" in text:
             text = _RESIDUE.sub("", text)
         if self._steps(text, number):
@@ -299,9 +302,12 @@ class Torchtitan(LineReader):
             self._wrapped_trainer = False
             self._config.trainer(text, line)
             return False
+        running = "Running with args: {" in text or "Running with configs: {" in text
         if ("Running with " in text or "Building " in text) and text.rstrip().endswith("{"):
-            return self._open_block(text, line)
-        if "Running with args: {" in text or "Running with configs: {" in text:
+            return self._open_block(text, text.rindex("{"), line)
+        if running and balanced(text) > 0:
+            return self._open_block(text, text.index("{"), line)
+        if running:
             self._lines += self._config.document(text, line)
             return False
         if match := _START.search(text):
@@ -330,30 +336,34 @@ class Torchtitan(LineReader):
             self.reading.remark("note", f"{match[0]}: {what}", line)
         self._counts[name] = max(self._counts.get(name, 0), int(match[1]))
 
-    def _open_block(self, text: str, line: int) -> bool:
+    def _open_block(self, text: str, start: int, line: int) -> bool:
         if "Building " in text and "with {" not in text:
             return False
-        self._block = [text[text.rindex("{") :]]
+        self._block = [text[start:]]
         self._block_line = line
         ranks = RANK.findall(text)
         self._block_rank = int(ranks[-1]) if ranks else -1
-        self._depth = 1
+        self._depth = balanced(self._block[0])
         return True
 
     def _continue_block(self, text: str) -> bool:
         match = RANK.match(text)
         rank = int(match[1]) if match else -1
-        if rank != self._block_rank:
+        # A page that folds a line has no rank before its rest.
+        if rank != self._block_rank and not (rank < 0 and _FOLDED.match(text)):
             return True
         body = text[match.end() :].lstrip(":") if match else text
         self._block.append(body)
         self._depth += balanced(body)
         if self._depth > 0 and len(self._block) < _MAX_BLOCK:
             return True
+        self._close_block()
+        return False
+
+    def _close_block(self) -> None:
         self._asked = True
         lines, self._block = self._block, []
         self._lines += self._config.document("\n".join(lines), self._block_line)
-        return False
 
 
 def _interval(numbers: list[int]) -> int | None:

@@ -8,7 +8,11 @@ from typing import Final
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import Spans
 
-STEP: Final = re.compile(r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)\s*(?=[A-Za-z])", re.IGNORECASE)
+# Forks add the last step and the share: `step: 640/644 = 99.3789%`.
+STEP: Final = re.compile(
+    r"(?<!\w)(?:step:\s*|step=)(\d{1,12})(?!\w)(?:\s?/\s?\d{1,12}(?:\s?=\s?[\d.]{1,9}%)?)?\s*(?=[A-Za-z])",
+    re.IGNORECASE,
+)
 RANK: Final = re.compile(r"\[(?:rank|default)(\d{1,6})\]")
 _CELL = re.compile(
     r"(?<![\w/])m?(loss|global_avg_loss|grad_norm|memory|peak_memory|tps|wps|throughput\(tps\)|tflops|mfu|mfu\(%\))"
