@@ -45,11 +45,7 @@ _NUMBERS = (
 
 def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
     """The frontier of a lane, what it sustained, and its comparisons."""
-    counts = lane.counts
-    head = (
-        f"{lane.title} (version {lane.version}). {counts.submitted:,} receipts of the week: {counts.valid:,} valid, "
-        f"{counts.unwitnessed:,} unwitnessed, {counts.invalid:,} invalid, {counts.superseded:,} superseded."
-    )
+    head = f"{lane.title} (version {lane.version})."
     kept, nothing = folded((
         _frontier(lane, reached, drawn),
         *((_stated(lane, reached, drawn),) if lane.stated else ()),
