@@ -109,6 +109,16 @@ def test_a_table_that_is_piped_loads_no_rich(place: Path) -> None:
     assert "rich" not in loaded(["list"], place / "store.sqlite")
 
 
+def test_what_a_section_declares_is_not_text_that_every_start_compiles() -> None:
+    from receipts.receipt.document import Receipt
+    from receipts.receipt.leaf import Section
+
+    sections = [section for section in Section.__subclasses__() if section.__module__.startswith("receipts.")]
+    assert Receipt in sections
+    late = {name for section in sections for name in section.__annotations__.values() if isinstance(name, str)}
+    assert late == set()
+
+
 def test_a_module_on_demand_is_loaded_when_something_is_asked_of_it_and_then_is_the_real_one() -> None:
     code = (
         "import sys; from receipts.cli import _on_demand; _on_demand('importlib.metadata');"

@@ -1,7 +1,5 @@
 """Section ``model``: the architecture that was trained."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from receipts.receipt.leaf import Amount, Count, Name, Positive, Section, axis, derived, note

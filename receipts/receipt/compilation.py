@@ -1,7 +1,5 @@
 """Section ``compile``: the posture that was asked for, and what compiling cost."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from receipts.receipt.leaf import Bytes, Count, Name, Seconds, Section, axis, observed, regime

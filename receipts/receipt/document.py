@@ -1,7 +1,5 @@
 """The receipt, version 1.0: one immutable JSON document about one launch."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """Sections ``parallelism`` and ``batch``: how the work was cut."""
 
-from __future__ import annotations
-
 from receipts.receipt.leaf import Name, Positive, Section, axis, derived
 
 

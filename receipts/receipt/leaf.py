@@ -27,7 +27,10 @@ class Role(StrEnum):
 
 
 class Section(BaseModel):
-    """Base of every part of the receipt: frozen, strict, unknown keys and non-finite numbers refused."""
+    """Base of every part of the receipt: frozen, strict, unknown keys and non-finite numbers refused.
+
+    Modules of sections leave annotations what they are: put off, they would be text that pydantic compiles each start.
+    """
 
     # Built when first used: a validator is then made once for the whole receipt, and not once more for every section.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)

@@ -1,7 +1,5 @@
 """Sections ``code``, ``hardware`` and ``platform``: what ran on what."""
 
-from __future__ import annotations
-
 from receipts.receipt.leaf import Digest, Name, Positive, Section, axis, note
 
 

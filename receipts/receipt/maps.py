@@ -3,8 +3,6 @@
 An open map may carry ``complete: true``: the whole set was captured, so an absent key is the stated value *unset*.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints

@@ -1,7 +1,5 @@
 """Section ``measurement``: every step's duration, the numbers that were stated, and the health of the run."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Sections ``memory`` and ``failure``: bytes by physical chip and phase, and what ended a launch early."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from receipts.receipt.leaf import Bytes, Count, Name, Section, Text, ending, note, observed, section

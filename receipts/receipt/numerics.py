@@ -1,7 +1,5 @@
 """Sections ``numerics`` and ``data``: in which arithmetic, with which optimizer, on what."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from receipts.receipt.leaf import (

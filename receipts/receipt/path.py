@@ -1,7 +1,5 @@
 """Section ``path``: what was meant to compute, and what evidence shows to have computed."""
 
-from __future__ import annotations
-
 from receipts.receipt.leaf import Count, Name, Section, axis, observed, section
 
 

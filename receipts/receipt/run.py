@@ -1,7 +1,5 @@
 """Section ``run``: which launch this is, when and where it ran, and how it ended."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import AwareDatetime
