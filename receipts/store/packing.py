@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import Final
+from typing import Final, cast
+
+from isal import isal_zlib
 
 from receipts.errors import StoreError
 
+# zlib's format, which every zlib reads. ISA-L writes it five times as fast: a 15 kB receipt (64 chips, 300 steps) takes
+# 0.02 ms for 4.7 kB, where zlib takes 0.11 ms for 4.8 kB at level 3. ISA-L's level 3 takes half as long again for 1 %.
 CODEC: Final = "zlib"
-# On a 15 kB receipt (64 chips, 300 steps) level 3 takes 0.09 ms for 4.8 kB; 5 takes 0.16 ms for 6 % less, and 1 saves
-# 0.02 ms for 2 % more.
-_LEVEL: Final = 3
+_LEVEL: Final = 1
+_DAMAGED: Final = cast("type[Exception]", isal_zlib.error)  # its stubs have it for an instance
 
 
 def pack(raw: bytes) -> bytes:
     """The bytes, packed as `CODEC`."""
-    return zlib.compress(raw, _LEVEL)
+    return isal_zlib.compress(raw, _LEVEL)
 
 
 def unpack(codec: str, body: bytes, what: str) -> bytes:
@@ -23,6 +25,6 @@ def unpack(codec: str, body: bytes, what: str) -> bytes:
     if codec != CODEC:
         raise StoreError(f"{what} is packed as {codec}, which this version cannot read; upgrade frontier-receipts")
     try:
-        return zlib.decompress(body)
-    except zlib.error as error:
+        return isal_zlib.decompress(body)
+    except _DAMAGED as error:
         raise StoreError(f"{what} is damaged in the store ({error}); restore a backup") from error
