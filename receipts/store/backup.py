@@ -19,8 +19,7 @@ from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select,
 from receipts.errors import StoreError, UsageError
 from receipts.store import schema, triggers
 from receipts.store.address import Address, address
-from receipts.store.engine import connect, told, writing
-from receipts.store.inspection import snapshot
+from receipts.store.engine import connect, snapshot, told, writing
 from receipts.store.tables import HEAD, metadata, receipts, stores, version
 
 _AT_ONCE: Final = 1000  # rows

@@ -13,7 +13,7 @@ from receipts.errors import NotFound
 from receipts.receipt import Parsed
 from receipts.store import submission as submission_module
 from receipts.store.address import Address
-from receipts.store.engine import reading, told, write
+from receipts.store.engine import reading, snapshot, told, write
 from receipts.store.rows import Entry, entries, entry
 from receipts.store.tables import receipts
 
@@ -28,6 +28,7 @@ class Connected:
         self._engine = engine
         self._address = place
         self._parsed: dict[str, Parsed] = {}
+        self._state: Connection | None = None
 
     def __repr__(self) -> str:
         return f"Store({str(self._address)!r})"
@@ -55,7 +56,24 @@ class Connected:
         return self._address.url.render_as_string(hide_password=False)
 
     @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
+        if self._state is not None:
+            yield
+            return
+        with told(self._address), snapshot(self._engine) as connection:
+            self._state = connection
+            try:
+                yield
+            finally:
+                self._state = None
+
+    @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        if self._state is not None:
+            with told(self._address):
+                yield self._state
+            return
         with told(self._address), reading(self._engine) as connection:
             yield connection
 

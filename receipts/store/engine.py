@@ -109,6 +109,16 @@ def reading(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
 
 
 @contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
 def writing(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
     """A transaction that writes all or nothing.
 

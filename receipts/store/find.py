@@ -51,7 +51,7 @@ def find(connection: Connection, filters: Filters) -> Iterator[Entry]:
         yield from _first(connection, filters, [*clauses, *stands], listed and [*listed, *stands])
         return
     query = entries().where(*clauses, *stands).order_by(*_ORDER[filters.order])
-    rows = (entry(row) for row in connection.execution_options(yield_per=1000).execute(query))
+    rows = (entry(row) for row in connection.execute(query.execution_options(yield_per=1000)))
     if not rest:
         yield from rows
         return

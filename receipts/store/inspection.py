@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Column, Connection, Engine, Select, Table, exists, func, select
+from sqlalchemy import Column, Connection, Select, Table, exists, func, select
 from sqlalchemy.exc import DBAPIError
 
 from receipts.errors import StoreError
@@ -81,16 +80,6 @@ class Dangling(NamedTuple):
     table: str
     number: int
     names: str
-
-
-@contextmanager
-def snapshot(engine: Engine) -> Iterator[Connection]:
-    """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
-    with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        with connection.begin():
-            yield connection
 
 
 class Inspection:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, LargeBinary, SmallInteger, String
 
-from receipts.store.statement import Row, run
+from receipts.store.statement import Row, run, run_each
 
 _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
@@ -67,7 +67,7 @@ class Lookup:
         if connection.dialect.name == "postgresql":
             rows: list[Row] = run(connection, self._many, [*_turned(self._key, asked), *last]).fetchall()
             return rows
-        return [row for key in asked for row in run(connection, self._one, [*key, *last]).fetchall()]
+        return run_each(connection, self._one, ([*key, *last] for key in asked))
 
 
 def _named(column: Column[Any]) -> str:

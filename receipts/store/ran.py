@@ -209,7 +209,7 @@ def _since(connection: Connection, since: datetime | None, sought: Sought) -> It
     )
     if since is not None:
         query = query.where(since <= RAN)
-    for row in connection.execution_options(yield_per=1000).execute(query):
+    for row in connection.execute(query.execution_options(yield_per=1000)):
         *values, configuration = row
         yield Placed(entry_of(values), configuration)
 

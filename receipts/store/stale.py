@@ -100,7 +100,7 @@ def comparisons(connection: Connection, scope: Scope) -> list[int]:
     """
     query = select(verdicts).where(verdicts.c.kind == "comparison").order_by(verdicts.c.seq)
     last: dict[bytes, tuple[int, bool]] = {}
-    for row in connection.execution_options(yield_per=AT_ONCE).execute(query):
+    for row in connection.execute(query.execution_options(yield_per=AT_ONCE)):
         of_now = (row.rules, row.judge) == (scope.rules, scope.judge)
         early = scope.since is not None and row.judged_at < scope.since
         last[_asked(_json(row))] = (row.seq, of_now or early)

@@ -19,7 +19,7 @@ from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
 from receipts.store.around import Held
 from receipts.store.asked import Asked
-from receipts.store.engine import connect, reading, told, write
+from receipts.store.engine import connect, reading, snapshot, told, write
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
@@ -189,7 +189,7 @@ class Store(Said, Asked):
     @contextmanager
     def inspect(self) -> Iterator[Inspection]:
         """Everything that it holds, in one state of it, for an audit."""
-        from receipts.store.inspection import Inspection, snapshot
+        from receipts.store.inspection import Inspection
 
         with told(self._address), snapshot(self._engine) as connection:
             yield Inspection(connection)
