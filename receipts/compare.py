@@ -51,7 +51,8 @@ GROUP_RULES = ("C110",)
 class Request:
     """What is asked beside the two sides. ``waivers`` map an axis to the reason why it is waived.
 
-    ``known`` are findings on single launches, by id, of who has judged them under the same rules and facts.
+    ``known`` are findings on single launches, by id, of who has judged them under the same rules and facts, ``read``
+    launches of who has read them already. ``beside`` are the metrics that are told beside the one that is asked for.
     """
 
     metric: str = metrics.DEFAULT
@@ -59,6 +60,8 @@ class Request:
     study: str | None = None
     facts: Facts | None = None
     known: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    read: Mapping[str, Launch] = field(default_factory=dict)
+    beside: Sequence[str] = metrics.SHOWN
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -69,8 +72,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     asked = request or Request()
     metric = metrics.get(asked.metric)
     lane = _lane(rulebook.lanes, a[0], b[0])
-    sides_a = [_side(item, rulebook, asked.facts) for item in a]
-    sides_b = [_side(item, rulebook, asked.facts) for item in b]
+    sides_a = [_side(item, rulebook, asked) for item in a]
+    sides_b = [_side(item, rulebook, asked) for item in b]
     gaps = (*_one_configuration(sides_a, "a", lane), *_one_configuration(sides_b, "b", lane))
     gaps = (*gaps, *_one_manner(a, "a", metric), *_one_manner(b, "b", metric))
     _distinct(a, b)
@@ -106,7 +109,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
     findings = judge_pair(pair, rulebook.rules)
     sides = (*pair.findings_a, *pair.findings_b)
-    results = tuple(_results(pair))
+    results = tuple(_results(pair, asked.beside))
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
     if effect in ("faster", "slower", "equivalent", "indicated") and _effect_open(pair, findings):
@@ -140,9 +143,9 @@ def _lane(lanes: Lanes, a: Parsed, b: Parsed) -> Lane:
     return joined(lanes.of(a.receipt.run.lane), lanes.of(b.receipt.run.lane))
 
 
-def _side(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> Case:
+def _side(parsed: Parsed, rulebook: Rulebook, asked: Request) -> Case:
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    return Case(Launch(parsed, lane), lane, facts)
+    return Case(asked.read.get(parsed.id) or Launch(parsed, lane), lane, asked.facts)
 
 
 def _findings(
@@ -301,8 +304,8 @@ def _times(group: Sequence[Launch]) -> list[float | None]:
     return [run.started.timestamp() if run.started_stated is None else None for run in runs]
 
 
-def _results(pair: Pair) -> Iterable[MetricResult]:
-    names = dict.fromkeys((pair.metric.name, *metrics.SHOWN))
+def _results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
+    names = dict.fromkeys((pair.metric.name, *beside))
     for name in names:
         metric = metrics.get(name)
         values_a = [launch.read(metric) for launch in pair.group_a]

@@ -7,7 +7,8 @@ A value that one side alone states is *unknown*, never equal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from receipts.axes.effective import (
     BROUGHT_BY,
@@ -15,18 +16,21 @@ from receipts.axes.effective import (
     OFF,
     OPEN_MAPS,
     UNSET,
+    Memory,
     axis_leaves,
     axis_of,
     canonical,
     effective,
     is_complete,
     leaves_of,
+    settings,
 )
 from receipts.receipt import Parsed, Role
 from receipts.value import dataclass
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")
+_MOST_KEPT: Final = 500  # pairs of configurations that are kept, some 5 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,9 @@ class Difference:
         return tuple(change.axis for change in self.changed)
 
 
+_BY_SETTINGS: Final[Memory[Difference]] = Memory(_MOST_KEPT)
+
+
 def same_context(a: Parsed, b: Parsed) -> bool:
     """Whether both receipts name one base configuration."""
     return a.receipt.run.context is not None and a.receipt.run.context == b.receipt.run.context
@@ -86,8 +93,21 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
     ``not_applicable`` are axes (or leaf paths) that the lane says do not exist for it; a value that is stated all
     the same still counts.
     """
-    left, right = effective(a), effective(b)
     held_by_context = same_context(a, b)
+    key = (settings(a), settings(b), held_by_context, tuple(not_applicable))
+    axes = _BY_SETTINGS.of(key, lambda: _by_axes(a, b, held_by_context, not_applicable))
+    return replace(
+        axes,
+        derived=(*axes.derived, *_differing(a, b, Role.DERIVED)),
+        blocks=_differing(a, b, Role.BLOCK),
+        regimes=_differing(a, b, Role.REGIME),
+        work=_differing(a, b, Role.WORK),
+    )
+
+
+def _by_axes(a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collection[str]) -> Difference:
+    """What follows from settings and context alone: all but blocks, regimes, work, and what is derived of itself."""
+    left, right = effective(a), effective(b)
     tally = _Tally()
     for path, axis in _paths(left, right):
         if axis == "code":
@@ -112,12 +132,7 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
             tally.change(axis, Member(path, va, vb))
     _compare_code(left, right, held_by_context, "code" in not_applicable, tally)
     _compare_completeness(a, b, held_by_context, not_applicable, tally)
-    return tally.close(
-        derived=_differing(a, b, Role.DERIVED),
-        blocks=_differing(a, b, Role.BLOCK),
-        regimes=_differing(a, b, Role.REGIME),
-        work=_differing(a, b, Role.WORK),
-    )
+    return tally.close()
 
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
@@ -202,12 +217,20 @@ def _compare_completeness(a: Parsed, b: Parsed, held: bool, not_applicable: Coll
 
 
 def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
-    found = []
-    for leaf in leaves_of(role):
-        va, vb = canonical(a.stated.get(leaf.path)), canonical(b.stated.get(leaf.path))
-        if va != vb:
-            found.append(Member(leaf.path, va, vb))
-    return tuple(found)
+    left, right = _said(a, role), _said(b, role)
+    if left == right:
+        return ()
+    every = zip(leaves_of(role), left, right, strict=True)
+    return tuple(Member(leaf.path, va, vb) for leaf, va, vb in every if va != vb)
+
+
+def _said(parsed: Parsed, role: Role) -> tuple[Any, ...]:
+    """What a receipt says of each leaf of a role."""
+    found: tuple[Any, ...] | None = parsed.kept.get(role)
+    if found is None:
+        leaves = parsed.flat.leaves
+        found = parsed.kept[role] = tuple(canonical(leaves.get(leaf.path)) for leaf in leaves_of(role))
+    return found
 
 
 class _Tally:
@@ -227,14 +250,7 @@ class _Tally:
     def unknown(self, axis: str, member: Member, missing: Side) -> None:
         self._unknown.setdefault(axis, []).append((member, missing))
 
-    def close(
-        self,
-        *,
-        derived: tuple[Member, ...],
-        blocks: tuple[Member, ...],
-        regimes: tuple[Member, ...],
-        work: tuple[Member, ...],
-    ) -> Difference:
+    def close(self) -> Difference:
         changed = tuple(Change(axis, tuple(members)) for axis, members in self._changed.items())
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
         unknown = tuple(
@@ -245,10 +261,10 @@ class _Tally:
         return Difference(
             changed=changed,
             unknown=unknown,
-            derived=(*self.follows, *derived),
-            blocks=blocks,
-            regimes=regimes,
-            work=work,
+            derived=tuple(self.follows),
+            blocks=(),
+            regimes=(),
+            work=(),
             equal=tuple(self.equal),
             held=tuple(self.held),
             not_applicable=tuple(self.not_applicable),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -58,6 +58,7 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
     return tuple(found)
 
 
+@cache
 def leaves_of(role: Role) -> tuple[Leaf, ...]:
     """The catalogue's leaves of one role."""
     return tuple(leaf for leaf in leaves() if leaf.role is role)
