@@ -50,6 +50,11 @@ def collect(
     as that it is superseded or pinned, is taken as of now. Raises NotFound for a lane that neither the rulebook nor the
     store has.
     """
+    with store.one_state():
+        return _collected(store, rulebook, week, as_of, lanes)
+
+
+def _collected(store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]) -> WeekData:
     shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
     _check_lanes(lanes, rulebook, shelf)
     rows = shelf.rows
@@ -64,7 +69,7 @@ def collect(
     incidents = trouble.incidents(items)
     end = min(as_of + timedelta(microseconds=1), week.until)
     failed = [row for row in rows if row.stands and row.outcome in FAILED]
-    told = gather(store, rulebook, (week.since, end), lanes, made, items, failed)
+    told = gather(shelf, (week.since, end), lanes, made, items, failed)
     data = WeekData(
         schema_version=SCHEMA,
         week=str(week),

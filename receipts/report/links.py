@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from receipts.axes import difference
 from receipts.compare import Request, compare
+from receipts.noise import Floor, wants_floor, with_floor
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.report.shelf import Item, Shelf, order
 from receipts.verdict import Comparison
@@ -152,17 +153,34 @@ def place_of(made: Configuration) -> Place:
     return made.key, item.entry.kind, item.verdict.status, item.kept_steps
 
 
-def compared(a: Configuration, b: Configuration, shelf: Shelf, metric: str | None = None) -> Comparison:
-    """B against A on the lane's own metric, with what is known of each launch already."""
+def compared(
+    a: Configuration,
+    b: Configuration,
+    shelf: Shelf,
+    metric: str | None = None,
+    floor: Callable[[], Floor] | None = None,
+) -> Comparison:
+    """B against A on the lane's own metric, with what is known of each launch already.
+
+    ``floor`` gives the store's noise floor, for where it is wanted; without it there is none.
+    """
+    both_sides = (*a.launches, *b.launches)
     if metric is None:
         both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
         metric = "tokens_per_second" if both else "step_seconds"
-    both_sides = (*a.launches, *b.launches)
     witnesses = {other.id: other for item in both_sides for other in item.facts.witnesses}
     witnessed = {other.id: other for item in both_sides for other in item.facts.witnessed}
     facts = replace(
         shelf.facts(b.last.parsed), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values())
     )
     left, right = ([item.parsed for item in side.launches] for side in (a, b))
-    known = {item.entry.id: item.verdict.findings for item in both_sides}
-    return compare(left, right, shelf.rulebook, Request(metric=metric, facts=facts, known=known))
+    if floor is not None and wants_floor([left, right], a.head.lane, metric):
+        facts = with_floor(facts, floor())
+    asked = Request(
+        metric=metric,
+        facts=facts,
+        known={item.entry.id: item.verdict.findings for item in both_sides},
+        read={item.entry.id: item.launch for item in both_sides},
+        beside=(),
+    )
+    return compare(left, right, shelf.rulebook, asked)

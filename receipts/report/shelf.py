@@ -141,6 +141,11 @@ class Shelf:
 
     # Verdicts
 
+    def entry(self, receipt_id: str) -> Entry:
+        """The row of a receipt, which is looked up unless it is at hand. Raises NotFound."""
+        held = self._items.get(receipt_id)
+        return held.entry if held is not None else self.store.entry(receipt_id)
+
     def item(self, row: Entry) -> Item:
         """A row's receipt, with its verdict."""
         return self.items([row])[0]

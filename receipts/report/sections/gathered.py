@@ -19,9 +19,8 @@ from receipts.report.sections.survival import Survival, survival
 if TYPE_CHECKING:
     from receipts.report.data import LaneWeek
     from receipts.report.ref import Ref
-    from receipts.report.shelf import Item
-    from receipts.rulebook import Rulebook
-    from receipts.store import Entry, Store
+    from receipts.report.shelf import Item, Shelf
+    from receipts.store import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ class Gathered:
 
 
 def gather(
-    store: Store,
-    rulebook: Rulebook,
+    shelf: Shelf,
     span: tuple[datetime, datetime],
     only: Sequence[str],
     lanes: Sequence[LaneWeek],
@@ -60,11 +58,12 @@ def gather(
 
     ``items`` and ``failed`` are receipts of the stretch, judged, and those of them that failed.
     """
+    store, rulebook = shelf.store, shelf.rulebook
     since, until = span
     said = store.chronicle(since, until)
     judged = judge_all(store, rulebook, said, until, only)
     return Gathered(
-        survival=survival(store, rulebook, lanes, judged, Retests(store, rulebook, until)),
+        survival=survival(shelf, lanes, judged, Retests(shelf, until)),
         decisions=decisions(store, said.decisions, only),
         claims=claims(judged),
         repeats=repeats(store, failed, until),

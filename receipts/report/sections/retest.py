@@ -13,11 +13,13 @@ from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
 from receipts.errors import NotFound, UsageError
 from receipts.lane import Lane, Target
-from receipts.neighbours import Side
+from receipts.noise import Floor, noise_floor
 from receipts.receipt import Parsed
-from receipts.rulebook import Rulebook
-from receipts.store import Condition, Entry, Filters, Store
-from receipts.store.ran import Ran
+from receipts.replicates import with_replicates
+from receipts.report.links import compared
+from receipts.report.neighbours import Configuration
+from receipts.report.shelf import Shelf
+from receipts.store import Condition, Entry, Filters
 from receipts.verdict import Comparison
 
 LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
@@ -90,11 +92,12 @@ def change_of(made: Difference) -> Change:
 class Retests:
     """Looks for launches of a lane that tried a change, until a moment."""
 
-    def __init__(self, store: Store, rulebook: Rulebook, until: datetime) -> None:
-        self._store = store
-        self._rulebook = rulebook
+    def __init__(self, shelf: Shelf, until: datetime) -> None:
+        self._shelf = shelf
+        self._store = shelf.store
         self._until = until
         self._indexed: dict[str, bool] = {}
+        self._floors: dict[tuple[object, ...], Floor] = {}
         self._told: dict[tuple[str, ...], Tried | None] = {}
 
     @property
@@ -155,8 +158,29 @@ class Retests:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)
-            return Tried(a, b, Side(self._store, base, lane).compared(candidate, self._rulebook, metric))
+            return Tried(a, b, self._compared(base, candidate, lane, metric))
         return None
+
+    def _compared(self, base: Parsed, candidate: Parsed, lane: Lane, metric: str) -> Comparison:
+        """The two with their replicates and the store's noise floor, as `receipts compare` judges them."""
+        a, b = (
+            self._side(with_replicates(self._store, [one], lane, [other]))
+            for one, other in ((base, candidate), (candidate, base))
+        )
+        return compared(a, b, self._shelf, metric, lambda: self._floor(base, lane))
+
+    def _side(self, launches: Sequence[Parsed]) -> Configuration:
+        rows = {row.id: row for row in self._shelf.stored.entries([item.id for item in launches])}
+        return Configuration(launches[0].id, tuple(self._shelf.items(rows[item.id] for item in launches)))
+
+    def _floor(self, like: Parsed, lane: Lane) -> Floor:
+        """The floor of a receipt's shape class, asked for once."""
+        run = like.receipt.run
+        paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
+        key = (run.lane, run.kind, *(like.stated.get(path) for path in paths))
+        if key not in self._floors:
+            self._floors[key] = noise_floor(self._store, like, lane)
+        return self._floors[key]
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
@@ -167,7 +191,7 @@ class Retests:
         if len(axes) != 1 or ran.own or not self._is_indexed(candidate, lane):
             well = [Condition("outcome", "=", "ok"), *conditions]
             return self._rows(change, "a", candidate, lane, well)
-        stored, last = Ran(self._store), self._until - timedelta(microseconds=1)
+        stored, last = self._shelf.stored, self._until - timedelta(microseconds=1)
         found = (
             row
             for number in stored.near(ran, LOOKED_AT, axes.pop())

@@ -22,7 +22,7 @@ from receipts.verdict import Level
 if TYPE_CHECKING:
     from receipts.lane import Lane
     from receipts.receipt import Parsed
-    from receipts.rulebook import Rulebook
+    from receipts.report.shelf import Shelf
     from receipts.store import Store
 
 MOST_TRIED = 12  # changes of one report that are looked for elsewhere
@@ -84,23 +84,21 @@ class Survival:
             yield from claim.receipts
 
 
-def survival(
-    store: Store, rulebook: Rulebook, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests
-) -> Survival:
+def survival(shelf: Shelf, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
     """What became of the gains of the week, and of the claims that wait for their target."""
     found: list[Gain] = []
     untried = 0
     for week in lanes:
-        lane = rulebook.lanes.of(week.name)
+        lane = shelf.lane(week.name)
         pairs = (*week.accepted, *week.inconclusive, *week.refused) if lane.targets else ()
         for pair in pairs:
-            beside = _is_local(store, pair, lane)
+            beside = _is_local(shelf, pair, lane)
             if beside is None:
                 continue
             if max(len(found), retests.looked_for) >= MOST_TRIED:
                 untried += 1
                 continue
-            made = _from_gain(store, pair, lane, retests) if beside else _from_loss(store, pair, lane, retests)
+            made = _from_gain(shelf, pair, lane, retests) if beside else _from_loss(shelf, pair, lane, retests)
             if made is not None and not any(_same(made, other) for other in found):
                 found.append(_claimed(made, judged))
     waiting = [item for item in judged.claims if item.waits and item.replaced is None]
@@ -129,9 +127,9 @@ def _claimed(made: Gain, judged: JudgedClaims) -> Gain:
     return replace(made, claim=next(named, None))
 
 
-def _is_local(store: Store, pair: Judged, lane: Lane) -> bool | None:
+def _is_local(shelf: Shelf, pair: Judged, lane: Lane) -> bool | None:
     """True for a gain beside the targets, False for what is no gain at one, None for all else."""
-    there = at_target(store.entry(pair.b[0].id), lane) is not None
+    there = at_target(shelf.entry(pair.b[0].id), lane) is not None
     gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
     if gain and not there:
         return True
@@ -139,24 +137,24 @@ def _is_local(store: Store, pair: Judged, lane: Lane) -> bool | None:
     return False if there and not gain and told and len(pair.counted) == 1 else None
 
 
-def _from_gain(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(store, pair)
+def _from_gain(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(shelf.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     if not changed:
         return None
     there = retests.at_target(changed, candidate, lane, pair.metric)
-    trial = None if there is None else _trial(store, there)
+    trial = None if there is None else _trial(shelf, there)
     return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
 
 
-def _from_loss(store: Store, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
-    base, candidate = _sides(store, pair)
+def _from_loss(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(shelf.store, pair)
     changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
     local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
     if local is None:
         return None
     rules = tuple((item.code, item.name) for item in pair.reasons)
-    return _gain(lane, pair, _trial(store, local), _stated(candidate, pair), "vanished", rules)
+    return _gain(lane, pair, _trial(shelf, local), _stated(candidate, pair), "vanished", rules)
 
 
 def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
@@ -205,13 +203,13 @@ def _stated(candidate: Parsed, pair: Judged) -> Trial:
     return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
 
 
-def _trial(store: Store, made: Tried) -> Trial:
+def _trial(shelf: Shelf, made: Tried) -> Trial:
     low, high = made.interval
     row, verdict = made.b, made.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
     refs = (
-        tuple(Ref(name, store.entry(name).name) for name in ids[0]),
-        tuple(Ref(name, store.entry(name).name) for name in ids[1]),
+        tuple(Ref(name, shelf.entry(name).name) for name in ids[0]),
+        tuple(Ref(name, shelf.entry(name).name) for name in ids[1]),
     )
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
