@@ -16,6 +16,7 @@ from receipts.store import Store, open_store
 from test_report_pages import Outline
 
 FILES = ["index.html", "report.json", "report.md"]
+BASIS = ["comparisons.parquet", "receipts.parquet"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,8 @@ def _write(folder: Path, parsed: Parsed) -> str:
 def run(place: Path, out: Path, *words: str) -> dict[str, str]:
     """The files that a command writes, each a page as it should be."""
     assert main(["--store", str(place), "report", *words, "--out", str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == FILES
+    wanted = [*FILES, *(BASIS if words[0] in ("weekly", "lane") else [])]
+    assert sorted(path.name for path in out.iterdir()) == sorted(wanted)
     made = {name: (out / name).read_text(encoding="utf-8") for name in FILES}
     outline = Outline(made["index.html"])
     ids = [attributes["id"] for _, attributes in outline.tags if "id" in attributes]

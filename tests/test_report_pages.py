@@ -253,16 +253,19 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
         write({"report.md": b""}, tmp_path / "report")
 
 
-def test_the_command_writes_three_files_and_names_them(
+def test_the_command_writes_its_files_and_names_them(
     place: Path, data: WeekData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--store", str(place), "report", "weekly", "--week", week.WEEK, "--as-of", week.AS_OF]
     assert main([*words, "--out", str(tmp_path / "a")]) == 0
-    assert "2026-W10: 11 receipts" in capsys.readouterr().out
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["index.html", "report.json", "report.md"]
+    told = capsys.readouterr().out
+    assert "2026-W10: 11 receipts" in told
+    names = ["comparisons.parquet", "index.html", "receipts.parquet", "report.json", "report.md"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
+    assert all(str(tmp_path / "a" / name) in told for name in names)
     assert main([*words, "--out", str(tmp_path / "b"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["week"] == data.week
-    for name in ("index.html", "report.json", "report.md"):
+    for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 

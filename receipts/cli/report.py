@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
+BASIS = """What they were computed from lies beside them, as Parquet: receipts.parquet and comparisons.parquet."""
 TEMPLATES = (
     "Templates: the key reports of a receipts.toml names folders that come before the built-in.\n"
     "Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."
@@ -28,8 +29,9 @@ Examples:
   receipts report weekly --since 2026-11-01 --until 2026-11-20
   receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
 
-{WRITES} The same store, --as-of and
-rules give the same bytes. {TEMPLATES}"""
+{WRITES}
+{BASIS}
+The same store, --as-of and rules give the same bytes. {TEMPLATES}"""
 
 
 @click.group("report")
@@ -79,13 +81,13 @@ def weekly(
     Frontier and ceilings per lane, comparable and refused comparisons with their axes, what did not survive, claims,
     failures, and the receipts behind every number.
     """
-    from receipts.report import asked, collect, moment, render
+    from receipts.report import asked, collect_with_basis, moment, parquet, render
 
     at = moment(as_of)
     wanted = asked(week, since, until, at)
     with session.open_store() as store:
-        data = collect(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
-    files = render(data, session.config.reports)
+        data, basis = collect_with_basis(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
+    files = {**render(data, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
     return _told(data, files, out, as_json=as_json)
 
@@ -95,7 +97,9 @@ Examples:
   receipts report lane nvidia-megatron
   receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
 
-{WRITES} {TEMPLATES}"""
+{WRITES}
+{BASIS}
+{TEMPLATES}"""
 
 
 @command.command("lane", epilog=LANE_EPILOG)
@@ -118,15 +122,15 @@ def lane(
     as_json: bool,
 ) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
-    from receipts.report import Week, asked, collect, moment, render_lane
+    from receipts.report import Week, asked, collect_with_basis, moment, parquet, render_lane
 
     at = moment(as_of)
     wanted = asked(week, since, until, at)
     with session.open_store() as store:
-        data = collect(store, session.rulebook, wanted, at, (name,))
+        data, basis = collect_with_basis(store, session.rulebook, wanted, at, (name,))
         if not (week or since) and not data.counts.submitted and data.last_week:
-            data = collect(store, session.rulebook, Week.parse(data.last_week), at, (name,))
-    files = render_lane(data, name, session.config.reports)
+            data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
+    files = {**render_lane(data, name, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
     return _told(data, files, out, as_json=as_json)
 

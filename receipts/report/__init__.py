@@ -1,13 +1,14 @@
 """Reports: what the questions answer about a stretch of time, gathered as values and rendered as pages.
 
 `collect` reads the store and gives a `WeekData`; `pair` and `claim` give the values of one comparison and one claim.
-`render` and its like make files of them; `write` puts them in a folder.
+`render` and its like make files of them, `parquet` of what they were computed from; `write` puts them in a folder.
 """
 
 from __future__ import annotations
 
+from receipts.report.basis import Basis, parquet
 from receipts.report.claim import ClaimData, claim
-from receipts.report.collect import collect
+from receipts.report.collect import collect, collect_with_basis
 from receipts.report.data import WeekData
 from receipts.report.pair import PairData, pair
 from receipts.report.ref import Ref
@@ -15,6 +16,7 @@ from receipts.report.render import render, render_claim, render_lane, render_pai
 from receipts.report.week import Span, Week, asked, moment
 
 __all__ = [
+    "Basis",
     "ClaimData",
     "PairData",
     "Ref",
@@ -24,8 +26,10 @@ __all__ = [
     "asked",
     "claim",
     "collect",
+    "collect_with_basis",
     "moment",
     "pair",
+    "parquet",
     "render",
     "render_claim",
     "render_lane",

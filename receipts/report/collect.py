@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.errors import NotFound
 from receipts.judge import VERSION
 from receipts.report import trouble
+from receipts.report.basis import Basis, Looked
 from receipts.report.data import Counts, Described, LaneWeek, Ref, WeekData
 from receipts.report.drawn import drawn
 from receipts.report.frontier import Frontiers, change, frontiers, result, stated
@@ -44,6 +45,13 @@ AT_ONCE = 500
 def collect(
     store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
 ) -> WeekData:
+    """The values of a report, as `collect_with_basis` gathers them."""
+    return collect_with_basis(store, rulebook, week, as_of, lanes)[0]
+
+
+def collect_with_basis(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+) -> tuple[WeekData, Basis]:
     """Gather an interval as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
 
     A receipt counts in the interval in which it finished, else started, in UTC. What the store says of a receipt, such
@@ -99,7 +107,18 @@ def _collected(store: Store, rulebook: Rulebook, week: Week | Span, as_of: datet
     )
     data = replace(data, summary=summary(data))
     rules = catalogue(rulebook.rules, cited(page(data).sections))
-    return _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
+    whole = _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
+    return whole, Basis(tuple(_looked(shelf)), found.by_lane)
+
+
+def _looked(shelf: Shelf) -> Iterator[Looked]:
+    """Rows of the interval, those too that no longer stand, and what was read beside them, as they ran."""
+    judged = {item.entry.id: item for item in shelf.looked_at}
+    of_interval = {row.id for row in shelf.rows}
+    fallen = (row for row in shelf.rows if row.id not in judged)
+    for row in sorted((*(item.entry for item in judged.values()), *fallen), key=order):
+        item = judged.get(row.id)
+        yield Looked(row, item.verdict if item is not None else None, row.id in of_interval)
 
 
 def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, shelf: Shelf) -> None:

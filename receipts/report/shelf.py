@@ -133,6 +133,11 @@ class Shelf:
         found = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
         return tuple(sorted(found, key=order, reverse=True))
 
+    @property
+    def looked_at(self) -> tuple[Item, ...]:
+        """Every receipt that was judged or compared so far, in the order in which they ran."""
+        return tuple(sorted(self._items.values(), key=lambda item: order(item.entry)))
+
     def lane(self, name: str) -> Lane:
         """The lane of that name, else ``unlisted``."""
         if name not in self._lanes:
