@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import rule_cases as cases
 import section_store as week
 from receipts.cli import main
 from receipts.receipt import Parsed
@@ -95,6 +96,55 @@ def test_two_files_are_compared_without_a_store(files: list[str], tmp_path: Path
     text = run(tmp_path / "nothing.sqlite", tmp_path / "out", "compare", *files)["report.md"]
     assert "No axis changed: the two are repeats of one configuration." in text
     assert not (tmp_path / "nothing.sqlite").exists()
+
+
+def test_a_page_takes_further_launches_of_a_side(tmp_path: Path) -> None:
+    base = [_write(tmp_path, item) for item in week.side("base", 0, 2.3)]
+    other = [_write(tmp_path, item) for item in week.side("other", 1, 2.07, week.changed())]
+    also = [
+        word for side, rest in (("a", base[1:]), ("b", other[1:])) for path in rest for word in (f"--also-{side}", path)
+    ]
+    text = run(tmp_path / "no.sqlite", tmp_path / "out", "compare", base[0], other[0], *also)["report.md"]
+    assert "- verdict: accepted" in text
+    assert "| faster | 3 and 3 | steps |" in text
+    alone = run(tmp_path / "no.sqlite", tmp_path / "alone", "compare", base[0], other[0])["report.md"]
+    assert "- verdict: inconclusive" in alone
+
+
+def test_a_page_takes_the_launches_that_witness_its_sides_and_names_them(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blind = [_blind(tmp_path, path) for path in files]
+    assert "path unwitnessed" in run(tmp_path / "no.sqlite", tmp_path / "blind", "compare", *blind)["report.md"]
+    twins = [_twin(tmp_path, path) for path in files]
+    words = [word for path in twins for word in ("--witness", path)]
+    made = run(tmp_path / "no.sqlite", tmp_path / "out", "compare", *blind, *words)
+    assert "path witnessed" in made["report.md"].partition("\n## ")[0]
+    assert "- witnessed by\n  - [" in made["report.md"]
+    tree = json.loads(made["report.json"])
+    assert [item["name"] for item in tree["witnesses"]] == ["one twin", "two twin"]
+    assert {item["id"] for item in tree["witnesses"]} <= {item["receipt"]["id"] for item in tree["receipts"]}
+    wrong = ["report", "compare", blind[0], blind[0], "--witness", twins[1], "--out", str(tmp_path / "wrong")]
+    assert main(["--store", str(tmp_path / "no.sqlite"), *wrong]) == 2
+    assert "it witnesses no launch that was given" in capsys.readouterr().err
+    assert not (tmp_path / "wrong").exists()
+
+
+def _blind(folder: Path, path: str) -> str:
+    """The same launch, which saw nothing of its path."""
+    tree = json.loads(Path(path).read_bytes())
+    for leaf in ("path.witnessed", "evidence"):
+        cases.take(tree, leaf)
+    return _write(folder, cases.parsed(tree, f"blind-{Path(path).name}"))
+
+
+def _twin(folder: Path, path: str) -> str:
+    """A profiled launch of the same configuration, which saw it."""
+    tree = json.loads(Path(path).read_bytes())
+    launch = tree["run"]["launch"]
+    own = {"launch": f"{launch}-twin", "label": f"{launch.partition('-')[0]} twin", "kind": "profile"}
+    tree["run"] |= {**own, "witness_for": launch}
+    return _write(folder, cases.parsed(tree, f"twin-{Path(path).name}"))
 
 
 def test_the_page_of_a_claim_tells_its_verdict_its_past_and_who_quotes_it(place: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, pass_session, several, waivers
+from receipts.cli.session import Session, fetch, is_file, pass_session, several, waivers, witnessing
 
 if TYPE_CHECKING:
     from receipts.report import Ref, WeekData
@@ -140,6 +140,8 @@ Examples:
   receipts report compare before.json after.json
   receipts report compare 'label=base*' 'label=cand*' --out report/buckets
   receipts report compare @golden 81aa --waive flags.NCCL_ALGO="pinned by the site"
+  receipts report compare a.json b.json --also-a a2.json --also-b b2.json
+  receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
 
 {WRITES} Its verdict is told and does not
 change the exit code: receipts compare answers with its own. {TEMPLATES}"""
@@ -151,6 +153,11 @@ change the exit code: receipts compare answers with its own. {TEMPLATES}"""
 @click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
 @click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
 @click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
+@click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
+@click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
+@click.option(
+    "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of A or B (run.witness_for)."
+)
 @click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
 @_out("report/compare")
 @_JSON
@@ -162,30 +169,36 @@ def compare_(
     metric: str,
     waive: tuple[str, ...],
     study: str | None,
+    also_a: tuple[str, ...],
+    also_b: tuple[str, ...],
+    witness: tuple[str, ...],
     no_replicates: bool,
     out: Path,
     as_json: bool,
 ) -> int:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins. Two files need no store.
+    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
+    Two files need no store.
     """
     from receipts.cli.compare import from_store
     from receipts.compare import Request, compare
     from receipts.report import pair, render_pair
     from receipts.rule import Facts
 
-    sides = (several(a), several(b))
-    stored = not all(is_file(word) for side in sides for word in side)
+    sides = ((*several(a), *also_a), (*several(b), *also_b))
+    stored = not all(is_file(word) for side in (*sides, witness) for word in side)
+    witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
     claims: list[str] = []
     if stored:
         left, right, facts, decided = from_store(session, sides, metric, replicates=not no_replicates)
-        facts = facts.beside([*left, *right])
+        facts = facts.beside([*left, *right, *witnesses])
         with session.open_store() as store:
             claims = list(dict.fromkeys(name for item in (*left, *right) for name in store.claims_on(item.id)))
     else:
         left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
-        facts, decided = Facts.among([*left, *right]), []
+        facts, decided = Facts.among([*left, *right, *witnesses]), []
+    witnessing(witnesses, [*left, *right])
     request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
     verdict = compare(left, right, session.rulebook, request)
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)

@@ -62,7 +62,9 @@ def collect_with_basis(
         return _collected(store, rulebook, week, as_of, lanes)
 
 
-def _collected(store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]) -> WeekData:
+def _collected(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]
+) -> tuple[WeekData, Basis]:
     shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
     _check_lanes(lanes, rulebook, shelf)
     rows = shelf.rows

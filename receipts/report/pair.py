@@ -48,7 +48,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class PairData:
-    """One comparison. `claims` are those that stand on its receipts, `memory` says what became of each chip."""
+    """One comparison. `claims` are those that stand on its receipts, `memory` says what became of each chip.
+
+    `witnesses` are launches beside the two sides that saw a path for one of them.
+    """
 
     schema_version: str
     rules: str
@@ -56,6 +59,7 @@ class PairData:
     a: Side
     b: Side
     comparison: Comparison
+    witnesses: tuple[Ref, ...]
     memory: tuple[str, ...]
     decisions: tuple[Decided, ...]
     claims: tuple[str, ...]
@@ -78,7 +82,8 @@ def pair(
 
     a, b = ([account(item) for item in side] for side in (left, right))
     memory = words.compared(a, b, pressure(a, b, spread=facts.chip_spread))
-    made = {item.id: _judged(item, rulebook, facts) for item in (*left, *right)}
+    seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
+    made = {item.id: _judged(item, rulebook, facts) for item in (*left, *right, *seen)}
     names = {item.id: appendix.ref_of(item) for item in (*left, *right)}
     known = [Decided(item.receipt, names.get(item.receipt), None, *item[1:], False) for item in decided]
     data = PairData(
@@ -88,6 +93,7 @@ def pair(
         a=_side("A", left, verdict.label_a, rulebook, facts),
         b=_side("B", right, verdict.label_b, rulebook, facts),
         comparison=verdict,
+        witnesses=tuple(map(appendix.ref_of, seen)),
         memory=tuple(memory),
         decisions=tuple(known),
         claims=tuple(claims),
@@ -180,7 +186,9 @@ def _sides(data: PairData) -> Section:
         for side in (data.a, data.b)
     )
     says = "The first launch of a side answers for all: the others differ from it in no axis."
-    return Section("sides", "The two sides", (says,), (Table("Both sides with their five answers", columns, rows),))
+    table = Table("Both sides with their five answers", columns, rows)
+    points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
+    return Section("sides", "The two sides", (says,), (table,), points=points)
 
 
 def _changed(made: Comparison) -> Section:
