@@ -185,3 +185,9 @@ def test_a_record_of_the_pipeline_engine_glued_behind_a_report_is_read() -> None
 def test_a_record_behind_a_progress_bar_is_one_record() -> None:
     text = f" 51%|█████     | 507/1000 [15:32<16:42,  2.03s/it]{throughput(10)}"
     assert read(BATCH + text).steps.column("step_seconds") == [2.0]
+
+
+def test_an_overflow_told_with_the_timer_is_of_its_step() -> None:
+    overflow = f"{TIMER.replace('06,790', '06,789')}[deepspeed] OVERFLOW! Rank 0 Skipping step.\n"
+    found = read(BATCH + throughput(7) + overflow + throughput(8) + throughput(9))
+    assert found.not_steady == {8: "skipped"}

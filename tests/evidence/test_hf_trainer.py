@@ -311,3 +311,9 @@ def test_a_record_that_llama_factory_said_before_is_one_record() -> None:
 
 def test_records_that_only_llama_factory_said_are_read() -> None:
     assert read(f"{ECHO}{record()}\n{ECHO}{record('2.25', 'nan')}\n").diverged is True
+
+
+def test_a_bar_that_was_drawn_again_below_a_record_is_not_the_next_ones() -> None:
+    bar = " 20%|██        | 20/100 [01:02<04:10,  3.13s/it]\n"
+    found = read(f"{bar}{record()}\n{bar}{{'loss': 9.5, 'grad_norm': 2.4, 'learning_rate': 1e-05, 'epo")
+    assert found.steps.column("loss") == [2.5]

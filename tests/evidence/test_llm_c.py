@@ -107,3 +107,17 @@ def test_a_record_broken_in_two_is_one() -> None:
 def test_a_number_that_a_terminal_broke_is_one() -> None:
     text = "step    3/9 | loss 9.5 (+nanz)| norm 1.5 (+nanz)| lr 1e-06 | 20.50 ms | 30.0% bf16 MFU | 10\n250 tok/s\n"
     assert read(text).steps.get(3, "tokens_per_second") == 10_250
+
+
+RECORD = "step   20/99 | loss 6.54321 (+0.1z)| norm 1.5 (-0.3z)| lr 6e-04 | 250.50 ms | 45.6% bf16 MFU | 2093000 to"
+
+
+@pytest.mark.parametrize("rest", ["", "\nval loss 6.5\n", f"\n{RECORD}k/s\n".replace("20/", "21/")])
+def test_a_record_cut_before_its_end_keeps_what_was_printed_whole(rest: str) -> None:
+    steps = read(RECORD + rest).steps
+    assert (steps.get(20, "step_seconds"), steps.get(20, "loss")) == (0.2505, 6.54321)
+    assert steps.get(20, "tokens_per_second") is None
+
+
+def test_the_beginning_of_another_programs_record_is_none() -> None:
+    assert not scan([b"step 20 | loss 6.54321 | 250.50 ms\nstep 21 | loss 6.5 | 250.50 ms\n"], [LlmC])

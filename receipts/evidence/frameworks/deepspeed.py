@@ -12,11 +12,12 @@ import re
 from typing import ClassVar
 
 from receipts.evidence.frameworks.deepspeed_config import DeepSpeedConfig, batch_size
+from receipts.evidence.frameworks.deepspeed_memory import DeepSpeedMemory
 from receipts.evidence.frameworks.deepspeed_reports import Collectives, profile, timers
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
-from receipts.evidence.reading import MemoryRow, Place, Reading
+from receipts.evidence.reading import Reading
 from receipts.evidence.rows import rising
 from receipts.evidence.shapes import Columns
 from receipts.evidence.steps import ABSENT, Steps
@@ -29,15 +30,12 @@ _CELL = re.compile(
 _PIPELINE = re.compile(r"\bsteps?:\s*(\d{1,12})(?:\s*/\s*\d+)?\s+loss:\s*(\S{1,30})")
 _SECONDS = re.compile(r"iter time \(s\):\s*(\S{1,30})")
 _PEAKS = re.compile(r"peak (alloc|reverse|reserve) \(MB\):\s*([\d.]{1,20})")
-_USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")
-_OLD_USAGE = re.compile(r"\b(max_mem_allocated|max_cache_allocated|mem_allocated): ([\d.]{1,20}) GB")
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
 _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 # Where a record begins; one that was glued behind another is read as one that has a line of its own.
 _BEGIN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[[A-Z]|(?<!\w)steps: \d{1,12} loss: ")
 _RECORDS = ("SamplesPerSec=", "skipped=", "iter time (s):")
 _TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
-_UNITS = {"M": 1 << 20, "G": 1 << 30}
 _OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank")
 _AT_ONCE = 0.02
 _MAX_BLOCK = 2000
@@ -88,10 +86,7 @@ class DeepSpeed(LineReader):
         self._overflows = 0
         self._overflow_at: float | None = None
         self._pipeline = False
-        self._timer_memory: dict[str, int] = {}
-        self._usage: dict[str, int] = {}
-        self._places: dict[str, int] = {}
-        self._timer_words: tuple[str | None, str | None] = (None, None)
+        self._memory = DeepSpeedMemory()
         self._batch: int | None = None
         self._asked_at = -1
 
@@ -118,7 +113,7 @@ class DeepSpeed(LineReader):
         elif "time (ms) |" in text:
             self._records += timers(text, self.reading)
             if "mem_allocated:" in text:
-                self._memory_usage(text, number)
+                self._records += self._memory.usage(text, number)
         elif "elapsed" in text and "iteration" in text:
             self._megatron, self.follows = True, False
         else:
@@ -185,7 +180,7 @@ class DeepSpeed(LineReader):
         for line, words in zip(columns.ends, memory, strict=True):
             if words != last:
                 last = words
-                self._timer_row(words[0].decode(), words[1].decode(), line)
+                self._memory.timer(words[0].decode(), words[1].decode(), line)
 
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""
@@ -193,7 +188,7 @@ class DeepSpeed(LineReader):
         reading.records = self._records + self._config.records
         if not reading.records:
             return None
-        self._rows()
+        self._memory.rows(reading)
         if self._overflows:
             reading.counters["overflow_steps"] = self._overflows
         if self._megatron:
@@ -238,7 +233,7 @@ class DeepSpeed(LineReader):
         if not cells:
             return
         self._records += 1
-        self._timer_row(cells.get("MemAllocated"), cells.get("MaxMemAllocated"), line)
+        self._memory.timer(cells.get("MemAllocated"), cells.get("MaxMemAllocated"), line)
         rate = number(cells.get("CurrSamplesPerSec", ""))
         if match is None or rate is None:
             return
@@ -253,6 +248,8 @@ class DeepSpeed(LineReader):
             self.reading.steps.put(step, {"step_seconds": seconds})
         if step == 1:
             self.reading.not_steady.setdefault(step, "warmup")
+        if self._overflowed_now(text):
+            self.reading.not_steady[step], self._overflow_at = "skipped", None
 
     def _samples(self) -> int | None:
         """Samples of a step; asked anew only where something was stated since."""
@@ -260,12 +257,6 @@ class DeepSpeed(LineReader):
             self._asked_at = len(self.reading.stated)
             self._batch = batch_size(self.reading)
         return self._batch
-
-    def _timer_row(self, used: str | None, peak: str | None, line: int) -> None:
-        if (used, peak) != self._timer_words:
-            self._timer_words = used, peak
-            self._keep(self._timer_memory, "bytes_used", used, line, last=True)
-            self._keep(self._timer_memory, "peak_bytes", peak, line)
 
     def _step(self, micro: int, step: int | None) -> int | None:
         """The global step of a throughput line; before 2023 it names micro steps only, and the step stands above."""
@@ -293,7 +284,7 @@ class DeepSpeed(LineReader):
             value = number(size)
             name = "peak_bytes" if kind == "alloc" else "peak_reserved_bytes"
             if value is not None and value < 1e9:
-                self._usage[name] = max(self._usage.get(name, 0), round(value * _UNITS["M"]))
+                self._memory.peak(name, round(value * (1 << 20)))
 
     def _other(self, text: str, line: int) -> bool:
         if any(word in text for word in _OVERFLOW):
@@ -301,7 +292,7 @@ class DeepSpeed(LineReader):
             self._overflows += 1
             self._overflow_at = _seconds_of_day(text)
         elif "Max_MA" in text or "max_mem_allocated" in text:
-            self._memory_usage(text, line)
+            self._records += self._memory.usage(text, line)
         elif match := _JSON.search(text):
             return self._open_block(match[1], line)
         elif "Comm. Op" in text:
@@ -321,46 +312,6 @@ class DeepSpeed(LineReader):
         else:
             self._config.line(text, line)
         return False
-
-    def _memory_usage(self, text: str, line: int) -> None:
-        """`see_memory_usage` resets the peaks whenever it prints: the largest line counts."""
-        names = {"MA": "bytes_used", "Max_MA": "peak_bytes", "Max_CA": "peak_reserved_bytes"}
-        found = False
-        for label, word, unit in _USAGE.findall(text):
-            if name := names.get(label):
-                self._keep(self._usage, name, f"{word}{unit}B", line, last=name == "bytes_used")
-                found = True
-        olds = {
-            "mem_allocated": "bytes_used",
-            "max_mem_allocated": "peak_bytes",
-            "max_cache_allocated": "peak_reserved_bytes",
-        }
-        for label, word in _OLD_USAGE.findall(text):
-            self._keep(self._usage, olds[label], f"{word}GB", line, last=label == "mem_allocated")
-            found = True
-        self._records += found
-
-    def _keep(self, into: dict[str, int], name: str, word: str | None, line: int, *, last: bool = False) -> None:
-        if word is None or len(word) < 3 or word[-2] not in _UNITS or (value := number(word[:-2])) is None:
-            return
-        if 0 <= value < 1e7:
-            size = round(value * _UNITS[word[-2]])
-            if last or size > into.get(name, -1):
-                into[name] = size
-                self._places["timer" if into is self._timer_memory else "usage"] = line
-
-    def _rows(self) -> None:
-        for kind, values in (("timer", self._timer_memory), ("usage", self._usage)):
-            if values:
-                self.reading.memory.append(
-                    MemoryRow(
-                        Place(self._places.get(kind, 0)),
-                        phase="steady" if kind == "timer" else None,
-                        bytes_used=values.get("bytes_used"),
-                        peak_bytes=values.get("peak_bytes"),
-                        peak_reserved_bytes=values.get("peak_reserved_bytes"),
-                    )
-                )
 
     def _open_block(self, text: str, line: int) -> bool:
         self._depth = balanced(text)

@@ -91,6 +91,7 @@ class HfTrainer(LineReader):
         self._banner = Banner(self.reading)
         self._pending: tuple[dict[str, Any], int] | None = None
         self._echoed = False
+        self._placed: int | None = None
         self._hint: tuple[int, int] | None = None
         self._above: tuple[int, str] = (0, "")
         self._rows = StepTable()
@@ -161,6 +162,7 @@ class HfTrainer(LineReader):
         except ValueError:
             return False
         self._settle(None)
+        self._placed = steps[-1] if steps else None
         if steps:
             self._records.many(losses, norms, steps, columns.lines)
             return True
@@ -225,6 +227,7 @@ class HfTrainer(LineReader):
             if step is None:
                 self._pending = (values, line)
             else:
+                self._placed = step
                 self._records.train(values, step, line)
             return True
         if "train_runtime" in values or any("_mem_gpu_" in str(name) for name in values):
@@ -254,15 +257,10 @@ class HfTrainer(LineReader):
     def _bar(self, text: str) -> None:
         """A progress bar below a record tells its step, where it is the bar of the training."""
         bars = _BAR.findall(text) if self._pending is not None else []
-        if not bars:
-            return
-        step, total = int(bars[0][0]), int(bars[0][1])
-        if (
-            self._pending is not None
-            and (self._banner.steps is None or total == self._banner.steps)
-            and 0 < step <= total
-        ):
-            self._settle(step)
+        if bars:
+            step, total = int(bars[0][0]), int(bars[0][1])
+            if total == (self._banner.steps or total) and 0 < step <= total:
+                self._settle(step)
 
     def _bar_above(self) -> int | None:
         """The step of the bar right above a record, where its steps are slow enough for it to be the record's own."""
@@ -273,7 +271,9 @@ class HfTrainer(LineReader):
         title = _TITLE.search(text, max(0, match.start() - 60), match.start())
         if title is not None and not title[1].startswith("Train"):
             return None
-        return int(match[1]) if 0 < int(match[1]) <= int(match[2]) else None
+        # One that was drawn again below a record is none of the next record's.
+        step = int(match[1])
+        return step if 0 < step <= int(match[2]) and step != self._placed else None
 
     def _train_rows(self, rows: list[tuple[int, str]], line: int) -> None:
         """Rows of the table that a notebook or a model card shows."""
@@ -283,6 +283,7 @@ class HfTrainer(LineReader):
     def _settle(self, step: int | None) -> None:
         pending, self._pending, self._echoed = self._pending, None, False
         if pending is not None:
+            self._placed = step
             self._records.train(pending[0], step, pending[1])
 
     def _other(self, text: str, line: int) -> bool:

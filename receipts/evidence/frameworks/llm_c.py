@@ -104,6 +104,8 @@ class LlmC(LineReader):
             # A terminal breaks words and numbers, an editor breaks at blanks: a number that goes on is one number.
             within = (broken[-1:] + text[:1]).isdigit() or (broken[-1:] + text[:1]).isalpha()
             text = broken + text if within else f"{broken.rstrip()} {text.lstrip(' >')}"
+        elif broken:
+            self._cut(broken, number - 1)
         if "tok/s" in text:
             self._step(text, number)
         elif "loss " in text and _STEP.search(text) is not None and _LOSS.search(text) is not None:
@@ -164,6 +166,7 @@ class LlmC(LineReader):
 
     def finish(self) -> Reading | None:
         """The reading, with the last validation loss."""
+        self._cut(self._broken, 0)
         if not self._lines:
             return None
         reading = self.reading
@@ -186,6 +189,11 @@ class LlmC(LineReader):
         starts = [match.start() for match in _STEP.finditer(text)] or [0]
         for start, end in pairwise([*starts, len(text)]):
             self._slow(text[start:end], line)
+
+    def _cut(self, text: str, line: int) -> None:
+        """A record whose rest never came; other programs print such a beginning, but no z-scores."""
+        if "z)|" in text:
+            self._step(text, line)
 
     def _slow(self, text: str, line: int) -> None:
         """A step line of another form: each figure is looked for by what stands beside it."""
