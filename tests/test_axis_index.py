@@ -17,7 +17,7 @@ from receipts.axes.configuration import configuration
 from receipts.axes.effective import Memory
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
-from receipts.store import Filters, Store, condition, find, index, open_store
+from receipts.store import Filters, Store, condition, find, index, open_store, sought
 from receipts.store.address import address
 from receipts.store.engine import reading, writing
 from receipts.store.near import holds_all
@@ -424,7 +424,7 @@ def test_conditions_have_the_answers_that_reading_documents_has(
         return {texts: [row.id for row in store.find(Filters(tuple(map(condition, texts))))] for texts in asked}
 
     by_index = answers()
-    monkeypatch.setattr(find, "holds_all", lambda connection: False)
+    monkeypatch.setattr(sought, "holds_all", lambda connection: False)
     assert answers() == by_index
     assert sum(0 < len(found) < len(many) for found in by_index.values()) > len(CONDITIONS)
 
@@ -440,19 +440,20 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     monkeypatch.setattr(find, "_read", refuse)
     filters = Filters((condition("numerics.seed=5"),))
     assert len(list(store.find(filters))) == 1
-    monkeypatch.setattr("receipts.store.indexed.FEW", 0)
+    monkeypatch.setattr(find, "_NEAR", 0)
     assert len(list(store.find(filters))) == 1
 
 
-@pytest.mark.parametrize("near", [0, 7, 1000])
+@pytest.mark.parametrize(("near", "counted"), [(0, 5), (7, 5), (1000, 5), (0, 1000)])
 @pytest.mark.parametrize("order", ["newest", "oldest", "stored"])
 def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
-    store: Store, near: int, order: find.Order, monkeypatch: pytest.MonkeyPatch
+    store: Store, near: int, counted: int, order: find.Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(near)
     day = [f"2026-03-{draw.randrange(1, 28):02d}T09:00:00+00:00" for _ in range(60)]
     few = {"numerics__seed": (1, 2), "flags": VARIED["flags"], "run__lane": ("cpu-torch", "cpu-jax")}
     few["code__imported_digest"] = ("c" * 64, "d" * 64)
+    few["code__commit"], few["run__host"] = ("a1" * 20, "b2" * 20), ("host-1", "host-2", "node-3")
     many = [
         parsed(
             **{name: draw.choice(values) for name, values in few.items()},
@@ -463,8 +464,10 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     ]
     store.submit_many([judged(item) for item in many])
     store.retract(many[0].id, "wrong")
-    monkeypatch.setattr("receipts.store.indexed.FEW", 3)
+    monkeypatch.setattr(find, "_FEW", 3)
+    monkeypatch.setattr(find, "COUNTED", counted)
     monkeypatch.setattr(find, "_NEAR", near)
+    monkeypatch.setattr(find, "_PAGE", 8)
     for texts in (
         ("numerics.seed=2", "flags.A=1"),
         ("lane=cpu-jax", "numerics.seed!=2"),
@@ -472,6 +475,13 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         ("lane=cpu-torch", f"code.imported_digest={'c' * 64}"),
         ("lane=cpu-torch", "outcome=oom"),
         ("flags.A=1", "outcome=ok"),
+        ("host=host-2", "outcome!=oom"),
+        ("host=host-*", "flags.A=1"),
+        (f"code.commit={'a1' * 20}", "numerics.seed=1"),
+        (f"code.commit!={'a1' * 20}", "lane=cpu-*"),
+        ("code.commit=b*", "host!=host-1"),
+        ("outcome=ok", "started>=2026-03-10", "started<2026-03-20"),
+        ("lane=cpu-jax", "kind=train*"),
     ):
         asked = tuple(map(condition, texts))
         whole = [row.id for row in store.find(Filters(asked, order=order))]
@@ -479,5 +489,5 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         for limit in (1, 4, len(whole), 100):
             assert [row.id for row in store.find(Filters(asked, order=order, limit=limit))] == whole[:limit]
         with monkeypatch.context() as reading_documents:
-            reading_documents.setattr(find, "holds_all", lambda connection: False)
+            reading_documents.setattr(sought, "holds_all", lambda connection: False)
             assert [row.id for row in store.find(Filters(asked, order=order))] == whole

@@ -26,6 +26,7 @@ from receipts.receipt import Document, parse
 from receipts.rulebook import Rulebook
 from receipts.signature import Signature
 from receipts.store import prepared
+from receipts.store.listed import instant
 from receipts.store.packing import pack
 from receipts.store.submission import Prepared
 
@@ -98,7 +99,8 @@ class Maker:
         configuration, signature = self._configured(launch.kind, launch.state, launch.seed)
         if configuration.own:
             configuration = replace(configuration, anchor=name)
-        return Prepared(name, row, len(raw), pack(raw), verdict, configuration, signature), raw
+        listed = base.listed._replace(at=instant(launch.started), host=launch.host, revision=values["commit"])
+        return Prepared(name, row, len(raw), pack(raw), verdict, configuration, listed, signature), raw
 
     def _template(self, kind: Kind) -> Template:
         found = self._kinds.get(kind)

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, bindparam, insert, select
 
 from receipts.axes.configuration import Configuration, Part
 from receipts.axes.effective import OPEN_MAPS
+from receipts.store import listed
+from receipts.store.listed import LISTED, Listed
 from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
 from receipts.store.statement import Statement
@@ -22,10 +24,12 @@ from receipts.store.tables import Number, axes, axis_values, configurations, pla
 
 _PLACE: Final = Statement(
     insert(placements).from_select(
-        ["receipt", "configuration"],
-        select(bindparam("seq", type_=Number), configurations.c.seq).where(
-            configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")
-        ),
+        ["receipt", "configuration", *LISTED],
+        select(
+            bindparam("seq", type_=Number),
+            configurations.c.seq,
+            *(bindparam(name, type_=placements.c[name].type) for name in LISTED),
+        ).where(configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")),
     )
 )
 _OF_DIGEST: Final = Lookup(
@@ -46,7 +50,7 @@ _NEW_CONFIGURATIONS: Final = Insertion(
 )
 _NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
 _NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
-_NEW_PLACEMENTS: Final = Insertion([placements.c.receipt, placements.c.configuration])
+_NEW_PLACEMENTS: Final = Insertion([placements.c[name] for name in ("receipt", "configuration", *LISTED)])
 
 
 # Values of an axis that are found by summing: more of them would cost a look-up each, fewer a row a configuration.
@@ -69,28 +73,31 @@ class Interned(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A receipt, by its number, and what it ran."""
+    """A receipt, by its number, what it ran and what it is listed by."""
 
     seq: int
     configuration: Configuration
+    listed: Listed
 
 
 def add(connection: Connection, placed: Sequence[Placed]) -> None:
     """Write down what new receipts ran, in the transaction that stores them.
 
-    A single receipt of a known configuration costs one statement: the look-up and the insert in one.
+    A single receipt of a known configuration costs one statement beside its facet: the look-up and the insert in one.
     """
+    for facet in sorted({item.listed.facet for item in placed}):
+        listed.INSERT.run(connection, facet._asdict())
     if len(placed) == 1 and place(connection, placed[0]):
         return
     found = numbers(connection, [item.configuration for item in placed])
-    rows = [(item.seq, found[item.configuration.whole]) for item in placed]
+    rows = [(item.seq, found[item.configuration.whole], *item.listed.row.values()) for item in placed]
     _NEW_PLACEMENTS.put(connection, rows)
 
 
 def place(connection: Connection, item: Placed) -> bool:
     """Write down what one receipt ran, if its configuration is known; whether it was."""
     had = item.configuration
-    given = {"seq": item.seq, "digest": had.digest, "whole": had.whole}
+    given = {"seq": item.seq, "digest": had.digest, "whole": had.whole, **item.listed.row}
     placed: int = _PLACE.run(connection, given).rowcount
     return placed == 1
 

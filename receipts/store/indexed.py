@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, false, func, select, true
+from sqlalchemy import ColumnElement, Connection, Select, false, select, true
 
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
@@ -17,8 +17,6 @@ from receipts.store.tables import axes, axis_values, placements, receipts
 
 # More values than that in one statement cost more than reading what is asked for.
 _MOST_VALUES: Final = 1000
-# Receipts up to which those that have a value are listed first; beyond, each receipt is asked for its value.
-FEW: Final = 2000
 # Leaves of an entry of an open map, which stand in documents alone.
 _INNER: Final = (".value", ".version", ".before_runtime", ".editable")
 
@@ -61,22 +59,6 @@ def wanted(connection: Connection, axis: str, path: str, item: Condition) -> Wan
     else:
         found = Wanted(_values(connection, axis, path, item), True)
     return found if len(found.values) <= _MOST_VALUES else None
-
-
-def few(connection: Connection, asked: Sequence[Wanted]) -> ColumnElement[bool] | None:
-    """That a receipt is among those that have a value of each, where they are few; None where they are many."""
-    if any(not item.values for item in asked):
-        return false()
-    if not asked:
-        return None
-    having = _having(sorted(asked, key=lambda item: len(item.values)))
-    counted = select(func.count()).select_from(having.limit(FEW + 1).subquery())
-    return among(asked) if connection.execute(counted).scalar_one() <= FEW else None
-
-
-def among(asked: Sequence[Wanted]) -> ColumnElement[bool]:
-    """That a receipt is among those that have a value of each, however many they are."""
-    return receipts.c.seq.in_(_having(sorted(asked, key=lambda item: len(item.values))))
 
 
 def _having(asked: Sequence[Wanted]) -> Select[Any]:

@@ -18,6 +18,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store import index, signatures
 from receipts.store.incoming import Judgement, come_from, insert_rows, judge, to_add
+from receipts.store.listed import listed
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
 from receipts.store.submission import lock
@@ -123,7 +124,14 @@ def take(
         connection.execute(insert(documents), [_document(made[item.parsed.id], item.parsed.raw) for item in admitted])
         index.add(
             connection,
-            [index.Placed(made[item.parsed.id], configuration(item.parsed, item.launch.lane)) for item in admitted],
+            [
+                index.Placed(
+                    made[item.parsed.id],
+                    configuration(item.parsed, item.launch.lane),
+                    listed(here.rows[item.parsed.id], item.parsed),
+                )
+                for item in admitted
+            ],
         )
         for item in admitted:
             signed = signatures.signed(item.parsed, item.launch.lane)

@@ -6,7 +6,7 @@ time and started again; a receipt that comes in meanwhile is indexed by who subm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import index, schema, signatures
 from receipts.store.address import Address
 from receipts.store.engine import connect, reading, told, write
+from receipts.store.listed import COLUMNS, LISTED, Listed, listed
 from receipts.store.lock import lock
 from receipts.store.many import change
 from receipts.store.packing import unpack
@@ -60,18 +61,33 @@ def _counted(number: int) -> str:
 
 
 class _Row(NamedTuple):
+    """A receipt, the columns that lists are made of, and how it is placed and listed."""
+
     seq: int
     id: str
     lane: str
+    columns: Mapping[str, Any]
     configuration: int | None
     catalogue: int | None
     whole: bytes | None
+    had: tuple[Any, ...]
 
 
 class _Made(NamedTuple):
     row: _Row
     parsed: Parsed
     configuration: Configuration
+    listed: Listed
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is not placed and listed like that yet."""
+        row = self.row
+        return (
+            row.whole is None
+            or bytes(row.whole) != self.configuration.whole
+            or row.had != tuple(self.listed.row.values())
+        )
 
 
 def coverage(address: Address, lanes: Lanes) -> Coverage:
@@ -130,6 +146,8 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
             placements.c.configuration,
             configurations.c.catalogue,
             configurations.c.whole,
+            *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
+            *(placements.c[name].label(f"listed_{name}") for name in LISTED),
         )
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
         .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
@@ -140,11 +158,16 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
     while True:
         with reading(engine) as connection:
             further = query if before is None else query.where(receipts.c.seq < before)
-            rows = [_Row._make(row) for row in connection.execute(further)]
+            rows = [_row(*row) for row in connection.execute(further)]
         if not rows:
             return
         yield rows
         before = rows[-1].seq
+
+
+def _row(seq: int, name: str, lane: str, number: int | None, catalogue: int | None, whole: Any, *more: Any) -> _Row:
+    columns, had = dict(zip(COLUMNS, more, strict=False)), more[len(COLUMNS) :]
+    return _Row(seq, name, lane, columns, number, catalogue, whole, had)
 
 
 def _batches(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
@@ -171,19 +194,20 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
         except (StoreError, InputError):
             damaged.append(row.id)
             continue
-        yield _Made(row, parsed, configuration(parsed, lanes.of(parsed.receipt.run.lane)))
+        ran = configuration(parsed, lanes.of(parsed.receipt.run.lane))
+        yield _Made(row, parsed, ran, listed(row.columns, parsed))
 
 
 def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
-    moved = [item for item in made if item.row.whole is None or bytes(item.row.whole) != item.configuration.whole]
+    moved = [item for item in made if item.moved]
     # Alone where configurations may become empty: nobody may place a receipt in one while it is taken away.
     lock(connection, alone=any(item.row.configuration is not None for item in moved))
     query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
     there = set(connection.execute(query).scalars())
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
-    index.add(connection, [index.Placed(item.row.seq, item.configuration) for item in moved])
+    index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
     change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
     for item in made:
         if item.row.seq in there:

@@ -92,6 +92,11 @@ class Statement:
             else:
                 driver.executemany(compiled.sql, [compiled.bound(row) for row in rows])
 
+    @property
+    def copies(self) -> bool:
+        """Whether it inserts rows as they are given, and none out of a query."""
+        return isinstance(self.declared, Insert) and self.declared.select is None
+
     def copy(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows into a table of PostgreSQL; triggers and constraints hold as they do of an insert."""
         assert isinstance(self.declared, Insert)
@@ -189,10 +194,12 @@ def write(connection: Connection, tables: Sequence[Rows]) -> None:
         for statement, rows in tables:
             statement.run_many(connection, rows)
         return
-    many = [item for item in tables if len(item[1]) >= COPIED]
-    for statement, rows in many:
-        statement.copy(connection, rows)
-    few = [item for item in tables if 0 < len(item[1]) < COPIED]
+    few: list[Rows] = []
+    for statement, rows in tables:
+        if len(rows) >= COPIED and statement.copies:
+            statement.copy(connection, rows)
+        else:
+            few.append((statement, rows))
     made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
     with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
         for compiled, rows in made:

@@ -15,8 +15,9 @@ from receipts.axes.configuration import Configuration, configuration
 from receipts.errors import ConflictError
 from receipts.metrics import Launch
 from receipts.signature import Signature
-from receipts.store import index, signatures
+from receipts.store import index, listed, signatures
 from receipts.store.around import Neighbour, World, around
+from receipts.store.listed import Listed
 from receipts.store.lock import lock
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
@@ -55,19 +56,22 @@ class Prepared(NamedTuple):
     body: bytes
     verdict: dict[str, Any]
     configuration: Configuration
+    listed: Listed
     signature: Signature | None = None
 
 
 def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     """Pack a receipt's bytes and lift its columns."""
     parsed, now = launch.parsed, datetime.now(UTC)
+    row = promoted(launch, verdict, now)
     return Prepared(
         source=parsed.source,
-        row=promoted(launch, verdict, now),
+        row=row,
         size=len(parsed.raw),
         body=pack(parsed.raw),
         verdict=row_of(verdict, now),
         configuration=configuration(parsed, launch.lane),
+        listed=listed.listed(row, parsed),
         signature=signatures.signed(parsed, launch.lane),
     )
 
@@ -216,7 +220,14 @@ def _rows(connection: Connection, new: Sequence[_New], placed: Mapping[bytes, in
         ),
         (_VERDICT, [{**one.item.verdict, "seq": one.verdict} for one in new]),
         (_SUBJECT, [{"verdict": one.verdict, "position": 0, "side": "receipt", "receipt": one.seq} for one in new]),
-        (_PLACEMENT, [{"receipt": one.seq, "configuration": placed[one.item.configuration.whole]} for one in new]),
+        (
+            _PLACEMENT,
+            [
+                {"receipt": one.seq, "configuration": placed[one.item.configuration.whole], **one.item.listed.row}
+                for one in new
+            ],
+        ),
+        (listed.INSERT, [facet._asdict() for facet in sorted({one.item.listed.facet for one in new})]),
         (
             signatures.INSERT,
             [

@@ -10,6 +10,7 @@ Schema, one line a revision (``migrations/versions/``):
     0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
     0003   receipts.witness_for
     0004   axis_values, configurations, axes, placements, signatures; seals, origins, erased
+    0005   facets; placements.at, facet, host, context, revision
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from receipts.store.tables.claims import (
     quotes,
 )
 from receipts.store.tables.columns import Number, Utc, Words, metadata
-from receipts.store.tables.index import axes, axis_values, configurations, placements, signatures
+from receipts.store.tables.index import axes, axis_values, configurations, facets, placements, signatures
 from receipts.store.tables.receipts import (
     documents,
     pins,
@@ -39,9 +40,9 @@ from receipts.store.tables.receipts import (
 )
 from receipts.store.tables.seals import erased, origins, seals
 
-HEAD: Final = "0004"
+HEAD: Final = "0005"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
-REBUILT: Final = (axes, placements, signatures, configurations, axis_values)
+REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
 
 __all__ = [
     "HEAD",
@@ -59,6 +60,7 @@ __all__ = [
     "decisions",
     "documents",
     "erased",
+    "facets",
     "metadata",
     "origins",
     "pins",

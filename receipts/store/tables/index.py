@@ -1,4 +1,4 @@
-"""Indexes that can be rebuilt from the documents (`receipts db reindex`): axes, and signatures of launches.
+"""Indexes that can be rebuilt from the documents (`receipts db reindex`): axes, lists, and signatures of launches.
 
 Receipts of one configuration, which state the same of every axis, share its rows: a launch that is repeated five times
 is looked up once. A digest has 8 bytes; what it finds is compared in full (`twin` counts those that only look alike).
@@ -94,7 +94,31 @@ placements = Table(
         comment="The receipt",
     ),
     Column("configuration", Number, ForeignKey("configurations.seq"), nullable=False, comment="Its configuration"),
-    comment="Which configuration a receipt ran",
+    number("at", "run.started, in microseconds since 1970"),
+    number("facet", "What came of it, by its digest in facets"),
+    words("host", "run.host, its first 200 characters"),
+    words("context", "run.context, its first 200 characters"),
+    words("revision", "code.commit, its first 200 characters"),
+    comment="Which configuration a receipt ran, and what it is listed by",
+)
+
+facets = Table(
+    "facets",
+    metadata,
+    Column(
+        "digest",
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="First 8 bytes of the value's SHA-256, signed",
+    ),
+    words(
+        "value",
+        "JSON list of lane, kind, outcome, provenance, status, path_answer, schema_version, accelerator, rate_source, "
+        "failure_phase, failure_class",
+        required=True,
+    ),
+    comment="Every combination of what came of receipts, once",
 )
 
 signatures = Table(
@@ -139,6 +163,10 @@ def _partial_on_postgresql(_table: Table, connection: Connection, **_options: An
 
 
 Index("configurations_lane", configurations.c.lane, configurations.c.catalogue)
-Index("placements_configuration", placements.c.configuration, placements.c.receipt)
+# With all that lists choose by, so that the newest few of many are found without a row of the table.
+Index("placements_configuration", *(placements.c[name] for name in ("configuration", "receipt", "facet", "at")))
+Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt")))
+for _name in ("host", "context", "revision"):
+    Index(f"placements_{_name}", *(placements.c[name] for name in (_name, "at", "receipt", "facet")))
 Index("signatures_signature", signatures.c.signature, signatures.c.outcome)
 Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "micro_batch", "sequence_length")))

@@ -1,0 +1,147 @@
+"""Lists of receipts in their order, a page at a time: by what came of them, by where they ran, or by values of axes.
+
+Each list is read from an index that holds all that it is ordered and chosen by, so that a page costs what stands on it,
+however many receipts there are; a list by several axes costs what stands on the shortest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import Connection
+
+from receipts.store.statement import run
+
+Order = Literal["newest", "oldest", "stored"]
+# Lists that are read side by side; more of them are most of the store.
+MOST: Final = 200
+COUNTED: Final = 50_000  # what a list is counted up to
+_SORT: Final = {"newest": "at DESC, receipt DESC", "oldest": "at, receipt", "stored": "receipt"}
+_AFTER: Final = {"newest": "(at, receipt) < (?, ?)", "oldest": "(at, receipt) > (?, ?)", "stored": "receipt > ?"}
+Place = tuple[int, int]
+
+
+class Lists(NamedTuple):
+    """What every receipt that is asked for has: one of some texts in a column, one of some facets, values of axes.
+
+    ``column`` is `host`, `context` or `revision`, or empty where no text is asked for; ``facets`` is None where any
+    will do. ``first`` and ``last`` bound the time, in microseconds since 1970.
+    """
+
+    column: str = ""
+    texts: tuple[str, ...] = ()
+    facets: tuple[int, ...] | None = None
+    axes: tuple[tuple[int, ...], ...] = ()
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no receipt can be on all of them."""
+        return (bool(self.column) and not self.texts) or self.facets == () or () in self.axes
+
+    @property
+    def keyed(self) -> bool:
+        """Whether there are a few lists in order whose union holds all that is asked for."""
+        return 0 < len(self.texts or self.facets or ()) <= MOST
+
+
+class _Sql(NamedTuple):
+    text: str
+    values: tuple[Any, ...] = ()
+
+
+def page(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
+    """Time and number of the next receipts of a text or a facet that have what else is asked for, at most so many."""
+    column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
+    further = [*_bounds(lists, order, after), *(_among("facet", lists.facets) if lists.column else ())]
+    further += _with_values(lists.axes, "placements")
+    # SQLite counts nothing, and might take the list of another column that it then sorts.
+    index = f" INDEXED BY placements_{column}" if connection.dialect.name == "sqlite" else ""
+    where = " AND ".join([f"{column} = ?", *(item.text for item in further)])
+    one = f"SELECT at, receipt FROM placements{index} WHERE {where} ORDER BY {_SORT[order]} LIMIT ?"
+    text = " UNION ALL ".join([f"SELECT * FROM ({one}) AS found"] * len(keys))
+    given = [value for key in keys for value in (key, *chain(*(item.values for item in further)), most)]
+    return _read(connection, f"{text} ORDER BY {_SORT[order]} LIMIT ?", [*given, most])
+
+
+def page_of_axes(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
+    """Time and number of the next receipts with a value of each axis and one of the facets, at most so many."""
+    lead, *others = sorted(lists.axes, key=lambda values: counted_axis(connection, values))
+    # A cross join is one in this order, on SQLite.
+    joined = "CROSS JOIN" if connection.dialect.name == "sqlite" else "JOIN"
+    on = "WHERE" if connection.dialect.name == "sqlite" else "ON"
+    wanted = [*_among("one.value", lead), *_with_values(others, "one")]
+    wanted += [*_among("facet", lists.facets), *_bounds(lists, order, after)]
+    same = f"{on} placements.configuration = one.configuration {'AND' if on == 'WHERE' else 'WHERE'}"
+    text = f"SELECT at, receipt FROM axes one {joined} placements {same} {' AND '.join(item.text for item in wanted)}"
+    given = [*chain(*(item.values for item in wanted)), most]
+    return _read(connection, f"{text} ORDER BY {_SORT[order]} LIMIT ?", given)
+
+
+def counted(connection: Connection, lists: Lists) -> int:
+    """How many receipts have one of the texts, or else one of the facets; at most `COUNTED`."""
+    column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
+    return _counted(connection, "placements", column, keys)
+
+
+def counted_axis(connection: Connection, values: Sequence[int]) -> int:
+    """How many configurations have one of an axis' values; at most `COUNTED`."""
+    return _counted(connection, "axes", "value", values)
+
+
+def facets(connection: Connection) -> list[tuple[int, str]]:
+    """Every facet: its digest and its columns as JSON."""
+    found: list[tuple[int, str]] = run(connection, "SELECT digest, value FROM facets").fetchall()
+    return found
+
+
+def texts(connection: Connection, column: str, beginning: str, most: int) -> list[str]:
+    """The different texts of a column from a beginning on, in order: a look-up each, however many receipts have one."""
+    after = f"SELECT min({column}) AS text FROM placements WHERE {column}"
+    sql = (
+        f"WITH RECURSIVE walk (text) AS ({after} >= ? UNION ALL SELECT ({after} > walk.text) FROM walk "
+        "WHERE walk.text IS NOT NULL) SELECT text FROM walk WHERE text IS NOT NULL LIMIT ?"
+    )
+    return [text for (text,) in _rows(connection, sql, [beginning, most])]
+
+
+def _bounds(lists: Lists, order: Order, after: Place | None) -> Iterator[_Sql]:
+    if lists.first is not None:
+        yield _Sql("at >= ?", (lists.first,))
+    if lists.last is not None:
+        yield _Sql("at <= ?", (lists.last,))
+    if after is not None:
+        yield _Sql(_AFTER[order], after[1:] if order == "stored" else after)
+
+
+def _with_values(axes: Sequence[Sequence[int]], of: str) -> Iterator[_Sql]:
+    """That the configuration of a row has a value of each axis."""
+    for at, values in enumerate(axes):
+        same = f"SELECT 1 FROM axes a{at} WHERE a{at}.configuration = {of}.configuration"
+        for item in _among(f"a{at}.value", values):
+            yield _Sql(f"EXISTS ({same} AND {item.text})", item.values)
+
+
+def _among(column: str, values: Sequence[Any] | None) -> Iterator[_Sql]:
+    if values is not None:
+        yield _Sql(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+
+
+def _counted(connection: Connection, table: str, column: str, keys: Sequence[Any]) -> int:
+    (item,) = _among(column, keys)
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {item.text} LIMIT ?) AS found"
+    ((number,),) = _rows(connection, sql, [*item.values, COUNTED])
+    return int(number)
+
+
+def _read(connection: Connection, sql: str, values: Sequence[Any]) -> list[Place]:
+    return [(at, receipt) for at, receipt in _rows(connection, sql, values)]
+
+
+def _rows(connection: Connection, sql: str, values: Sequence[Any]) -> list[Any]:
+    text = sql.replace("?", "%s") if connection.dialect.name == "postgresql" else sql
+    found: list[Any] = run(connection, text, values).fetchall()
+    return found
