@@ -1,24 +1,29 @@
 """What pictures for a page are drawn on: pixels of the page, with the origin at the top left.
 
-Artists stand on the figure itself and lie in it whole: axes that would clip and scale them cost more than drawing.
+matplotlib's SVG renderer is asked for paths, marks and text. A figure with artists would ask it for the same, and loads
+and does twice as much for it, of which nothing shows here: no axes, no layout, no text that must be measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.draw.colours import INK, PAPER
-from receipts.draw.figure import POINTS, printable
+from receipts.draw.figure import printable
 from receipts.draw.marks import Mark
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.figure import Figure
+    from matplotlib.backend_bases import GraphicsContextBase
+    from matplotlib.backends.backend_svg import RendererSVG
+    from matplotlib.path import Path
 
 TEXT: Final = 11.0  # sizes of text
 SMALL: Final = 10.0
 _SIGN: Final = 0.56  # of its size: the width of a sign in the fonts that pages have
+_BELOW_MIDDLE: Final = 0.26  # of its size: from the middle of a line in those fonts down to where its letters stand
+_DOTS: Final = (0.0, (1.0, 1.65))
 Place = tuple[float, float]
 
 
@@ -34,22 +39,43 @@ def cut(text: str, width: float, size: float = TEXT) -> str:
 
 
 class Canvas:
-    """A figure to draw on at places in pixels. ``dash`` is matplotlib's: ``-``, ``:``, or an offset and lengths."""
+    """A drawing at places in pixels. ``dash`` is ``-``, ``:``, or an offset with lengths, in widths of the line.
 
-    def __init__(self, figure: Figure) -> None:
+    What is drawn is kept until `finish`: shapes lie below marks, and marks below text.
+    """
+
+    def __init__(self, renderer: RendererSVG) -> None:
         from matplotlib.transforms import Affine2D
 
-        self._figure = figure
-        self.width = float(figure.get_figwidth() * POINTS)
-        self.height = float(figure.get_figheight() * POINTS)
+        self._renderer = renderer
+        self.width = float(renderer.width)
+        self.height = float(renderer.height)
         self._places = Affine2D().scale(1.0, -1.0).translate(0.0, self.height)
+        self._layers: tuple[list[Callable[[], None]], ...] = ([], [], [])
 
     def __repr__(self) -> str:
         return f"Canvas({self.width:g} by {self.height:g})"
 
-    def _add(self, artist: Artist) -> None:
-        artist.set_transform(self._places)
-        self._figure.add_artist(artist)
+    def finish(self) -> None:
+        """Draw all that was asked for, and end the picture."""
+        for layer in self._layers:
+            for draw in layer:
+                draw()
+        self._renderer.finalize()  # type: ignore[no-untyped-call]  # its stub leaves it so
+
+    def _pen(self, colour: str, width: float, dash: Any = "-") -> GraphicsContextBase:
+        pen = self._renderer.new_gc()
+        pen.set_foreground(colour)
+        pen.set_linewidth(width)
+        pen.set_joinstyle("miter")
+        pen.set_capstyle("butt")
+        if dash != "-":
+            offset, lengths = _DOTS if dash == ":" else dash
+            pen.set_dashes(offset * width, [length * width for length in lengths])
+        return pen
+
+    def _shape(self, path: Path, pen: GraphicsContextBase, fill: Any = None) -> None:
+        self._layers[0].append(partial(self._renderer.draw_path, pen, path, self._places, fill))
 
     def label(
         self,
@@ -63,10 +89,14 @@ class Canvas:
         bold: bool = False,
     ) -> None:
         """Text in one line, its middle at ``y``, and its left end, ``center`` or ``right`` end at ``x``."""
+        from matplotlib.font_manager import FontProperties
         from matplotlib.text import Text
 
-        weight = "bold" if bold else "normal"
-        self._add(Text(x, y, printable(text), size=size, ha=ha, va="center", color=colour, weight=weight))
+        font = FontProperties(weight="bold" if bold else "normal", size=size)
+        anchor = Text(x, y, ha=ha, transform=self._places)
+        baseline = y + _BELOW_MIDDLE * size
+        pen, shown = self._pen(colour, 0.0), printable(text)
+        self._layers[2].append(partial(self._renderer.draw_text, pen, x, baseline, shown, font, 0.0, mtext=anchor))
 
     def line(self, points: Sequence[Place], *, colour: str = INK, width: float = 1.5, dash: Any = "-") -> None:
         """A line through places."""
@@ -85,16 +115,13 @@ class Canvas:
         self._path([((x, top), (x, bottom)) for x, top, bottom in spans], colour, width, dash)
 
     def _path(self, lines: Sequence[Sequence[Place]], colour: str, width: float, dash: Any) -> None:
-        from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
         places = [place for points in lines for place in points]
         if not places:
             return
         codes = [code for points in lines for code in (Path.MOVETO, *([Path.LINETO] * (len(points) - 1)))]
-        drawn = PathPatch(Path(places, codes), facecolor="none", edgecolor=colour, linewidth=width, linestyle=dash)
-        drawn.set_capstyle("butt")
-        self._add(drawn)
+        self._shape(Path(places, codes), self._pen(colour, width, dash))
 
     def boxes(
         self, boxes: Sequence[tuple[float, float, float, float]], *, fill: str = "none", edge: str = "none",
@@ -102,7 +129,6 @@ class Canvas:
     ) -> None:  # fmt: skip
         """Rectangles of one look, each a left, a top, a width and a height. ``alpha`` is that of the filling."""
         from matplotlib.colors import to_rgba
-        from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
         if not boxes:
@@ -113,26 +139,26 @@ class Canvas:
             for place in ((x, y), (x + wide, y), (x + wide, y + tall), (x, y + tall), (x, y))
         ]
         codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
-        face = to_rgba(fill, alpha) if fill != "none" else "none"
-        self._add(PathPatch(Path(corners, codes), facecolor=face, edgecolor=edge, linewidth=1.0, linestyle=dash))
+        pen = self._pen(edge, 1.0, dash) if edge != "none" else self._pen(INK, 0.0)
+        self._shape(Path(corners, codes), pen, to_rgba(fill, alpha) if fill != "none" else None)
 
     def marks(self, places: Sequence[Place], mark: Mark, *, hollow: bool = False, size: float = 8.0) -> None:
         """A series' mark at each place: filled, or hollow."""
-        from matplotlib.lines import Line2D
+        from matplotlib.colors import to_rgba
+        from matplotlib.markers import MarkerStyle
+        from matplotlib.path import Path
+        from matplotlib.transforms import Affine2D
 
         if not places:
             return
-        drawn = Line2D(
-            [x for x, _ in places],
-            [y for _, y in places],
-            linestyle="none",
-            marker=mark.marker,
-            markersize=size,
-            markerfacecolor=PAPER if hollow else mark.light,
-            markeredgecolor=mark.light,
-            markeredgewidth=1.5,
-        )
-        self._add(drawn)
+        style = MarkerStyle(mark.marker)
+        pen = self._pen(mark.light, 1.5)
+        pen.set_joinstyle(style.get_joinstyle())
+        pen.set_capstyle(style.get_capstyle())
+        face = to_rgba(PAPER if hollow else mark.light)
+        shape, turned = style.get_path(), style.get_transform() + Affine2D().scale(size)
+        draw = partial(self._renderer.draw_markers, pen, shape, turned, Path(places), self._places, face)
+        self._layers[1].append(draw)
 
     def whisker(self, x: float, low: float, high: float, colour: str) -> None:
         """An upright interval with two feet."""

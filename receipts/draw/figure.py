@@ -45,7 +45,7 @@ _STYLE: Final[dict[Any, Any]] = {  # matplotlib's stubs list every key there is
     "ytick.color": FAINT,
     "ytick.labelcolor": INK,
 }
-_NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _PROLOGUE: Final = re.compile(r"\A.*?(?=<svg)", re.DOTALL)
 _HEAD: Final = re.compile(r"<svg(?P<attributes>[^>]*)>")
 
@@ -68,7 +68,7 @@ def svg(paint: Callable[[Figure], None], *, width: float, height: float, title: 
         FigureCanvasSVG(figure)
         paint(figure)
         made = io.StringIO()
-        figure.savefig(made, format="svg", metadata=_NO_METADATA)
+        figure.savefig(made, format="svg", metadata=NO_METADATA)
     return _told(made.getvalue(), title, says)
 
 

@@ -6,18 +6,17 @@ light page behind it, so that dark mode and print need no second picture.
 
 from __future__ import annotations
 
+import io
 import re
-import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from receipts.draw import figure
+from receipts.draw.canvas import Canvas
+from receipts.draw.figure import NO_METADATA, printable
 from receipts.draw.marks import VARIABLES
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
-
-    from matplotlib.figure import Figure
 
 _SVG: Final = "http://www.w3.org/2000/svg"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
@@ -26,26 +25,30 @@ _FONT: Final = re.compile(r"\s*font-family:[^;]*;?")
 _TITLE: Final = 200  # signs: a label may be as long as a book, and a description is read aloud
 _SAYS: Final = 2000
 _FINE: Final = re.compile(r"\d+\.\d{3,}")  # a hundredth of a pixel is nothing that anybody sees
+# All of matplotlib's that its renderer reads here.
+_SETTINGS: Final[dict[Any, Any]] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "receipts",
+    "svg.id": None,
+    "path.simplify": True,
+    "path.snap": True,
+    "font.family": ["sans-serif"],
+    "path.sketch": None,
+    "path.effects": [],
+    "text.usetex": False,
+}
 _LINKED: Final = re.compile(r"url\(#([^)]+)\)")
 
 
-def svg(paint: Callable[[Figure], None], *, name: str, width: float, height: float, title: str, says: str) -> str:
-    """The SVG element of a figure that ``paint`` fills, ``width`` by ``height`` of the page's pixels.
+def svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: float, title: str, says: str) -> str:
+    """The SVG element of a drawing that ``paint`` makes, ``width`` by ``height`` of the page's pixels.
 
     ``name`` starts every id in it: letters, digits and hyphens, once on a page. ``title`` and ``says`` are its name and
     description for a reader who does not see it.
     """
     from xml.etree import ElementTree
 
-    def transparent(drawn: Figure) -> None:
-        drawn.patch.set_visible(False)
-        paint(drawn)
-
-    with warnings.catch_warnings():
-        # Signs that DejaVu lacks are measured as boxes; the page has its own font for them.
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-        drawn = figure.svg(transparent, width=width, height=height, title=title[:_TITLE], says=says[:_SAYS])
-    root = ElementTree.fromstring(drawn)
+    root = ElementTree.fromstring(_drawn(paint, width, height))
     _plain_names(root)
     _without_sheet(root)
     _own_ids(root, name)
@@ -61,11 +64,25 @@ def svg(paint: Callable[[Figure], None], *, name: str, width: float, height: flo
         "aria-describedby": f"{name}-says",
         "stroke-linejoin": "round",
     }
-    for tag, suffix in (("title", "title"), ("desc", "says")):
-        found = root.find(tag)
-        assert found is not None  # `figure.svg` writes both
-        found.set("id", f"{name}-{suffix}")
+    for place, (tag, suffix, text) in enumerate((("title", "title", title[:_TITLE]), ("desc", "says", says[:_SAYS]))):
+        told = ElementTree.Element(tag, {"id": f"{name}-{suffix}"})
+        told.text, told.tail = printable(text), "\n"
+        root.insert(place, told)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _drawn(paint: Callable[[Canvas], None], width: float, height: float) -> str:
+    """What matplotlib makes of it, whatever a user's matplotlibrc says."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import RendererSVG
+
+    made = io.StringIO()
+    with matplotlib.rc_context(_SETTINGS):
+        renderer = RendererSVG(width, height, made, metadata=NO_METADATA)  # type: ignore[no-untyped-call]  # as its stub
+        canvas = Canvas(renderer)
+        paint(canvas)
+        canvas.finish()
+    return made.getvalue()
 
 
 def alone(svg: str) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from receipts.draw import inline, legend
 from receipts.draw.canvas import Canvas
 from receipts.draw.legend import LEFT, RIGHT, WIDTH
 from receipts.draw.panel import BELOW, Panel, Scale, below, frame, upward
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Grade = Literal["validated", "repeated", "peak"]
 FEWEST: Final = 2  # a lone point is a number, and no picture
@@ -85,13 +82,12 @@ def _says(points: Sequence[Point]) -> str:
     return "; ".join(parts[:24])
 
 
-def _paint(points: Sequence[Point], names: Sequence[str], kinds: Sequence[str], drawn: Figure) -> None:
+def _paint(points: Sequence[Point], names: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
     lengths = sorted({item.length for item in points})
     low, high = lengths[0], lengths[-1]
     # Half an octave on both sides, so that no mark stands on an edge.
     x = Scale(low / 2**0.5, high * 2**0.5, log=True)
     width, top = WIDTH - LEFT - RIGHT, 0.0
-    canvas = Canvas(drawn)
     for kind in kinds:
         values = [value for item in points for value in _values(item, kind)]
         marks = upward(values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from receipts.draw import inline
 from receipts.draw.canvas import SMALL, Canvas
@@ -16,9 +16,6 @@ from receipts.draw.colours import FAINT, INK, LINE
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below, nice, said
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Side = Literal["A", "B"]
 SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from
@@ -74,8 +71,7 @@ def _says(rows: Sequence[Row]) -> str:
     return "; ".join(parts)
 
 
-def _paint(rows: Sequence[Row], measure: str, drawn: Figure) -> None:
-    canvas = Canvas(drawn)
+def _paint(rows: Sequence[Row], measure: str, canvas: Canvas) -> None:
     size, unit = _unit(rows)
     # The outermost twentieths of a launch may lie many times farther out than all others.
     ends = [item.quantiles[index] / size for item in rows for index in (1, -2)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from receipts.draw import inline
 from receipts.draw.canvas import SMALL, Canvas, cut
@@ -16,9 +16,6 @@ from receipts.draw.colours import FAINT, INK, LINE
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GIB: Final = 2**30
 _LEFT: Final = 60.0
@@ -101,8 +98,7 @@ def _amounts(row: Row) -> str:
     return f"{word} {value / GIB:.2f} of {(row.limit or 0) / GIB:.2f} GiB"
 
 
-def _paint(strips: Sequence[Strip], drawn: Figure) -> None:
-    canvas = Canvas(drawn)
+def _paint(strips: Sequence[Strip], canvas: Canvas) -> None:
     _key(canvas)
     reach = max(1.0, *(row.share(what) or 0.0 for item in strips for row in item.ordered for what in FIGURES))
     x = Scale(0.0, reach)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from receipts.draw import inline
 from receipts.draw.canvas import Canvas, cut
@@ -17,9 +17,6 @@ from receipts.draw.colours import FAINT, LINE, PAPER
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below, nice
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _LEFT: Final = 16.0
 _RIGHT: Final = 76.0  # where the amounts stand
@@ -61,8 +58,7 @@ def _said(item: Step) -> str:
     return f"{item.name} {_percent(item.log)}{interval}"
 
 
-def _paint(steps: Sequence[Step], total: Step, metric: str, drawn: Figure) -> None:
-    canvas = Canvas(drawn)
+def _paint(steps: Sequence[Step], total: Step, metric: str, canvas: Canvas) -> None:
     starts = [math.fsum(item.log for item in steps[:index]) for index in range(len(steps) + 1)]
     bars = [(start, start + item.log, item) for start, item in zip(starts, steps, strict=False)]
     bars.append((0.0, total.log, total))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from receipts.draw import inline, legend
 from receipts.draw.canvas import SMALL, Canvas, extent
 from receipts.draw.legend import LEFT, RIGHT, WIDTH
 from receipts.draw.marks import Mark
 from receipts.draw.panel import BELOW, Panel, Scale, below, frame, said, upward
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FEWEST: Final = 2  # weeks: one is no course
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
@@ -68,9 +65,8 @@ def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str], drawn: Figure) -> None:
+def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
     x, top = Scale(-0.5, len(weeks) - 0.5), 0.0
-    canvas = Canvas(drawn)
     for kind in kinds:
         values = [value for item in courses for change in item.changes if (value := change.read(kind)) is not None]
         values += [value for item in courses for _, value in item.best if kind == "rate"]
