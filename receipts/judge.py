@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
+from operator import attrgetter
+from typing import Final, TypeVar
 
+from receipts.axes.configured import configuration_key, configured
+from receipts.axes.effective import MOST_KEPT, Memory
 from receipts.errors import ReceiptsError, RuleError
 from receipts.lane import Lane
 from receipts.metrics import Launch
@@ -21,21 +25,48 @@ from receipts.verdict import (
 )
 
 VERSION = "1"
+_CODE = attrgetter("code")
+_TOLD: Final[Memory[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Memory(MOST_KEPT)
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tuple[Finding, ...]:
     """Every finding of the rules on one receipt, in the order of their codes."""
+    found = _findings(case, rules.of_launch, subject)
+    told = _of_configuration(case, rules) if rules.of_configuration else ()
+    if told:
+        receipt = case.launch.parsed.id
+        found += [replace(item, subject=subject, receipt=receipt) for item in told]
+        found.sort(key=_CODE)
+    return tuple(found)
+
+
+def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:
     found: list[Finding] = []
-    for item in rules.on("receipt"):
+    for item in rules:
         try:
             found += _judge_one(item, subject, case)
         except ReceiptsError:
             raise
         except Exception as error:
             raise _fault(item, error) from error
-    return tuple(found)
+    return found
+
+
+def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
+    """What the rules on the configuration find, for whatever launch of it; kept where no witness has a part in it."""
+
+    def made() -> tuple[RuleSet, Lane, tuple[Finding, ...]]:
+        shown = configured(case.parsed)
+        alone = Case(Launch(shown, case.lane), case.lane)
+        vars(alone)["lent"] = replace(case.lent, parsed=shown)
+        return rules, case.lane, tuple(_findings(alone, rules.of_configuration, "receipt"))
+
+    if case.lent.told:
+        return made()[-1]
+    # What is kept holds rules and lane, so that no others can get their ids.
+    return _TOLD.of((id(rules), id(case.lane), configuration_key(case.parsed)), made)[-1]
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:

@@ -261,6 +261,7 @@ class Rule:
     judge: Judge
     page: str = ""
     path: Path | None = None
+    of_configuration: bool = False
 
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
@@ -291,15 +292,19 @@ def rule(
     needs: Needs = (),
     applies: Callable[[Any], bool] = _always,
     facts: bool = False,
+    of_configuration: bool = False,
 ) -> Callable[[Judge], Judge]:
     """Declare the decorated generator function as the rule of this file.
 
     ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
-    must never make a rule disappear.
+    must never make a rule disappear. A rule ``of_configuration`` is shown a receipt that states nothing else (see
+    `receipts.axes.configured`), and is asked once for all launches of that configuration.
     """
 
     def declare(judge: Judge) -> Judge:
-        made = Rule(code, name, level, on, question, taints, needs, applies, facts, judge)
+        made = Rule(
+            code, name, level, on, question, taints, needs, applies, facts, judge, of_configuration=of_configuration
+        )
         setattr(judge, _ATTRIBUTE, made)
         return judge
 
@@ -321,6 +326,16 @@ class RuleSet:
     def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
         """Rules on one kind of subject."""
         return self._by_subject.get(subject, ())
+
+    @cached_property
+    def of_configuration(self) -> tuple[Rule, ...]:
+        """Rules on a receipt that are shown its configuration alone."""
+        return tuple(item for item in self.on("receipt") if item.of_configuration)
+
+    @cached_property
+    def of_launch(self) -> tuple[Rule, ...]:
+        """Rules on a receipt that are shown all of it."""
+        return tuple(item for item in self.on("receipt") if not item.of_configuration)
 
     def get(self, code: str) -> Rule:
         """The rule of a code or name. Raises NotFound."""

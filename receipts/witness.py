@@ -83,6 +83,11 @@ class Lent:
     refused: tuple[Refused, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
 
+    @property
+    def told(self) -> bool:
+        """Whether a witness says anything of the launch."""
+        return bool(self.by or self.contradictions)
+
     def witness_of(self, path: str) -> str | None:
         """The id of the witness that saw what stands at a path, or above it; None where the launch says it itself."""
         return next((name for leaf, name in self.by.items() if path == leaf or path.startswith(f"{leaf}.")), None)

@@ -47,7 +47,16 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R105", "chips_unaccounted", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+@rule(
+    "R105",
+    "chips_unaccounted",
+    E,
+    question=COMPARABLE,
+    taints=(ALL,),
+    needs=needs,
+    applies=applies,
+    of_configuration=True,
+)
 def chips_unaccounted(case: Case) -> Iterator[Offence]:
     """The product of the degrees against the chips, then expert groups inside the data ranks."""
     chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)

@@ -40,7 +40,7 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R107", "heads_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+@rule("R107", "heads_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies, of_configuration=True)
 def heads_torn(case: Case) -> Iterator[Offence]:
     """Heads, then kv heads, against the tensor degree."""
     tensor = case.get(TENSOR) or 1

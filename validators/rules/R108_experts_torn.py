@@ -30,7 +30,9 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R108", "experts_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+@rule(
+    "R108", "experts_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies, of_configuration=True
+)
 def experts_torn(case: Case) -> Iterator[Offence]:
     """Experts against the expert degree."""
     degree, experts = case.get(EXPERT) or 1, case.get(EXPERTS) or 0

@@ -54,7 +54,16 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R109", "pattern_misread", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies)
+@rule(
+    "R109",
+    "pattern_misread",
+    E,
+    question=COMPARABLE,
+    taints=(ALL,),
+    needs=needs,
+    applies=applies,
+    of_configuration=True,
+)
 def pattern_misread(case: Case) -> Iterator[Offence]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
     found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()

@@ -20,7 +20,7 @@ TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
 DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 
 
-@rule("R110", "idle_switch", W, question=NONE)
+@rule("R110", "idle_switch", W, question=NONE, of_configuration=True)
 def idle_switch(case: Case) -> Iterator[Offence]:
     """Each switch that is typed as on and whose effective value is off."""
     acting = effective(case.parsed)

@@ -50,7 +50,7 @@ def _needs(case: Case) -> Iterator[str]:
         yield "hardware.accelerator"
 
 
-@rule("R302", "left_path", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R302", "left_path", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def left_path(case: Case) -> Iterator[Offence]:
     """Leaves whose witnessed value is not the intended or not a permitted one, fallbacks, and foreign machines."""
     yield from _machine(case)

@@ -27,7 +27,16 @@ def _applies(case: Case) -> bool:
     return TRANSFERS.rpartition(".")[2] in case.lane.witness
 
 
-@rule("R303", "host_sync", E, question=PATH, taints=(RATE, MFU), needs=(TRANSFERS,), applies=_applies)
+@rule(
+    "R303",
+    "host_sync",
+    E,
+    question=PATH,
+    taints=(RATE, MFU),
+    needs=(TRANSFERS,),
+    applies=_applies,
+    of_configuration=True,
+)
 def host_sync(case: Case) -> Iterator[Offence]:
     """Transfers a step beyond what occasional logging makes."""
     transfers = case.get(TRANSFERS)

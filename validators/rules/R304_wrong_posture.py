@@ -47,7 +47,9 @@ def _is_training(case: Case) -> bool:
     return bool(case.get("run.kind") != "microbench")
 
 
-@rule("R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=_is_training)
+@rule(
+    "R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=_is_training, of_configuration=True
+)
 def wrong_posture(case: Case) -> Iterator[Offence]:
     """The posture that ran, where the lane does not permit it and no exception covers its regions."""
     at, posture = _posture(case)

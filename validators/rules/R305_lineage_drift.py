@@ -20,7 +20,7 @@ from receipts.rule import PATH, Case, E, I, Offence, W, rule
 _ABSENT = ""
 
 
-@rule("R305", "lineage_drift", W, question=PATH)
+@rule("R305", "lineage_drift", W, question=PATH, of_configuration=True)
 def lineage_drift(case: Case) -> Iterator[Offence]:
     """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
     wheels = _wheels(case)

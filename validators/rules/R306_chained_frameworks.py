@@ -25,7 +25,7 @@ def _needs(case: Case) -> Iterator[str]:
         yield _ONE
 
 
-@rule("R306", "chained_frameworks", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R306", "chained_frameworks", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def chained_frameworks(case: Case) -> Iterator[Offence]:
     """More than one host framework seen, or one that is not the lane's."""
     seen = sorted({*(case.get(_EVERY) or ()), case.get(_ONE)} - {None})

@@ -46,7 +46,7 @@ def _needs(case: Case) -> Iterator[str]:
         yield _OVERLAP
 
 
-@rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def asked_not_dispatched(case: Case) -> Iterator[Offence]:
     """Switches that were asked for, and that evidence shows not to have acted."""
     lost = (dtypes(case.get(_DTYPE) or "") & _NARROW) - dtypes(case.get(_DTYPE_SEEN) or "")

@@ -49,7 +49,7 @@ def _kept(asked: str, seen: str) -> bool:
     return parts(seen) == {"dp"} and parts(asked) <= _WHOLE
 
 
-@rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def drifted_sharding(case: Case) -> Iterator[Offence]:
     """Another partition than the intended one, and arrays replicated that were to be split."""
     asked, seen = case.get(ASKED), case.get(SEEN)

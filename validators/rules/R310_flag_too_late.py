@@ -33,7 +33,7 @@ def _needs(case: Case) -> Iterator[str]:
             yield f"flags.{name}.before_runtime"
 
 
-@rule("R310", "flag_too_late", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R310", "flag_too_late", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def flag_too_late(case: Case) -> Iterator[Offence]:
     """Runtime flags that were set after the runtime had read its own."""
     for name, before in _early(case):

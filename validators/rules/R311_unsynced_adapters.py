@@ -24,7 +24,7 @@ def _needs(case: Case) -> Iterator[str]:
         yield _WHEN
 
 
-@rule("R311", "unsynced_adapters", E, question=PATH, taints=(ALL,), needs=_needs)
+@rule("R311", "unsynced_adapters", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def unsynced_adapters(case: Case) -> Iterator[Offence]:
     """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronise."""
     kind, sync = case.get(_KIND), case.get(_SYNC)

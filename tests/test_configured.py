@@ -1,0 +1,167 @@
+"""Rules on the configuration are asked once for all of its launches: what they find hangs on nothing else."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rule_cases
+from receipts import judge
+from receipts.axes.configured import configuration_key, configured
+from receipts.axes.effective import Memory
+from receipts.judge import judge_case
+from receipts.metrics import Launch
+from receipts.rule import Case, I, Offence, Rule, RuleSet, rule
+from receipts.verdict import Finding
+
+RULES = rule_cases.rulebook().rules
+
+
+@cache
+def _launches() -> tuple[Launch, ...]:
+    """The receipts of all rule cases, under their lanes."""
+    rules = [item for item in RULES.rules if item.subject == "receipt"]
+    trees = [rule_cases.build(case.table) for item in rules for case in rule_cases.read_cases(item.code)]
+    receipts = [rule_cases.parsed(tree) for tree in trees]
+    return tuple(Launch(item, rule_cases.rulebook().lanes.of(item.receipt.run.lane)) for item in receipts)
+
+
+def _judged(tree: dict[str, Any], *rules: Rule) -> tuple[Finding, ...]:
+    """Findings of a rule set of its own, for which nothing is kept yet."""
+    return rule_cases.judge_tree(tree, RuleSet(rules, ""))
+
+
+def _leaves(tree: dict[str, Any]) -> list[str]:
+    stated = rule_cases.parsed(tree).stated
+    return [path for path in stated if not path.startswith(("schema_version", "run.")) and "[" not in path]
+
+
+@pytest.mark.parametrize("item", RULES.of_configuration, ids=lambda item: item.code)
+def test_a_rule_on_the_configuration_finds_in_all_of_a_receipt_what_it_finds_in_its_configuration(item: Rule) -> None:
+    alone, whole = RuleSet((item,), ""), RuleSet((replace(item, of_configuration=False),), "")
+    found = 0
+    for launch in _launches():
+        case = Case(launch, launch.lane)
+        findings = judge_case(case, alone)
+        assert findings == judge_case(case, whole)
+        found += len(findings)
+    assert found
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.randoms(use_true_random=False), name=st.sampled_from(sorted(rule_cases.BASES)))
+def test_what_was_judged_before_changes_no_verdict(seed: Any, name: str) -> None:
+    trees = []
+    for _ in range(6):
+        tree = rule_cases.base(name)
+        for path in seed.sample(_leaves(tree), seed.randint(0, 2)):
+            if seed.random() < 0.5:
+                rule_cases.take(tree, path)
+            else:
+                _change(tree, path)
+        trees.append(tree)
+    together = RuleSet(RULES.rules, RULES.digest)
+    for tree in seed.choices(trees, k=12):
+        assert rule_cases.judge_tree(tree, together) == _judged(tree, *RULES.rules)
+
+
+def _change(tree: dict[str, Any], path: str) -> None:
+    """Another value of the same kind; what would be no receipt any more stays as it is."""
+    value = rule_cases.parsed(tree).stated[path]
+    changed = copy.deepcopy(tree)
+    other = (not value) if isinstance(value, bool) else value * 2 if isinstance(value, int | float) else None
+    if other is not None:
+        rule_cases.put(changed, path, other)
+        try:
+            rule_cases.parsed(changed)
+        except ValueError:
+            return
+        rule_cases.put(tree, path, other)
+
+
+@pytest.mark.parametrize("name", sorted(rule_cases.BASES))
+def test_two_receipts_have_one_key_where_their_configurations_are_one(name: str) -> None:
+    tree = rule_cases.base(name)
+    whole = rule_cases.parsed(tree)
+    kept = set(configured(whole).stated)
+    assert {"model.depth", "parallelism.tensor", "path.intended.framework"} <= kept
+    for path in _leaves(tree):
+        left = rule_cases.base(name)
+        if not rule_cases.take(left, path):
+            continue  # a part of an entry of an open map
+        assert (configuration_key(rule_cases.parsed(left)) != configuration_key(whole)) == (path in kept), path
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, "1"), (1, 1.5), (0, False), ("true", True)])
+def test_values_of_different_kinds_are_different_configurations(one: Any, other: Any) -> None:
+    assert _key_with("features.switch", one) != _key_with("features.switch", other)
+
+
+def test_what_fell_back_is_part_of_the_configuration() -> None:
+    assert _key_with("path.witnessed.fallbacks", {}) != _key_with("path.witnessed.fallbacks", {"aten::median": 2})
+
+
+def test_numbers_that_no_machine_word_holds_make_a_key() -> None:
+    assert _key_with("features.switch", 2**70) != _key_with("features.switch", 2**70 + 1)
+
+
+def _key_with(path: str, value: Any) -> bytes:
+    tree = rule_cases.base()
+    rule_cases.put(tree, path, value)
+    return configuration_key(rule_cases.parsed(tree))
+
+
+def test_a_rule_on_the_configuration_is_shown_nothing_that_was_measured() -> None:
+    shown: list[Any] = []
+
+    @rule("X900", "measures", I, of_configuration=True)
+    def measures(case: Case) -> Iterator[Offence]:
+        """Looks at everything."""
+        shown.append((case.launch.durations, case.get("memory.chips[0].peak_bytes"), case.get("run.launch")))
+        shown.append(case.get("model.depth"))
+        yield from ()
+
+    tree = rule_cases.base()
+    _judged(tree, vars(measures)["__receipts_rule__"])
+    assert shown == [((), None, None), tree["model"]["depth"]]
+
+
+def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> None:
+    asked: list[str] = []
+
+    @rule("X901", "counts", I, of_configuration=True)
+    def counts(case: Case) -> Iterator[Offence]:
+        """Counts how often it is asked."""
+        asked.append(case.get("data.tokenizer"))
+        yield Offence("data.tokenizer", "found", "expected", "do")
+
+    rules = RuleSet((vars(counts)["__receipts_rule__"],), "")
+    tree = rule_cases.base()
+    ids = set()
+    for number in range(3):
+        tree["run"]["launch"] = f"launch-{number}"
+        (found,) = rule_cases.judge_tree(tree, rules)
+        assert found.receipt == rule_cases.parsed(tree).id
+        ids.add(found.receipt)
+    rule_cases.put(tree, "data.tokenizer", "another")
+    rule_cases.judge_tree(tree, rules)
+    assert len(ids) == 3
+    assert asked == [rule_cases.base()["data"]["tokenizer"], "another"]
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: Memory[Any] = Memory(4)
+    monkeypatch.setattr(judge, "_TOLD", kept)
+    rules = RuleSet(RULES.rules, RULES.digest)
+    for number in range(10):
+        tree = rule_cases.base()
+        rule_cases.put(tree, "data.tokenizer", f"tokenizer {number}")
+        rule_cases.judge_tree(tree, rules)
+    assert repr(kept) == "Memory(2 of 4)"
