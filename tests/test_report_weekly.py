@@ -12,6 +12,8 @@ import pytest
 
 import report_store as week
 import rule_cases as cases
+import section_store as section
+from receipts.cli import main
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Parsed
 from receipts.report import Week, WeekData, collect, moment
@@ -19,7 +21,7 @@ from receipts.report.links import Pair, compared
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
-from receipts.store import Entry, Store
+from receipts.store import Entry, Store, open_store
 
 
 def report(store: Store, at: str = week.AS_OF, name: str = week.WEEK, lanes: tuple[str, ...] = ()) -> WeekData:
@@ -292,3 +294,35 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 
 def test_a_bare_date_means_the_end_of_that_day() -> None:
     assert moment("2026-03-08").isoformat() == "2026-03-08T23:59:59+00:00"
+
+
+def test_few_launches_are_judged_by_the_floor_that_the_lane_has_shown_as_compare_judges_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "floor.sqlite")
+    buckets = {"parallelism__bucket_bytes": section.BUCKETS, "numerics__seed": 7}
+    with open_store(place) as made:
+        section.put(made, [*section.side("before", -20, 2.3), *section.side("base", 0.5, 2.3, {"numerics.seed": 5})])
+        section.put(made, [section.launch("one", 1, 2.3, numerics__seed=7), section.launch("other", 2, 2.2, **buckets)])
+        (lane,) = section.report(made).lanes
+    told = next(item for item in lane.accepted if item.b[0].name == "other" and item.a[0].name == "one")
+    assert (len(told.a), len(told.b), told.effect) == (1, 1, "faster")
+    assert main(["--store", place, "compare", told.a[0].id, told.b[0].id, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (headline,) = [item for item in said["results"] if item["metric"] == told.metric]
+    assert (headline["effect"]["low"], headline["effect"]["high"]) == pytest.approx((told.low, told.high))
+
+
+def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) -> None:
+    from receipts.report.floors import NONE, Floors
+
+    with open_store(str(tmp_path / "floors.sqlite")) as made:
+        section.put(made, [*section.side("before", -20, 2.3), section.launch("alone", 1, 2.3, numerics__seed=5)])
+        section.put(made, section.side("later", 9, 2.5, {"numerics.seed": 8}))
+        section.put(made, section.side("longer", -9, 2.5, {"batch.sequence_length": 8192, "batch.global_batch": 32}))
+        shelf = Shelf(made, cases.rulebook(), section.AS_OF, (), section.MONDAY)
+        row = next(entry for entry in made.find() if entry.label == "alone")
+        floor = Floors(shelf).of(row)
+        assert (floor.groups, floor.launches) == (1, 3)
+        assert floor.sigma == pytest.approx(0.001, rel=0.3)
+        assert Floors(shelf).of(row._replace(chips=16)) == NONE

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from receipts.axes import difference
 from receipts.compare import Request, compare
 from receipts.noise import Floor, wants_floor, with_floor
+from receipts.report.floors import Floors
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.report.shelf import Item, Shelf, order
 from receipts.verdict import Comparison
@@ -39,6 +40,7 @@ class Links:
         self._seen: set[frozenset[Place]] = set()
         self._whole: dict[Place, Configuration] = {}
         self._by_columns: dict[str, Neighbours] = {}
+        self._floors = Floors(shelf)
 
     def wholes(self, lane: str) -> list[Configuration]:
         """Configurations of a lane that were read with all of their launches."""
@@ -59,7 +61,7 @@ class Links:
     def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
         """The launches that ran what one launch ran against those of another; None where both ran the same."""
         a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
-        return compared(a, b, self._shelf, metric) if a.key != b.key else None
+        return self._judged(a, b, metric) if a.key != b.key else None
 
     def _as_whole(self, made: Configuration) -> Configuration:
         place = place_of(made)
@@ -144,7 +146,10 @@ class Links:
     def _pair(self, one: Configuration, other: Configuration) -> Pair:
         other = self._as_whole(other)
         a, b = (other, one) if other.order < one.order else (one, other)
-        return Pair(a, b, compared(a, b, self._shelf))
+        return Pair(a, b, self._judged(a, b))
+
+    def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
+        return compared(a, b, self._shelf, metric, lambda: self._floors.of(a.head.entry))
 
 
 def place_of(made: Configuration) -> Place:
