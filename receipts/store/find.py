@@ -97,15 +97,26 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
 
     Where it was long ago that the last one had it, a walk through the order would pass by all that came since.
     """
-    if common and not asked.rest:
-        last = select(receipts.c.started).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
-        bound = connection.execute(last).scalar()
-        if bound is not None:
-            near = receipts.c.started >= bound if filters.order == "newest" else receipts.c.started <= bound
-            found = list(_in(connection, filters, [near, *_unsought(connection, asked)]))
-            if len(found) == filters.limit:
-                return iter(found)
+    if common and (found := _nearest(connection, filters, asked)) is not None:
+        return iter(found)
     return _paged(connection, filters, asked, partial(page_of_axes, connection, lists, filters.order))
+
+
+def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[Entry] | None:
+    """The first receipts that meet every condition, where they are among the first few thousand of all; else None."""
+    if filters.limit is None or any(name not in COLUMNS for name, _ in asked.rest):
+        return None
+    last = select(receipts.c.started).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
+    bound = connection.execute(last).scalar()
+    if bound is None:
+        return None
+    near = receipts.c.started >= bound if filters.order == "newest" else receipts.c.started <= bound
+    query = entries().where(near, *_unsought(connection, asked), *_standing(filters))
+    if not asked.rest:
+        query = query.limit(filters.limit)
+    rows = map(entry, connection.execute(query.order_by(*_ORDER[filters.order])))
+    found = list(islice(_narrowed(connection, rows, asked.rest), filters.limit))
+    return found if len(found) == filters.limit else None
 
 
 def _paged(
@@ -132,6 +143,9 @@ def _walked(connection: Connection, filters: Filters, asked: _Asked) -> Iterator
     if filters.limit is not None and not asked.rest:
         # SQLite would look a lane up and sort what it has, be it a million receipts, where lists say that it is many.
         yield from _in(connection, filters, plain if asked.lists is None else _unsought(connection, asked))
+        return
+    if filters.order != "stored" and (found := _nearest(connection, filters, asked)) is not None:
+        yield from found
         return
     query = entries().where(*plain, *_standing(filters)).order_by(*_ORDER[filters.order])
     with connection.execute(query.execution_options(yield_per=1000)) as rows:

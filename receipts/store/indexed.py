@@ -13,6 +13,7 @@ from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.receipt.maps import COMPLETE
 from receipts.store.conditions import NOT_STATED, Condition, meets
 from receipts.store.index import column_text
+from receipts.store.many import Lookup
 from receipts.store.tables import axes, axis_values, placements, receipts
 
 # More values than that in one statement cost more than reading what is asked for.
@@ -72,10 +73,12 @@ def _having(asked: Sequence[Wanted]) -> Select[Any]:
 
 def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> tuple[int, ...]:
     """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
-    query = select(axis_values.c.seq, axis_values.c.value).where(axis_values.c.axis == column_text(axis))
     found = []
-    for seq, text in connection.execute(query):
+    for seq, text in _OF_AXIS.read(connection, [(column_text(axis),)]):
         value = json.loads(text).get(path)
         if value is not None and (item is None or meets(value, item)):
             found.append(seq)
     return tuple(found)
+
+
+_OF_AXIS: Final = Lookup([axis_values.c.axis], [axis_values.c.seq, axis_values.c.value])
