@@ -67,6 +67,16 @@ def one(folder: Path, row: dict[str, Any], mapping: str) -> Any:
         ("38.46 us", "ms", 38.46e-6),
         ("27.1", "%", 0.271),
         ("1e-4", "", 1e-4),
+        ("98 400", "", 98400),
+        ("1.85 s/it", "s", 1.85),
+        ("1,850 ms/step", "s", 1.85),
+        ("2 hours", "s", 7200),
+        ("14.2k tok/s", "", 14200),
+        ("14.2k tokens/s/GPU", "", 14200),
+        ("412 TFLOP/s", "", 412),
+        ("114.2", "k", 114200),
+        ("114.2k", "k", 114200),
+        ("512 B", "B", 512),
     ],
 )
 def test_a_number_is_read_with_its_scale_and_unit(text: str, unit: str, value: float) -> None:
@@ -88,10 +98,18 @@ def test_a_number_is_read_with_its_scale_and_unit(text: str, unit: str, value: f
         "nan",
         "~",
         "3 apples",
+        "14200 ± 120",
+        "0.41 PFLOP/s",
+        "1m 12s",
     ],
 )
 def test_a_bound_a_range_or_a_sentence_is_no_number(text: str) -> None:
     assert read_quantity(text) is None
+
+
+@pytest.mark.parametrize("text", ["71.2G", "71.2k"])
+def test_a_letter_is_no_unit_of_bytes(text: str) -> None:
+    assert read_quantity(text, "GiB") is None
 
 
 def test_several_numbers_are_read_only_where_the_mapping_says_how() -> None:
@@ -401,3 +419,63 @@ def test_the_command_ends_with_two_where_a_row_is_refused(checkout: Path, tmp_pa
     result = CliRunner().invoke(group, words, standalone_mode=False)
     assert result.return_value == 2
     assert json.loads(result.stdout)["refused"][0]["row"] == "row 1"
+
+
+@pytest.mark.parametrize(
+    ("to", "unit", "cell"),
+    [
+        ("measurement.stated.step_seconds", "s", "71 GB"),
+        ("measurement.stated.mfu", "%", "14 ms"),
+        ("measurement.stated.tokens_per_second", "", "41 %"),
+        ("measurement.stated.tokens_per_second", "", "14.2k tok/s/GPU"),
+        ("failure.requested_bytes", "GiB", "12 ms"),
+    ],
+)
+def test_a_unit_that_measures_something_else_leaves_the_cell_unread(
+    tmp_path: Path, to: str, unit: str, cell: str
+) -> None:
+    how = f'[[field]]\nto = "{to}"\nfrom = "it"\nas = "number"\nunit = "{unit}"\n'
+    found = write(tmp_path, [{"id": "a", "outcome": "ok", "it": cell}], how)
+    assert [(item.to, item.text) for item in found.unread] == [(to, cell)]
+    assert to not in found.made[0].parsed.stated
+
+
+def test_bytes_without_a_unit_in_the_mapping_are_bytes(tmp_path: Path) -> None:
+    how = '[[field]]\nto = "failure.requested_bytes"\nfrom = "it"\nas = "integer"\n'
+    assert one(tmp_path, {"it": "512 B"}, how)["failure.requested_bytes"] == 512
+
+
+@pytest.mark.parametrize("cell", ["-", "–", "—", "n/a", "N/A", "TBD", "?"])
+def test_a_cell_that_says_nothing_is_blank(tmp_path: Path, cell: str) -> None:
+    how = '[[field]]\nto = "numerics.optimizer"\nfrom = "optimizer"\n[[field]]\nto = "measurement.stated.mfu"\n'
+    found = write(
+        tmp_path, [{"id": "a", "outcome": "ok", "optimizer": cell, "mfu": cell}], how + 'from = "mfu"\nas = "number"\n'
+    )
+    assert not found.unread
+    assert not {"numerics.optimizer", "measurement.stated.mfu"} & found.made[0].parsed.stated.keys()
+
+
+def test_a_link_is_its_text(tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_text("| model |\n|---|\n| [Llama-3 8B](https://example.org/a) |\n")
+    assert [row.at("model") for row in read_table(tmp_path / "t.md")] == ["Llama-3 8B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("| id | outcome |\n|---|---|\n| fwd|bwd | ok |\n", "more cells than the header"),
+        ("| id | outcome | outcome |\n|---|---|---|\n| a | ok | oom |\n", "stands twice"),
+    ],
+)
+def test_a_markdown_row_whose_cells_have_no_one_place_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    found = write(tmp_path, text + "\n| id | outcome |\n|---|---|\n| b | ok |\n", "", "t.md")
+    assert [says in row.problems[0].what for row in found.refused] == [True]
+    assert [made.row.at("id") for made in found.made] == ["b"]
+
+
+def test_blanks_around_the_names_of_csv_columns_and_empty_lines_are_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(" id , outcome \na, ok\n , \nb,ok\n")
+    assert [row.cells for row in read_table(tmp_path / "t.csv")] == [
+        {"id": "a", "outcome": " ok"},
+        {"id": "b", "outcome": "ok"},
+    ]

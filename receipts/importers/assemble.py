@@ -12,7 +12,7 @@ from typing import Any
 
 from receipts.errors import Problem
 from receipts.importers.mapping import Field, Mapping, MemoryColumns, Pattern, Spread
-from receipts.importers.quantity import UNITS, Quantity, read_quantity, rounded_text
+from receipts.importers.quantity import Quantity, kind_of, read_quantity, rounded_text
 from receipts.importers.table import Row
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import find
@@ -211,9 +211,28 @@ def _put_formed(draft: Draft, item: Field, source: Any, value: Any) -> None:
         _put_number(draft, item, source, value)
 
 
+# Units of leaves, and what numbers of them may be given in; a leaf without a unit may be a share.
+_KINDS = {
+    "seconds": {"seconds"},
+    "bytes": {"bytes"},
+    "tokens/s": {"tokens/s"},
+    "tokens/s/chip": {"tokens/s", "tokens/s/chip"},
+    "TFLOP/s/chip": {"TFLOP/s"},
+}
+
+
+def _fits(found: Quantity, unit: str | None) -> bool:
+    """Whether a number's unit measures what a leaf of this unit holds."""
+    return not found.kind or found.kind in ({"share"} if unit is None else _KINDS.get(unit, set()))
+
+
 def _put_number(draft: Draft, item: Field, source: Any, value: Any) -> None:
-    found = read_quantity(value, item.unit, several=item.several)
-    if found is None or found.value != found.value:
+    leaf = find(item.to)
+    held = None if leaf is None else leaf.unit
+    # Bytes without a unit, so that `512 B` is no billions.
+    found = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
+    anything = leaf is None or leaf.path.endswith("*")
+    if found is None or found.value != found.value or not (anything or _fits(found, held)):
         draft.leave(item.to, source)
         return
     if item.form == "integer" and not found.coarse and not found.value.is_integer():
@@ -266,9 +285,10 @@ def _memory(draft: Draft, row: Row, columns: MemoryColumns) -> None:
         cell = Row(row.where, entry if isinstance(entry, dict) else {columns.value: entry})
         text = " ".join(_text(cell.at(name)) for name in (columns.where, columns.kind) if cell.at(name) is not None)
         unit = _text(cell.at(columns.unit) or "").partition(" ")[0]
-        found = read_quantity(cell.at(columns.value), unit) if unit in UNITS else None
+        sized = unit == "" or kind_of(unit) == "bytes"
+        found = read_quantity(cell.at(columns.value), unit) if sized else None
         known, leaf = by_pattern(columns.kinds, text)
-        if found is None or not known:
+        if found is None or not known or found.kind not in ("", "bytes"):
             draft.leave(f"memory {text}".strip(), f"{_text(cell.at(columns.value))} {unit}".strip())
         elif leaf not in _LEAVES:
             continue

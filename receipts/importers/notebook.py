@@ -77,6 +77,9 @@ def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
     unread: list[Unread] = []
     launches: dict[str, str] = {}
     for row in rows:
+        if row.problem is not None:
+            refused.append(Refusal(row.where, (row.problem,)))
+            continue
         draft = assemble(row, mapping)
         unread.extend(Unread(row.where, to, text) for to, text in draft.unread)
         launch = draft.tree.get("run", {}).get("launch")

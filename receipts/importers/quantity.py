@@ -12,14 +12,9 @@ from typing import Any, Literal
 
 from receipts.importers.table import Printed
 
-# Factor to the SI unit that receipts keep: seconds, bytes, one.
-UNITS = {
-    "": 1.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "min": 60.0,
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+_BYTES = {
     "B": 1.0,
     "kB": 1e3,
     "MB": 1e6,
@@ -29,16 +24,39 @@ UNITS = {
     "MiB": 2.0**20,
     "GiB": 2.0**30,
     "TiB": 2.0**40,
-    "%": 1e-2,
 }
-_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+# What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
+UNITS = {"": 1.0, **_TIMES, **_BYTES, "%": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+UNITS_OF_BYTES = frozenset(_BYTES) - {"B"}
+# What a cell says in other words.
+_SPELLED = {
+    "sec": "s",
+    "secs": "s",
+    "second": "s",
+    "seconds": "s",
+    "msec": "ms",
+    "usec": "us",
+    "mins": "min",
+    "minute": "min",
+    "minutes": "min",
+    "hr": "h",
+    "hrs": "h",
+    "hour": "h",
+    "hours": "h",
+}
 _ABOUT = re.compile(r"^(?:~|≈|about\s+|approx\.?\s+|ca\.?\s+)\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(
-    r"^(?P<number>[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*"
-    r"(?P<word>[A-Za-zµ%]*)$"
+    r"^(?P<number>[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?(?:\.\d+)?"
+    r"(?:[eE][+-]?\d+)?)\s*"
+    r"(?P<word>[A-Za-zµ%][A-Za-zµ%/ ]*)?$"
 )
-
+_PER_STEP = re.compile(r"/(?:it|iter|iteration|step)s?$")
+_RATE = re.compile(
+    r"(?P<letter>[kKMBG]?)\s?(?:(?P<tokens>tok(?:en)?s?/s(?:ec)?)|(?P<flops>TFLOPs|TFLOPS|TFLOP/s|TFLOPs/s))"
+    r"(?P<chip>/(?:gpu|chip|device))?",
+    re.IGNORECASE,
+)
 _RANGE = re.compile(
     r"^(?P<low>\d[\d,]*(?:\.\d+)?)(?P<letter>[kMG]?)\s*[-–]\s*(?P<high>\d[\d,]*(?:\.\d+)?)\s*(?P<word>[A-Za-zµ%]*)$"
 )
@@ -51,11 +69,14 @@ class Quantity:
     """A number in SI units; ``text`` is how the source printed it, with its unit.
 
     ``coarse`` says that a unit or a letter scaled it, so that its fraction is no more than rounding: 135.52 GiB.
+    ``kind`` is what its unit measures: `seconds`, `bytes`, `share`, `tokens/s`, `tokens/s/chip`, `TFLOP/s`; empty
+    where it has none.
     """
 
     value: float
     text: str
     coarse: bool = False
+    kind: str = ""
 
 
 def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Quantity | None:
@@ -68,7 +89,7 @@ def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Qu
         return None
     if isinstance(source, int | float):
         text = source.text if isinstance(source, Printed) else str(source)
-        return Quantity(scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES)
+        return Quantity(scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES, kind_of(unit))
     if isinstance(source, list) and several != "no":
         return _median([read_quantity(item, unit) for item in source], ", ".join(str(item) for item in source))
     if not isinstance(source, str):
@@ -87,20 +108,41 @@ def scaled(value: float, unit: str) -> float:
     return value / round(1 / factor) if factor < 1 else value * factor
 
 
+def kind_of(unit: str) -> str:
+    """What a unit measures; empty for none, and for a letter that only scales."""
+    if unit in _TIMES:
+        return "seconds"
+    return "bytes" if unit in _BYTES else "share" if unit == "%" else ""
+
+
 def _one(text: str, unit: str) -> Quantity | None:
     bare = _ABOUT.sub("", _ASIDE.sub("", text.strip()))
     match = _NUMBER.match(bare)
     if match is None or not re.search(r"\d", match["number"]):
         return None
-    number, word = float(match["number"].replace(",", "")), match["word"].replace("µ", "u")
+    number, word = float(re.sub(r"[^\d.eE+-]", "", match["number"])), (match["word"] or "").strip().replace("µ", "u")
     if not word:
         shown = text.strip() if not unit else f"{text.strip()} {unit}"
-        return Quantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES)
-    if word in UNITS and not (word in _SCALES and unit not in UNITS_OF_BYTES):
-        return Quantity(scaled(number, word), text.strip(), word in UNITS_OF_BYTES)
-    if word in _SCALES:
-        return Quantity(scaled(number * _SCALES[word], unit), text.strip(), True)
-    return None
+        return Quantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
+    return _worded(number, word, unit, text.strip())
+
+
+def _worded(number: float, word: str, unit: str, text: str) -> Quantity | None:
+    """A number with a word behind it, which goes before the unit of the column."""
+    if word in _SCALES and unit not in _BYTES:
+        # `14k` in a column of thousands says thousands once.
+        rest = "" if unit in _SCALES else unit
+        return Quantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
+    spelled = _PER_STEP.sub("", word)
+    spelled = _SPELLED.get(spelled.lower(), spelled)
+    kind = kind_of(spelled)
+    if kind == "seconds" or (kind and spelled == word):
+        return Quantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
+    rate = _RATE.fullmatch(word)
+    if rate is None:
+        return None
+    kind = "TFLOP/s" if rate["flops"] else "tokens/s/chip" if rate["chip"] else "tokens/s"
+    return Quantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
 
 
 def _middle(text: str, unit: str) -> Quantity | None:
@@ -112,17 +154,15 @@ def _middle(text: str, unit: str) -> Quantity | None:
     if low is None or high is None or low.value >= high.value:
         return None
     shown = text.strip() if match["word"] or not unit else f"{text.strip()} {unit}"
-    return Quantity((low.value + high.value) / 2, shown, True)
-
-
-UNITS_OF_BYTES = frozenset({"kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"})
+    return Quantity((low.value + high.value) / 2, shown, True, high.kind)
 
 
 def _median(found: list[Quantity | None], text: str) -> Quantity | None:
     values = [item.value for item in found if item is not None]
     if not values or len(values) < len(found):
         return None
-    return Quantity(statistics.median(values), text.strip())
+    kinds = {item.kind for item in found if item is not None}
+    return Quantity(statistics.median(values), text.strip(), kind=kinds.pop()) if len(kinds) == 1 else None
 
 
 def rounded_text(value: int) -> str:

@@ -19,6 +19,9 @@ from receipts.errors import InputError, Problem
 MAX_BYTES = 256 * 1024 * 1024
 _DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
 _CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+# How people leave a cell blank.
+_BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
 
 
 class Printed(float):
@@ -34,10 +37,14 @@ class Printed(float):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``where`` says where it stands, for messages: `row 12` of a list, `line 12` of a file."""
+    """One row. ``where`` says where it stands, for messages: `row 12` of a list, `line 12` of a file.
+
+    ``problem`` is why its cells cannot be told apart; such a row is refused.
+    """
 
     where: str
     cells: dict[str, Any]
+    problem: Problem | None = None
 
     def at(self, path: str) -> Any:
         """The value at a column's name or a dotted path; None where it is absent, null, or an empty text."""
@@ -54,7 +61,8 @@ class Row:
 def _stated(value: Any) -> Any:
     if isinstance(value, str):
         value = value.strip()
-    return None if value in ("", [], {}) else value
+        return None if value.lower() in _BLANK else value
+    return None if value in ([], {}) else value
 
 
 def read_table(path: Path, *, rows: str = "") -> list[Row]:
@@ -130,16 +138,18 @@ def _json_lines(text: str, source: str) -> Iterator[Row]:
 
 def _delimited(text: str, source: str, delimiter: str) -> Iterator[Row]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = reader.fieldnames or []
+    names = [name.strip() for name in reader.fieldnames or ()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(source, [Problem("line 1", f"column {twice[0]!r} stands twice", "rename one of them")])
     for cells in reader:
         where = f"line {reader.line_num}"
+        if not any(isinstance(value, str) and value.strip() for value in cells.values()):
+            continue
         if None in cells:
             problem = Problem(where, "it has more cells than the header", "quote the cell that holds the delimiter")
             raise InputError(source, [problem])
-        yield Row(where, dict(cells))
+        yield Row(where, {name.strip(): value for name, value in cells.items()})
 
 
 def _markdown(text: str) -> Iterator[Row]:
@@ -158,10 +168,21 @@ def _markdown(text: str) -> Iterator[Row]:
         if header is None:
             header = _cells(line) if _DIVIDER.match(following) else None
         elif not _DIVIDER.match(line):
-            cells: dict[str, Any] = {"section": section, **dict(zip(header, _cells(line), strict=False))}
-            yield Row(f"line {number}", cells)
+            found = _cells(line)
+            cells: dict[str, Any] = {"section": section, **dict(zip(header, found, strict=False))}
+            yield Row(f"line {number}", cells, _misplaced(header, found))
+
+
+def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
+    """Why nobody can say which cell is in which column, where nobody can."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        return Problem("$", f"column {twice!r} stands twice", "rename one of them")
+    if len(cells) > len(header):
+        return Problem("$", "it has more cells than the header", "write a bar inside a cell as \\|")
+    return None
 
 
 def _cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|").removesuffix("|")
-    return [cell.replace("\\|", "|").strip().strip("*`").strip() for cell in _CELL.split(inner)]
+    return [_LINK.sub(r"\1", cell.replace("\\|", "|")).strip().strip("*`").strip() for cell in _CELL.split(inner)]
