@@ -64,6 +64,25 @@ def test_a_local_gain_that_is_none_at_the_target_has_vanished(store: Store) -> N
     assert (made.waiting, made.held) == ((), ())
 
 
+def test_a_launch_that_recompiled_at_the_target_does_not_hide_what_its_repeats_show(small: Store) -> None:
+    compiled: dict[str, Any] = {"compile__compiles_after_warmup": 3}
+    buckets: dict[str, Any] = {"parallelism__bucket_bytes": week.BUCKETS}
+    week.put(small, [*week.local_gain(), *week.at_target(2.31)])
+    week.put(small, [week.launch("spoilt base", 3, **compiled), week.launch("spoilt", 4, **compiled, **buckets)])
+    made = week.report(small).sections.survival
+    (gain,) = made.vanished
+    assert gain.there is not None
+    assert (gain.there.effect, len(gain.there.a), len(gain.there.b)) == ("equivalent", 3, 3)
+
+
+def test_a_trial_takes_no_launch_that_ran_after_the_end(small: Store) -> None:
+    week.put(small, [*week.local_gain(), *week.at_target(2.31)])
+    week.put(small, [week.launch("target buckets-9", 9, 1.9, parallelism__bucket_bytes=week.BUCKETS)])
+    (gain,) = week.report(small).sections.survival.vanished
+    assert gain.there is not None
+    assert len(gain.there.b) == 3
+
+
 def test_the_loss_of_a_later_week_is_held_against_the_gain_of_an_earlier_one(small: Store) -> None:
     week.put(small, [*week.local_gain(), *week.at_target(2.5, day=9)])
     first = week.report(small)

@@ -10,7 +10,6 @@ from itertools import zip_longest
 from receipts.axes import difference
 from receipts.compare import Request, compare
 from receipts.noise import Floor, wants_floor, with_floor
-from receipts.report.floors import Floors
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.report.shelf import Item, Shelf, order
 from receipts.verdict import Comparison
@@ -40,7 +39,6 @@ class Links:
         self._seen: set[frozenset[Place]] = set()
         self._whole: dict[Place, Configuration] = {}
         self._by_columns: dict[str, Neighbours] = {}
-        self._floors = Floors(shelf)
 
     def wholes(self, lane: str) -> list[Configuration]:
         """Configurations of a lane that were read with all of their launches."""
@@ -149,7 +147,7 @@ class Links:
         return Pair(a, b, self._judged(a, b))
 
     def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
-        return compared(a, b, self._shelf, metric, lambda: self._floors.of(a.head.entry))
+        return compared(a, b, self._shelf, metric, lambda: self._shelf.floors.of(a.head.entry))
 
 
 def place_of(made: Configuration) -> Place:

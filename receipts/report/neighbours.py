@@ -132,14 +132,14 @@ class Configurations:
         for item in sorted(found, key=lambda item: order(item.entry)):
             key = self._key(item)
             self._met[key][item.entry.id] = item.entry
-            groups[key, *_soundness(item)].append(item)
+            groups[key, *soundness(item)].append(item)
         made = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
         return sorted(made, key=lambda one: one.order)
 
     def whole(self, made: Configuration) -> Configuration:
         """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
         newest = made.last
-        others = [item for item in self._launches(made.key, newest) if _soundness(item) == _soundness(newest)]
+        others = [item for item in self._launches(made.key, newest) if soundness(item) == soundness(newest)]
         every = {item.entry.id: item for item in (*others, *made.launches)}
         ordered = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
         stated = newest.parsed.stated
@@ -182,6 +182,6 @@ class Configurations:
         return self._keys[name]
 
 
-def _soundness(item: Item) -> tuple[object, ...]:
+def soundness(item: Item) -> tuple[object, ...]:
     """What launches of one side share: one that is invalid, or kept no steps, would spoil those that are sound."""
     return item.entry.kind, item.verdict.status, item.kept_steps

@@ -19,6 +19,7 @@ from receipts.rulebook import Rulebook
 from receipts.verdict import ReceiptVerdict, Taint
 
 if TYPE_CHECKING:
+    from receipts.report.floors import Floors
     from receipts.store import Entry, Store
     from receipts.store.ran import Placed, Rules, Sought
 
@@ -125,6 +126,13 @@ class Shelf:
     def rows(self) -> tuple[Entry, ...]:
         """Rows of the interval."""
         return tuple(item.entry for item in self.placed)
+
+    @cached_property
+    def floors(self) -> Floors:
+        """The noise floors of its launches' classes."""
+        from receipts.report.floors import Floors
+
+        return Floors(self)
 
     @cached_property
     def pins(self) -> tuple[Entry, ...]:

@@ -13,12 +13,11 @@ from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
 from receipts.errors import NotFound, UsageError
 from receipts.lane import Lane, Target
-from receipts.noise import Floor, noise_floor
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.report.links import compared
-from receipts.report.neighbours import Configuration
-from receipts.report.shelf import Shelf
+from receipts.report.neighbours import Configuration, soundness
+from receipts.report.shelf import Shelf, ran
 from receipts.store import Condition, Entry, Filters
 from receipts.verdict import Comparison
 
@@ -97,7 +96,6 @@ class Retests:
         self._store = shelf.store
         self._until = until
         self._indexed: dict[str, bool] = {}
-        self._floors: dict[tuple[object, ...], Floor] = {}
         self._told: dict[tuple[str, ...], Tried | None] = {}
 
     @property
@@ -113,15 +111,18 @@ class Retests:
         return self._told[key]
 
     def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest that can be compared, else the newest: one that recompiled says nothing of the change."""
+        refused: Tried | None = None
         for target in lane.targets:
             bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
             conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
             rows = (b for b in self._rows(change, "b", like, lane, conditions) if _meets(b, target))
             for b in self._once(rows, lane):
                 found = self._against(b, change, lane, metric, conditions)
-                if found is not None:
+                if found is not None and (found.verdict is None or found.verdict.status != "rejected"):
                     return found
-        return None
+                refused = refused or found
+        return refused
 
     def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest trial of a change away from the lane's targets that was a gain."""
@@ -139,10 +140,11 @@ class Retests:
         return None
 
     def _once(self, rows: Iterable[Entry], lane: Lane) -> Iterator[Entry]:
-        """The newest launch of each configuration and outcome: the others were tried with it."""
-        seen: set[tuple[bytes, str]] = set()
+        """The newest launch of each configuration, as sound and with that outcome: the others were tried with it."""
+        seen: set[tuple[bytes, str, str]] = set()
         for row in rows:
-            key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome)
+            status = self._shelf.item(row).verdict.status
+            key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome, status)
             if key not in seen:
                 seen.add(key)
                 yield row
@@ -150,37 +152,34 @@ class Retests:
     def _against(
         self, b: Entry, change: Change, lane: Lane, metric: str, conditions: Sequence[Condition]
     ) -> Tried | None:
-        """One launch against the newest that differs from it in this change alone."""
+        """One launch against the newest sound one that differs from it in this change alone, else the newest."""
         candidate = self._store.parsed(b.id)
+        unsound: tuple[Entry, Parsed] | None = None
         for a in self._partners(candidate, change, lane, conditions):
             base = self._store.parsed(a.id)
             if a.launch == b.launch or change_of(difference(base, candidate, tuple(lane.not_applicable))) != change:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)
-            return Tried(a, b, self._compared(base, candidate, lane, metric))
-        return None
+            if self._shelf.item(a).verdict.status != "invalid":
+                return Tried(a, b, self._compared(base, candidate, lane, metric))
+            unsound = unsound or (a, base)
+        return Tried(unsound[0], b, self._compared(unsound[1], candidate, lane, metric)) if unsound else None
 
     def _compared(self, base: Parsed, candidate: Parsed, lane: Lane, metric: str) -> Comparison:
-        """The two with their replicates and the store's noise floor, as `receipts compare` judges them."""
+        """The two with their replicates and the noise floor of their class."""
         a, b = (
             self._side(with_replicates(self._store, [one], lane, [other]))
             for one, other in ((base, candidate), (candidate, base))
         )
-        return compared(a, b, self._shelf, metric, lambda: self._floor(base, lane))
+        return compared(a, b, self._shelf, metric, lambda: self._shelf.floors.of(a.head.entry))
 
     def _side(self, launches: Sequence[Parsed]) -> Configuration:
+        """A launch with those of its replicates that had run and are as sound as it."""
         rows = {row.id: row for row in self._shelf.stored.entries([item.id for item in launches])}
-        return Configuration(launches[0].id, tuple(self._shelf.items(rows[item.id] for item in launches)))
-
-    def _floor(self, like: Parsed, lane: Lane) -> Floor:
-        """The floor of a receipt's shape class, asked for once."""
-        run = like.receipt.run
-        paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
-        key = (run.lane, run.kind, *(like.stated.get(path) for path in paths))
-        if key not in self._floors:
-            self._floors[key] = noise_floor(self._store, like, lane)
-        return self._floors[key]
+        head, *others = self._shelf.items(rows[item.id] for item in launches)
+        alike = (item for item in others if ran(item.entry) <= self._shelf.sought.until)
+        return Configuration(head.entry.id, (head, *(item for item in alike if soundness(item) == soundness(head))))
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
@@ -195,7 +194,7 @@ class Retests:
         found = (
             row
             for number in stored.near(ran, LOOKED_AT, axes.pop())
-            for row in stored.launches(number, "training", last, 1)
+            for row in stored.launches(number, "training", last, LOOKED_AT)
             if all(str(getattr(row, item.name)) == item.value for item in conditions)
         )
         return sorted(found, key=lambda row: (row.started, row.seq), reverse=True)
