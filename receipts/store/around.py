@@ -10,7 +10,6 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     CompoundSelect,
-    Connection,
     String,
     and_,
     any_,
@@ -24,7 +23,7 @@ from sqlalchemy import (
 
 from receipts.axes.configuration import Configuration
 from receipts.store.lock import ALONE, TOGETHER
-from receipts.store.statement import Statement, together
+from receipts.store.statement import Driven, Statement, together
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
@@ -163,7 +162,7 @@ class Around(NamedTuple):
     numbers: Iterator[Sequence[int]]
 
 
-def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
+def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
     asked = {one.whole: one for one in configured}
     if connection.dialect.name == "postgresql":
@@ -176,7 +175,7 @@ def around(connection: Connection, rows: Sequence[Mapping[str, Any]], configured
     return Around(World(found), dict(placed), ((receipt + step, verdict + step) for step in range(1, len(rows) + 1)))
 
 
-def _in_one(connection: Connection, rows: Sequence[Mapping[str, Any]], digests: Sequence[int]) -> Around:
+def _in_one(connection: Driven, rows: Sequence[Mapping[str, Any]], digests: Sequence[int]) -> Around:
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
     targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
     names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
@@ -207,7 +206,7 @@ class Held(NamedTuple):
         return self.label or self.id[:12]
 
 
-def held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
+def held(connection: Driven, ids: Sequence[str]) -> dict[str, Held]:
     """Those of some ids that are stored; of PostgreSQL in one round trip."""
     if connection.dialect.name == "postgresql":
         (rows,) = together(connection, [(_HELD_OF_MANY, {"ids": list(ids)})], end=True)

@@ -15,7 +15,7 @@ from receipts.store import near
 from receipts.store import shapes as shapes_module
 from receipts.store import signatures as signatures_module
 from receipts.store.connected import Connected
-from receipts.store.engine import reading, told
+from receipts.store.engine import at_once, told
 from receipts.store.near import Neighbour
 from receipts.store.shapes import Reached
 from receipts.store.signatures import Known
@@ -37,7 +37,7 @@ class Asked(Connected):
 
     def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
-        with told(self._address), reading(self._engine, at_once=True) as connection:
+        with told(self._address), at_once(self._engine) as connection:
             return facts_module.facts_of_new(connection, group)
 
     def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:

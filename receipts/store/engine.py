@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -15,12 +15,15 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 
 from receipts.errors import StoreError, Unreachable
 from receipts.store.address import Address
-from receipts.store.statement import run
+from receipts.store.statement import Driven, bare, run
 
 T = TypeVar("T")
 BUSY_SECONDS: Final = 30
 ATTEMPTS: Final = 12
+C = TypeVar("C")
 _WRITES = "receipts_writes"
+# Taking the write lock first means that a writer waits for another, and never fails half-way.
+_BEGIN: Final = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 # A commit that finds so many pages in the log copies them into the file, while its submit waits. At SQLite's 1,000 that
 # is every hundredth submit; the log is on the disk in any case, and 16 MB of it are read in a moment.
 _CHECKPOINT_PAGES: Final = 4000
@@ -76,9 +79,8 @@ def _sqlite(file: Path) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # Taking the write lock first means that a writer waits for another, and never fails half-way.
         writes = connection.get_execution_options().get(_WRITES)
-        run(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
+        run(connection, _BEGIN[bool(writes)])
 
     return engine
 
@@ -102,9 +104,9 @@ def _place(file: Path) -> tuple[str, bool]:
 
 
 @contextmanager
-def reading(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
-    """A transaction that reads one state of the store. ``at_once``: see `writing`."""
-    with engine.connect() as connection, _begun(connection, at_once):
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads one state of the store."""
+    with engine.connect() as connection, connection.begin():
         yield connection
 
 
@@ -119,37 +121,49 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine, *, at_once: bool = False) -> Iterator[Connection]:
-    """A transaction that writes all or nothing.
-
-    ``at_once``: on PostgreSQL it begins with the first `together` and may end with `statement.write`, so that neither
-    takes a round trip of its own. Nothing else may be run before.
-    """
-    with engine.connect().execution_options(**{_WRITES: True}) as connection, _begun(connection, at_once):
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes all or nothing."""
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
-def _begun(connection: Connection, at_once: bool) -> Iterator[None]:
-    driver: Any = connection.connection.driver_connection
-    if not at_once or connection.dialect.name != "postgresql":
-        with connection.begin():
-            yield
+def at_once(engine: Engine, *, writes: bool = False) -> Iterator[Driven]:
+    """A transaction of a few statements that the driver runs, for who waits for each: `reading`, or `writing`.
+
+    On SQLite SQLAlchemy's connection is left out, which takes longer to set up than most statements take to run. On
+    PostgreSQL it begins with the first `together` and may end with `statement.write`, so that neither takes a round
+    trip of its own; nothing else may be run before.
+    """
+    if engine.dialect.name != "postgresql":
+        with bare(engine, _BEGIN[writes]) as made:
+            yield made
         return
-    driver.autocommit = True  # the driver's word for: it begins no transaction by itself
-    try:
-        with connection.begin():
-            yield
-    finally:
-        if not driver.closed:
-            driver.autocommit = False
+    with engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.autocommit = True  # the driver's word for: it begins no transaction by itself
+        try:
+            with connection.begin():
+                yield connection
+        finally:
+            if not driver.closed:
+                driver.autocommit = False
 
 
-def write(engine: Engine, work: Callable[[Connection], T], *, at_once: bool = False) -> T:
-    """Run ``work`` in one transaction, and again where another writer came first. ``at_once``: see `writing`."""
+def write(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Run ``work`` in one transaction, and again where another writer came first."""
+    return _again(lambda: writing(engine), work)
+
+
+def write_at_once(engine: Engine, work: Callable[[Driven], T]) -> T:
+    """`write` in the transaction of `at_once`."""
+    return _again(lambda: at_once(engine, writes=True), work)
+
+
+def _again(begun: Callable[[], AbstractContextManager[C]], work: Callable[[C], T]) -> T:
     for attempt in range(ATTEMPTS):
         try:
-            with writing(engine, at_once=at_once) as connection:
+            with begun() as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
             if attempt == ATTEMPTS - 1 or not _is_passing(error):

@@ -30,7 +30,7 @@ from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, standing
 from receipts.store.shapes import spread
 from receipts.store.signatures import earlier
-from receipts.store.statement import Ask, Row, Statement, together
+from receipts.store.statement import Ask, Driven, Row, Statement, together
 from receipts.store.tables import receipts, supersessions
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
@@ -40,7 +40,7 @@ _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
 MOST_COUNTED: Final = 10
 
 
-def facts_of_new(connection: Connection, group: Sequence[Parsed]) -> list[Facts]:
+def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in.
 
     Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
@@ -81,7 +81,7 @@ class _Known(NamedTuple):
     failed: Mapping[str, Sequence[Row]]
 
 
-def _asked(connection: Connection, group: Sequence[Parsed], *, end: bool = False) -> _Known:
+def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     lanes = list(dict.fromkeys(item.receipt.run.lane for item in group))
     at_once = connection.dialect.name == "postgresql"
@@ -200,7 +200,7 @@ _NEXT_SHAPE: Final = Statement(_next_shape())
 _ALL_SHAPES: Final = Statement(_all_shapes())
 
 
-def _shapes(connection: Connection, lane: str) -> Iterator[Shape]:
+def _shapes(connection: Driven, lane: str) -> Iterator[Shape]:
     """Shapes that the lane's launches sustained: measured training that ended well, is not invalid, and stands.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.

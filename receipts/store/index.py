@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import bindparam, insert, select
 
 from receipts.axes.configuration import Configuration, Part
 from receipts.axes.effective import OPEN_MAPS
@@ -19,7 +19,7 @@ from receipts.store import listed
 from receipts.store.listed import LISTED, Listed
 from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
-from receipts.store.statement import Statement
+from receipts.store.statement import Driven, Statement
 from receipts.store.tables import Number, axes, axis_values, configurations, placements
 
 _PLACE: Final = Statement(
@@ -80,7 +80,7 @@ class Placed(NamedTuple):
     listed: Listed
 
 
-def add(connection: Connection, placed: Sequence[Placed]) -> None:
+def add(connection: Driven, placed: Sequence[Placed]) -> None:
     """Write down what new receipts ran, in the transaction that stores them.
 
     A single receipt of a known configuration costs one statement beside its facet: the look-up and the insert in one.
@@ -94,7 +94,7 @@ def add(connection: Connection, placed: Sequence[Placed]) -> None:
     _NEW_PLACEMENTS.put(connection, rows)
 
 
-def place(connection: Connection, item: Placed) -> bool:
+def place(connection: Driven, item: Placed) -> bool:
     """Write down what one receipt ran, if its configuration is known; whether it was."""
     had = item.configuration
     given = {"seq": item.seq, "digest": had.digest, "whole": had.whole, **item.listed.row}
@@ -102,7 +102,7 @@ def place(connection: Connection, item: Placed) -> bool:
     return placed == 1
 
 
-def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
+def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, int]:
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
     found: dict[bytes, int] = {}
@@ -121,7 +121,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
 
 
 def _write(
-    connection: Connection, new: Sequence[Configuration], values: dict[Part, Interned], twins: dict[int, int]
+    connection: Driven, new: Sequence[Configuration], values: dict[Part, Interned], twins: dict[int, int]
 ) -> None:
     """Insert configurations, and the axes of those that no other writer inserted first."""
     by_key: dict[tuple[int, int], Configuration] = {}
@@ -154,7 +154,7 @@ def _left(item: Configuration, part: Part, value: Interned) -> int | None:
     return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
 
 
-def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, Interned]:
+def _interned(connection: Driven, wanted: Iterable[Part]) -> dict[Part, Interned]:
     """Numbers of axis values; those that are new are written."""
     waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
     found: dict[Part, Interned] = {}
@@ -180,7 +180,7 @@ def _interned(connection: Connection, wanted: Iterable[Part]) -> dict[Part, Inte
         _NEW_VALUES.put(connection, rows)
 
 
-def forget(connection: Connection, seqs: Sequence[int]) -> None:
+def forget(connection: Driven, seqs: Sequence[int]) -> None:
     """Take receipts out of the index that are about to be purged, with every value that they alone had.
 
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
@@ -191,7 +191,7 @@ def forget(connection: Connection, seqs: Sequence[int]) -> None:
     drop(connection, empty)
 
 
-def drop(connection: Connection, empty: Iterable[int]) -> None:
+def drop(connection: Driven, empty: Iterable[int]) -> None:
     """Take out configurations that no receipt has, and the values that they alone had."""
     gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
     rows = ((value, seq) for seq, values in gone for value in values)

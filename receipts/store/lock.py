@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, func, select, true
+from sqlalchemy import func, select, true
 
-from receipts.store.statement import Statement
+from receipts.store.statement import Driven, Statement
 
 # Any number will do, so long as every version of the program takes the same one; schema.py takes another.
 _KEY: Final = 0x7265636569707475
@@ -17,7 +17,7 @@ ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY), _LOOK_UP))
 TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY), _LOOK_UP))
 
 
-def lock(connection: Connection, *, alone: bool) -> None:
+def lock(connection: Driven, *, alone: bool) -> None:
     """Keep a receipt that replaces others apart from all that are just coming in, so that neither misses the other.
 
     SQLite has one writer anyway. On PostgreSQL writers pass side by side, and one that replaces waits for them.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, LargeBinary, SmallInteger, String
+from sqlalchemy import Column, LargeBinary, SmallInteger, String
 
-from receipts.store.statement import Row, run, run_each
+from receipts.store.statement import Driven, Row, run, run_each
 
 _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
@@ -59,7 +59,7 @@ class Lookup:
         inner = f"SELECT {self._wanted} {self._from} WHERE {equal}{self._and}{last}"
         return f"SELECT found.* FROM unnest({_arrays(self._key)}) AS asked ({names}) CROSS JOIN LATERAL ({inner}) found"
 
-    def read(self, connection: Connection, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
+    def read(self, connection: Driven, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
         """Rows of all these keys; with ``newest``, at most ``limit`` of each. No key may stand there twice."""
         asked, last = list(keys), [limit] if self._order else []
         if not asked:
@@ -81,7 +81,7 @@ class Insertion:
         self._columns = tuple(columns)
         self._into = f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)})"
 
-    def put(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+    def put(self, connection: Driven, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows in their order."""
         if rows and connection.dialect.name == "postgresql":
             run(connection, self._over_arrays, _turned(self._columns, rows))
@@ -89,7 +89,7 @@ class Insertion:
         for row in rows:
             run(connection, self._one_row, row)
 
-    def counted(self, connection: Connection, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+    def counted(self, connection: Driven, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
         """Insert rows in their order; gives the first ``by`` values and the number of each that was inserted."""
         if rows and connection.dialect.name == "postgresql":
             names = ", ".join(column.name for column in self._columns[:by])
@@ -112,7 +112,7 @@ class Insertion:
         return f"{self._into} VALUES ({', '.join('?' * len(self._columns))}) ON CONFLICT DO NOTHING"
 
 
-def change(connection: Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+def change(connection: Driven, sql: str, rows: Iterable[Sequence[Any]]) -> None:
     """Run a statement that changes rows, written with ``?``, for each of some parameters."""
     text = sql.replace("?", "%s") if connection.dialect.name == "postgresql" else sql
     for row in rows:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Dialect, Float, Insert, Select, Table, insert
+from sqlalchemy import Dialect, Engine, Float, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import CompoundSelect
@@ -22,6 +22,33 @@ Row = tuple[Any, ...]
 # Rows of one table from which on COPY is quicker than so many inserts in one round trip.
 COPIED: Final = 20
 _IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
+
+
+class Held(Protocol):
+    """Whatever holds a driver's connection."""
+
+    @property
+    def driver_connection(self) -> Any:
+        """The driver's connection."""
+
+
+class Driven(Protocol):
+    """A connection as far as its driver runs the statements: SQLAlchemy's, or a `Bare` one."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of its statements."""
+
+    @property
+    def connection(self) -> Held:
+        """What holds the driver's connection."""
+
+
+class Bare(NamedTuple):
+    """A connection out of an engine's pool without SQLAlchemy's own around it: statements alone can run on it."""
+
+    dialect: Dialect
+    connection: Held
 
 
 class Compiled(NamedTuple):
@@ -44,7 +71,7 @@ class Compiled(NamedTuple):
     def bound(self, given: Mapping[str, Any]) -> Mapping[str, Any] | Sequence[Any]:
         """Parameters as the driver takes them."""
         values = self.named(given)
-        return values if self.order is None else [values[name] for name in self.order]
+        return values if self.order is None else list(map(values.__getitem__, self.order))
 
     def read(self, cursor: Any) -> list[Row]:
         """What a query gave, in Python's types."""
@@ -68,36 +95,27 @@ class Statement:
         given = [column.key for column in table.columns if numbered or column is not table.autoincrement_column]
         return cls(insert(table), given)
 
-    def run(self, connection: Connection, given: Mapping[str, Any]) -> Any:
+    def run(self, connection: Driven, given: Mapping[str, Any]) -> Any:
         """Run it; gives the driver's cursor."""
         compiled = self.compiled(connection.dialect)
         return run(connection, compiled.sql, compiled.bound(given))
 
-    def all(self, connection: Connection, given: Mapping[str, Any]) -> list[Row]:
+    def all(self, connection: Driven, given: Mapping[str, Any]) -> list[Row]:
         """Every row of a query."""
         return self.compiled(connection.dialect).read(self.run(connection, given))
 
-    def add(self, connection: Connection, row: Mapping[str, Any]) -> int:
+    def add(self, connection: Driven, row: Mapping[str, Any]) -> int:
         """Insert a row; gives the number that the store counted for it."""
         cursor = self.run(connection, row)
         number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
         return number
-
-    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert several rows."""
-        compiled = self.compiled(connection.dialect)
-        with _told(connection, compiled.sql) as driver:
-            if len(rows) == 1:
-                driver.execute(compiled.sql, compiled.bound(rows[0]))
-            else:
-                driver.executemany(compiled.sql, [compiled.bound(row) for row in rows])
 
     @property
     def copies(self) -> bool:
         """Whether it inserts rows as they are given, and none out of a query."""
         return isinstance(self.declared, Insert) and self.declared.select is None
 
-    def copy(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    def copy(self, connection: Driven, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows into a table of PostgreSQL; triggers and constraints hold as they do of an insert."""
         assert isinstance(self.declared, Insert)
         names = ", ".join(self._parameters)
@@ -129,7 +147,8 @@ class Statement:
         return Compiled(
             sql=str(compiled),
             order=compiled.positiontup,
-            constants=compiled.params,
+            # What is always given need not be put in and overwritten.
+            constants={name: value for name, value in compiled.params.items() if not compiled.binds[name].required},
             to_driver=[(name, convert) for name, convert in into.items() if convert is not None],
             from_driver=[(at, convert) for at, convert in enumerate(back) if convert is not None],
             number_returned=bool(compiled.effective_returning),
@@ -140,20 +159,39 @@ def _dialects(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
     return kind.dialect_impl(dialect)
 
 
-def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
+def run(connection: Driven, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
     """Run a statement on the driver's connection; gives its cursor. Raises SQLAlchemy's DBAPIError, as Core does."""
     with _told(connection, sql) as driver:
         return driver.execute(sql, values)
 
 
-def run_each(connection: Connection, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
+def run_each(connection: Driven, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
     """Run a query with each of some parameters; gives the rows of all. Raises as `run` does."""
     with _told(connection, sql) as driver:
         return [row for values in given for row in driver.execute(sql, values)]
 
 
 @contextmanager
-def _told(connection: Connection, sql: str) -> Iterator[Any]:
+def bare(engine: Engine, begin: str) -> Iterator[Bare]:
+    """A transaction of the driver's connection alone, committed at the end. Raises as `run` does."""
+    errors, held = engine.dialect.loaded_dbapi.Error, None
+    sql = begin
+    try:
+        held = engine.raw_connection()
+        driver: Any = held.driver_connection
+        driver.execute(begin)
+        yield Bare(engine.dialect, held)
+        sql = "COMMIT"
+        driver.commit()
+    except errors as error:
+        raise DBAPIError.instance(sql, None, error, errors, dialect=engine.dialect) from error
+    finally:
+        if held is not None:
+            held.close()  # back into the pool, which rolls back what was not committed
+
+
+@contextmanager
+def _told(connection: Driven, sql: str) -> Iterator[Any]:
     """The driver's own connection, its errors as SQLAlchemy's."""
     driver, errors = connection.connection.driver_connection, connection.dialect.loaded_dbapi.Error
     assert driver is not None
@@ -166,7 +204,7 @@ def _told(connection: Connection, sql: str) -> Iterator[Any]:
 Ask = tuple[Statement, Mapping[str, Any]]
 
 
-def together(connection: Connection, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+def together(connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
     """The rows of several queries; of PostgreSQL in one round trip, with the transaction's ``end`` where that is asked.
 
     A statement that gives no rows gives none here.
@@ -188,11 +226,16 @@ def together(connection: Connection, asks: Sequence[Ask], *, end: bool = False) 
 Rows = tuple[Statement, Sequence[Mapping[str, Any]]]
 
 
-def write(connection: Connection, tables: Sequence[Rows]) -> None:
+def write(connection: Driven, tables: Sequence[Rows]) -> None:
     """Insert rows of several tables, in their order, and commit: on PostgreSQL in one round trip, many by COPY."""
     if connection.dialect.name != "postgresql":
-        for statement, rows in tables:
-            statement.run_many(connection, rows)
+        filled = [(statement.compiled(connection.dialect), rows) for statement, rows in tables if rows]
+        with _told(connection, "INSERT") as driver:
+            for compiled, rows in filled:
+                if len(rows) == 1:
+                    driver.execute(compiled.sql, compiled.bound(rows[0]))
+                else:
+                    driver.executemany(compiled.sql, map(compiled.bound, rows))
         return
     few: list[Rows] = []
     for statement, rows in tables:

@@ -19,7 +19,7 @@ from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
 from receipts.store.around import Held
 from receipts.store.asked import Asked
-from receipts.store.engine import connect, reading, snapshot, told, write
+from receipts.store.engine import at_once, connect, snapshot, told, write, write_at_once
 from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
@@ -76,12 +76,12 @@ class Store(Said, Asked):
         """`submit_many` of receipts that were prepared, here or in another process; see `prepared`."""
         ready = [item for item in items if not isinstance(item, InputError)]
         with told(self._address):
-            found = iter(write(self._engine, lambda item: submission_module.take(item, ready), at_once=True))
+            found = iter(write_at_once(self._engine, lambda item: submission_module.take(item, ready)))
         return [item if isinstance(item, InputError) else next(found) for item in items]
 
     def held(self, ids: Sequence[str]) -> dict[str, Held]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
-        with told(self._address), reading(self._engine, at_once=True) as connection:
+        with told(self._address), at_once(self._engine) as connection:
             return around.held(connection, ids)
 
     # Reading receipts

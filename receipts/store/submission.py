@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection
-
 from receipts.axes.configuration import Configuration, configuration
 from receipts.errors import ConflictError
 from receipts.metrics import Launch
@@ -21,7 +19,7 @@ from receipts.store.listed import Listed
 from receipts.store.lock import lock
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import promoted
-from receipts.store.statement import Rows, Statement, write
+from receipts.store.statement import Driven, Rows, Statement, write
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import row_of
 from receipts.verdict import ReceiptVerdict
@@ -84,7 +82,7 @@ _SUPERSESSION: Final = Statement.insert(supersessions)
 _PLACEMENT: Final = Statement.insert(placements)
 
 
-def take(connection: Connection, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+def take(connection: Driven, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
     """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
 
     Gives, for each, what became of it, or why it is refused, which leaves the others alone.
@@ -208,7 +206,7 @@ def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequenc
             )
 
 
-def _rows(connection: Connection, new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
+def _rows(connection: Driven, new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
     """Rows of every table, parents before what refers to them."""
     # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
     ordered = sorted(new, key=lambda one: one.item.row["id"]) if connection.dialect.name == "postgresql" else new
