@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, literal, not_, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
@@ -190,13 +190,18 @@ def _gaps() -> Select[Any]:
 
     Receipts that came before the index are placed from the newest to the oldest, so that the oldest speaks for all.
     """
-    of_lane = configurations.c.lane == bindparam("lane")
-    before = exists().where(of_lane, configurations.c.catalogue < bindparam("catalogue"))
-    after = exists().where(of_lane, configurations.c.catalogue > bindparam("catalogue"))
+    # The ends of the lane in the index, and not whether there is any before or after it: for that PostgreSQL would read
+    # every configuration, since one of several is soon found.
+    catalogue, of_lane = configurations.c.catalogue, configurations.c.lane == bindparam("lane")
+    ends = [
+        select(catalogue).where(of_lane).order_by(order).limit(1).scalar_subquery()
+        for order in (catalogue, catalogue.desc())
+    ]
+    alone = [func.coalesce(end, bindparam("catalogue")) == bindparam("catalogue") for end in ends]
     oldest = select(receipts.c.seq).order_by(receipts.c.seq).limit(1).scalar_subquery()
     placed = exists().where(placements.c.receipt == oldest)
     empty = ~exists(select(literal(1)).select_from(receipts))
-    return select(and_(not_(before), not_(after), or_(placed, empty)).label("holds"))
+    return select(and_(*alone, or_(placed, empty)).label("holds"))
 
 
 _GAPS: Final = Statement(_gaps())
