@@ -26,6 +26,7 @@ from receipts.claims.bound import NotABound, State
         ("between 1.06 and 1.27", 1.06, 1.27, "improvement"),
         ("at most 115 GiB", 0.0, 115 * 2**30, "value"),
         ("98k tok/s", 97_500.0, 98_500.0, "value"),
+        ("10 percent faster", 1.095, 1.105, "improvement"),
     ],
 )
 def test_a_bound_is_read_from_the_words_that_people_use(text: str, low: float, high: float, of: str) -> None:
@@ -41,7 +42,19 @@ def test_a_percentage_of_a_share_is_a_value() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["fast", "", "13 %", "at least 1.1 ± 5 %", "within 3", "between 1 and 115 GiB", "112 tok/s faster", "0 × faster"],
+    [
+        *(
+            "fast",
+            "",
+            "13 %",
+            "at least 1.1 ± 5 %",
+            "within 3",
+            "between 1 and 115 GiB",
+            "112 tok/s faster",
+            "0 × faster",
+        ),
+        *("+13 ± 2 %", "+1.2k tok/s", "-3 GiB", "+0.3 pp", "0.3 % points", "+5,000"),
+    ],
 )
 def test_what_is_no_bound_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(NotABound, match=r"\w"):

@@ -25,6 +25,8 @@ _FORM = re.compile(
 _FORMS = {">=": "at least", "≥": "at least", "<=": "at most", "≤": "at most", "~": "about", "≈": "about", "±": "within"}
 _WORDS = re.compile(r"\s*\b(faster|slower|less|more|higher|lower)\b\s*$", re.IGNORECASE)
 _MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
+_PER_CENT = re.compile(r"\b(?:per ?cent|pct)\b", re.IGNORECASE)
+_POINTS = re.compile(r"pp\b|%?[ -]?(?:pts?|points?)\b")
 _BETTER, _WORSE, _MORE, _LESS = ("faster",), ("slower",), ("more", "higher"), ("less", "lower")
 EXAMPLES = '"at least 1.10", "about 1.3 ± 5 %", "+13.3 %", "10 % faster", "within ±1 %", "at most 115 GiB"'
 
@@ -58,7 +60,7 @@ def read(text: str, *, share: bool = False) -> Bound:
 
     Raises NotABound.
     """
-    match = _FORM.match(text.translate(_MINUS))
+    match = _FORM.match(_PER_CENT.sub("%", text.translate(_MINUS)))
     if match is None:
         raise NotABound(f"it says nothing; write {EXAMPLES}")
     form = (match["form"] or "").lower()
@@ -117,8 +119,13 @@ def _number(text: str, share: bool) -> tuple[float, float, Of]:
     if printed is None:
         raise NotABound(f"{text!r} is not one number; write {EXAMPLES}")
     unit = printed.unit.lower()
+    signed = bare.strip()[:1] in ("+", "-")
+    if _POINTS.match(unit):
+        raise NotABound(f"{text!r} is a difference of points: write the value itself, or the change in per cent")
     if unit.startswith("%"):
-        return _percentage(printed, sense, signed=bare.strip()[:1] in ("+", "-"), share=share)
+        return _percentage(printed, sense, signed=signed, share=share)
+    if signed:
+        raise NotABound(f"{text!r} is a difference: write it in per cent, or the value or the factor itself")
     if unit in ("", "x", "×", "times"):
         return _factor(printed, sense)
     if sense:
