@@ -3,7 +3,8 @@
 Stores of a laboratory's launches (`benchmarks.scaling`), of 64 chips and 300 steps up to 10,000 of them and smaller
 ones beyond, filled row by row as a submit fills them, and every question asked of launches drawn over the whole store.
 Rounds alternate with a floor: raw sqlite3 or psycopg, one SELECT by primary key. Kept in a folder, a store is filled
-once. ``proof`` compares what is filled in with what is submitted.
+once; ``--ask`` asks stores that are there, of either engine. ``proof`` compares what is filled in with what is
+submitted.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +37,7 @@ from benchmarks.scaling.submits import submits
 from benchmarks.submitting import servers
 from receipts.store import open_store
 
+Clock = Callable[[], float]
 SERIES: Final = (10_000,)
 WHOLE_UP_TO: Final = 10_000
 ROUNDS: Final = 200
@@ -66,6 +69,20 @@ def series(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> li
     return found
 
 
+def there(urls: Sequence[str], rounds: int) -> list[Result]:
+    """Every question of stores that were filled before, by path or URL; nothing is written."""
+    found: list[Result] = []
+    for url in urls:
+        # Without the few that were submitted there and timed.
+        count = engines.count(url) // 1000 * 1000
+        if url.startswith("postgresql"):
+            found += _asked(url, count, rounds, "PostgreSQL", engines.postgresql_floor(url), engines.server_clock(url))
+        else:
+            found += _asked(url, count, rounds, "SQLite", engines.sqlite_floor(Path(url)))
+        found.append(_bytes(servers.size(url), count, "PostgreSQL" if url.startswith("postgresql") else "SQLite"))
+    return found
+
+
 def _size(count: int) -> Size:
     return "whole" if count <= WHOLE_UP_TO else "summary"
 
@@ -83,7 +100,7 @@ def _postgresql(count: int, keep: Path, rounds: int, server: str) -> Iterator[Re
     path = keep / f"{_size(count)}-{count}.sqlite"
     url = servers.new_database(server, f"scale_{count}")
     engines.copy(path, url)
-    yield from _asked(url, count, rounds, "PostgreSQL", engines.postgresql_floor(url))
+    yield from _asked(url, count, rounds, "PostgreSQL", engines.postgresql_floor(url), engines.server_clock(url))
     yield _bytes(servers.size(url), count, "PostgreSQL")
 
 
@@ -92,31 +109,34 @@ def _bytes(held: int, count: int, engine: str) -> Result:
     return Result(f"{count:,}: bytes a receipt, {engine}", held / count, "B", bar=bar, bar_on="value")
 
 
-def _asked(url: str, count: int, rounds: int, engine: str, floor: Callable[[int], object]) -> Iterator[Result]:
+def _asked(
+    url: str, count: int, rounds: int, engine: str, floor: Callable[[int], object], server: Clock = lambda: 0.0
+) -> Iterator[Result]:
     with open_store(url, create=False) as store:
         drawn = Drawn(store, count, _size(count), rounds)
         for ask in drawn.asks():
-            yield from _figures(ask, count, engine, [partial(floor, number) for number in drawn.numbers])
+            yield from _figures(ask, count, engine, [partial(floor, number) for number in drawn.numbers], server)
 
 
-def _figures(ask: Ask, count: int, engine: str, floors: Sequence[Callable[[], object]]) -> Iterator[Result]:
-    """Median of a question, and its p99 where it was asked often enough."""
+def _figures(
+    ask: Ask, count: int, engine: str, floors: Sequence[Callable[[], object]], server: Clock
+) -> Iterator[Result]:
+    """Median of a question, and its p99 where it was asked often enough; ``server`` is the server's own CPU."""
     ask.calls[0]()
     taken, floor, cpu, begun = list[float](), list[float](), list[float](), time.perf_counter()
     for at, call in enumerate(ask.calls):
         floor.append(_ms(floors[at % len(floors)]))
-        before = time.process_time()
+        beside, own = server(), time.process_time()
         taken.append(_ms(call))
-        cpu.append((time.process_time() - before) * 1e3)
+        cpu.append((time.process_time() - own + server() - beside) * 1e3)
         if time.perf_counter() - begun > PATIENCE:
             break
     name = f"{count:,}: {ask.name}, {engine}"
-    beside = ("SELECT by primary key", statistics.median(floor))
-    yield Result(name, statistics.median(taken), "ms", *beside, ask.bar, "value")
-    if engine == "SQLite":
-        yield Result(f"{name}, CPU", statistics.median(cpu), "ms", *beside, ask.bar, "value")
+    to = ("SELECT by primary key", statistics.median(floor))
+    yield Result(name, statistics.median(taken), "ms", *to, ask.bar, "value")
+    yield Result(f"{name}, CPU", statistics.median(cpu), "ms", *to, ask.bar, "value")
     if ask.name.startswith("neighbours, look-up"):
-        yield Result(f"{name}, p99", sorted(taken)[len(taken) * 99 // 100], "ms", *beside)
+        yield Result(f"{name}, p99", sorted(taken)[len(taken) * 99 // 100], "ms", *to)
 
 
 def _ms(call: Callable[[], object]) -> float:
@@ -128,17 +148,15 @@ def _ms(call: Callable[[], object]) -> float:
 def growth(found: Sequence[Result], sizes: Sequence[int]) -> Iterator[Result]:
     """How much longer a look-up takes in the largest store than in each smaller one; log n is the most."""
     medians = {item.name: item.value for item in found}
-    for one, other in ((size, sizes[-1]) for size in sizes[:-1]):
-        # On the clock of the process: two stores are asked minutes apart, and the machine has other work.
-        small, large = (medians.get(f"{count:,}: neighbours, look-up, SQLite, CPU") for count in (one, other))
+    for engine, one in product(BYTES, sizes[:-1]):
+        # On the clock of the processes: two stores are asked minutes apart, and the machine has other work.
+        small, large = (medians.get(f"{count:,}: neighbours, look-up, {engine}, CPU") for count in (one, sizes[-1]))
         if small and large:
-            most = math.log(other) / math.log(one)
-            yield Result(
-                f"neighbours, look-up, {other:,} over {one:,}, CPU", large / small, "×", bar=most, bar_on="value"
-            )
+            name = f"neighbours, look-up, {sizes[-1]:,} over {one:,}, {engine}, CPU"
+            yield Result(name, large / small, "×", bar=math.log(sizes[-1]) / math.log(one), bar_on="value")
 
 
-def page(found: Sequence[Result], sizes: Sequence[int], load: float) -> str:
+def page(found: Sequence[Result], load: float) -> str:
     """The table for the documentation."""
     machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
     lines = [
@@ -147,7 +165,8 @@ def page(found: Sequence[Result], sizes: Sequence[int], load: float) -> str:
         "Written by `python -m benchmarks.store_scale`, which is run by hand. What it fills stores with, and what it",
         "asks of them, stands in `benchmarks/scaling`: 64 chips and 300 steps up to 10,000 receipts, 8 chips beyond.",
         f"Run on {datetime.now(UTC):%Y-%m-%d}, {machine}, beside other work: a load of {load:.1f} before it began.",
-        "Medians; a ratio is to a floor of the same run, in turns with the figure. CPU is that of the process.",
+        "Medians; a ratio is to a floor of the same run, in turns with the figure. CPU is that of the process and, of",
+        "PostgreSQL, of the server's processes beside it.",
         "",
         f"| {' | '.join(ROW)} |",
         "| --- | ---: | --- | ---: | ---: | --- |",
@@ -161,20 +180,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store_scale", description=__doc__)
     parser.add_argument("--receipts", default="10000", help="sizes of the stores, with commas between them")
     parser.add_argument("--postgresql", type=int, default=100_000, help="the largest store that PostgreSQL gets, too")
+    parser.add_argument("--ask", help="stores that are there, by path or URL, with commas between them; none is filled")
     parser.add_argument("--keep", type=Path, help="folder of the stores, which are filled where they are not full")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--page", type=Path, help="write the table there")
     parser.add_argument("--json", action="store_true", help="print JSON")
     asked = parser.parse_args()
-    sizes = sorted(int(text) for text in asked.receipts.split(","))
     load = os.getloadavg()[0]
-    with ExitStack() as stack:
-        keep = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        keep.mkdir(parents=True, exist_ok=True)
-        found = series(sizes, keep, asked.rounds, asked.postgresql)
+    if asked.ask:
+        urls = asked.ask.split(",")
+        sizes = sorted({engines.count(url) // 1000 * 1000 for url in urls})
+        found = there(urls, asked.rounds)
+    else:
+        sizes = sorted(int(text) for text in asked.receipts.split(","))
+        with ExitStack() as stack:
+            keep = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            keep.mkdir(parents=True, exist_ok=True)
+            found = series(sizes, keep, asked.rounds, asked.postgresql)
     found += growth(found, sizes)
     if asked.page:
-        asked.page.write_text(page(found, sizes, load), encoding="utf-8")
+        asked.page.write_text(page(found, load), encoding="utf-8")
     if asked.json:
         print(json.dumps([item.as_data() for item in found], indent=2))
     else:

@@ -27,7 +27,8 @@ from receipts.store.tables import receipts
 LISTED: Final = 51  # rows: as many as `receipts list` asks for
 OF_A_STATE: Final = 1900  # launches of one state of the code, and a few more
 NEAR_MS, LIST_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 50.0, 200.0, 50.0
-# Two filters each: selective ones and others, axes that are no column, what nobody has, and what no index orders.
+# Two filters each: selective ones and others, axes that are no column, a commit, patterns, what nobody has, what many
+# have and nobody together, and what was long ago.
 LISTS: Final[Mapping[str, Sequence[str]]] = {
     "lane and outcome, few": ("lane=nvidia-megatron", "outcome=oom"),
     "lane and outcome, nearly all of the lane": ("lane=cpu-torch", "outcome=ok"),
@@ -35,24 +36,36 @@ LISTS: Final[Mapping[str, Sequence[str]]] = {
     "length and micro batch": ("sequence_length=4096", "micro_batch=8"),
     "a flag and micro batch": ("flags.SCALE_FIRST=1", "micro_batch=8"),
     "two flags": ("flags.SCALE_FIRST=1", "flags.SCALE_SECOND=1"),
+    "a flag and outcome": ("flags.SCALE_FIRST=1", "outcome=oom"),
     "a seed that few have, and a flag": ("numerics.seed=100005", "flags.SCALE_FIRST=0"),
     "data set and learning rate": ("data.dataset=corpus-3", "numerics.learning_rate=0.0003"),
     "lane, and data set": ("lane=cpu-torch", "data.dataset=corpus-3"),
+    "status and data set": ("status=valid", "data.dataset=corpus-3"),
+    "a flag, and a data set of long ago": ("flags.SCALE_FIRST=1", "data.dataset=corpus-2"),
     "lane, and the files imported": ("lane=cpu-torch", "code.imported_digest={imported}"),
+    "lane, and commit": ("lane=cpu-torch", "code.commit={commit}"),
+    "commit, and a flag": ("code.commit={commit}", "flags.SCALE_FIRST=1"),
+    "a commit's pattern, and outcome": ("code.commit={start}*", "outcome=ok"),
     "host and outcome": ("host=host-07", "outcome=oom"),
+    "host and a flag": ("host=host-07", "flags.SCALE_FIRST=1"),
+    "a lane's pattern, and a host's": ("lane=tpu-*", "host=host-1*"),
     "context and status": ("context=nvidia-megatron-base-4", "status=unwitnessed"),
     "lane, and a label's pattern": ("lane=cpu-torch", "label=b3-mb8-*"),
     "outcome, and since a day": ("outcome=oom", "started>=2025-01-07"),
     "rate, and share of the peak": ("tokens_per_second>1000", "mfu>0.1"),
     "a length that nobody has, and micro batch": ("sequence_length=777", "micro_batch=8"),
     "a host that there is not, and outcome": ("host=nowhere", "outcome=ok"),
+    "a context that there is not, and outcome": ("context=none", "outcome=ok"),
+    "a commit that there is not, and outcome": ("code.commit=none", "outcome=ok"),
+    "a label that there is not, and outcome": ("label=none*", "outcome=ok"),
     "lane, and a status that nobody has": ("lane=cpu-torch", "status=invalid"),
     "lane, and a provenance that nobody has": ("lane=cpu-torch", "provenance=quoted"),
 }
-# A commit is no column, and no value of an axis where the files imported are told: documents are read for it, a third
-# of a millisecond each, so that it is not asked of the larger stores.
-BY_READING: Final[Mapping[str, Sequence[str]]] = {"lane, and commit": ("lane=cpu-torch", "code.commit={commit}")}
-READABLE: Final = 10_000
+# What no index answers where nobody has it: every receipt is passed by, so that there is no bar.
+SCANS: Final[Mapping[str, Sequence[str]]] = {
+    "a share of the peak that nobody has, by all": ("mfu>5", "outcome=ok"),
+    "a pattern without a beginning that no label has, by all": ("label=*none", "outcome=ok"),
+}
 
 
 @dataclass(frozen=True)
@@ -116,10 +129,12 @@ class Drawn:
 
     def _lists(self) -> Iterator[Ask]:
         one = self._store.parsed(self._ids()[0]).stated
-        words = {"imported": one["code.imported_digest"], "commit": one["code.commit"]}
-        for name, texts in {**LISTS, **(BY_READING if self._count <= READABLE else {})}.items():
+        commit = one["code.commit"]
+        words = {"imported": one["code.imported_digest"], "commit": commit, "start": commit[:4]}
+        for name, texts in {**LISTS, **SCANS}.items():
             asked = Filters(tuple(condition(text.format(**words)) for text in texts), limit=LISTED)
-            yield Ask(f"list: {name}", [partial(self._listed, asked)] * max(3, self._rounds // 10), LIST_MS)
+            calls = [partial(self._listed, asked)] * max(3, self._rounds // 10)
+            yield Ask(f"list: {name}", calls, LIST_MS if name in LISTS else None)
 
     def _listed(self, filters: Filters) -> int:
         return len(list(self._store.find(filters)))
