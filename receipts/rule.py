@@ -103,7 +103,7 @@ class Facts:
         superseded: dict[str, tuple[str, str]] = {}
         for item in every:
             said = item.receipt.run.supersedes
-            for other in every:
+            for other in every if said else ():
                 if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, said.reason)
         return cls(superseded=superseded).beside(every)
@@ -112,6 +112,8 @@ class Facts:
         """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
         every = tuple(receipts)
         naming = [one for one in every if one.receipt.run.witness_for is not None]
+        if not naming:
+            return self
         links = [(one, other) for one in naming for other in every if names(one, other)]
         witnesses = {one.id: one for one, _ in links if one.id not in self.superseded}
         witnessed = {other.id: other for _, other in links}
@@ -388,7 +390,8 @@ def load(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
     return RuleSet(ordered, digest.hexdigest())
 
 
-_PAGE = re.compile(rb'\A\s*(?:[rR]?"""(?:[^\\]|\\.)*?""")', re.DOTALL)
+# To the first three quotes; in runs, since every start reads every rule.
+_PAGE = re.compile(rb'\A\s*[rR]?"""(?:[^"\\]++|\\.|"(?!""))*+"""', re.DOTALL)
 
 
 def code_without_page(source: bytes) -> bytes:

@@ -23,7 +23,7 @@ def _frozen(*, frozen: bool, slots: bool = False, eq: bool = True) -> Callable[[
 
     def decorate(declared: type) -> type:
         made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(declared)
-        _give(made, __init__=_initialiser(made), __repr__=_repr, __setattr__=_refuse_set, __delattr__=_refuse_delete)
+        _give(made, __init__=_first(made), __repr__=_repr, __setattr__=_refuse_set, __delattr__=_refuse_delete)
         if slots:
             _give(made, __getstate__=_state, __setstate__=_restore)
         if eq:
@@ -38,6 +38,17 @@ def _give(made: type, **methods: Callable[..., Any]) -> None:
     for name, method in methods.items():
         if name not in vars(made):
             setattr(made, name, method)
+
+
+def _first(made: type) -> Callable[..., None]:
+    """``__init__`` of the first instance: it compiles the one that all others have."""
+
+    def initialise(self: object, *given: Any, **named: Any) -> None:
+        compiled = _initialiser(made)
+        made.__init__ = compiled  # type: ignore[misc]  # of this very class, and of no other that may inherit it
+        compiled(self, *given, **named)
+
+    return initialise
 
 
 def _initialiser(made: type) -> Callable[..., None]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import float_schema, int_schema, str_schema
 
 SINCE = "1.0"
 
@@ -36,15 +38,20 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0, le=2**62)]
-Positive = Annotated[int, Field(ge=1, le=2**62)]
-Bytes = Annotated[int, Field(ge=0, le=2**62)]
-Seconds = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Amount = Annotated[float, Field(ge=0)]
+def _plain(schema: CoreSchema) -> GetPydanticSchema:
+    """A type by the schema that it comes to, which pydantic need not work out anew for every field that has it."""
+    return GetPydanticSchema(lambda _source, _handler: schema)
+
+
+Text = Annotated[str, _plain(str_schema(min_length=1, max_length=10_000))]
+Name = Annotated[str, _plain(str_schema(min_length=1, max_length=500))]
+Digest = Annotated[str, _plain(str_schema(pattern=r"^[0-9a-f]{64}$"))]
+Count = Annotated[int, _plain(int_schema(ge=0, le=2**62))]
+Positive = Annotated[int, _plain(int_schema(ge=1, le=2**62))]
+Bytes = Annotated[int, _plain(int_schema(ge=0, le=2**62))]
+Seconds = Annotated[float, _plain(float_schema(ge=0))]
+Share = Annotated[float, _plain(float_schema(ge=0, le=1))]
+Amount = Annotated[float, _plain(float_schema(ge=0))]
 
 
 def _leaf(role: Role, says: str, *, default: Any = None, alias: str | None = None, **extra: Any) -> Any:
