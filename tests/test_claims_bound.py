@@ -42,19 +42,7 @@ def test_a_percentage_of_a_share_is_a_value() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        *(
-            "fast",
-            "",
-            "13 %",
-            "at least 1.1 ± 5 %",
-            "within 3",
-            "between 1 and 115 GiB",
-            "112 tok/s faster",
-            "0 × faster",
-        ),
-        *("+13 ± 2 %", "+1.2k tok/s", "-3 GiB", "+0.3 pp", "0.3 % points", "+5,000"),
-    ],
+    ["fast", "", "13 %", "at least 1.1 ± 5 %", "within 3", "between 1 and 115 GiB", "112 tok/s faster", "0 × faster"],
 )
 def test_what_is_no_bound_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(NotABound, match=r"\w"):
@@ -76,3 +64,15 @@ def test_an_interval_inside_holds_outside_fails_and_across_is_open(
     text: str, low: float, high: float, state: State
 ) -> None:
     assert bound.read(text).judge(low, high) == state
+
+
+@pytest.mark.parametrize("text", ["+13 ± 2 %", "+1.2k tok/s", "−3 GiB", "+0.3 pp", "0.3 % points", "+5,000"])
+def test_a_difference_is_told_as_one(text: str) -> None:
+    assert bound.difference(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["+13 % ± 2 %", "-8.1 percent", "29.2 %", "115 GiB", "1.3×", "between 1.1 and 1.2", ""]
+)
+def test_a_change_in_per_cent_a_value_and_a_factor_are_none(text: str) -> None:
+    assert bound.difference(text) is None

@@ -101,6 +101,13 @@ def test_an_id_that_stands_twice_is_refused() -> None:
     assert "claim[1].id" in _problems(_one() + b"\n[[claim]]\n" + _one().split(b"]]\n")[1])
 
 
+def test_an_effect_that_is_a_difference_is_refused_in_a_file_and_read_from_a_store() -> None:
+    effect = "+13 ± 2 %"
+    assert "is a difference" in _problems(_one(effect=effect))["claim[0].effect"]
+    (kept,) = parse(_one(), "claims.toml")
+    assert from_json(json.dumps({**json.loads(to_json(kept)), "effect": effect}), "store").effect == effect
+
+
 def test_an_axis_of_an_open_map_is_an_axis() -> None:
     for name in ("flags.NCCL_ALGO", "features.fused_loss", "patches.mine", "wheels", "code", "precision", "path.gemm"):
         (claim,) = parse(_one(axis=name), "claims.toml")

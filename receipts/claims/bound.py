@@ -60,7 +60,7 @@ def read(text: str, *, share: bool = False) -> Bound:
 
     Raises NotABound.
     """
-    match = _FORM.match(_PER_CENT.sub("%", text.translate(_MINUS)))
+    match = _FORM.match(_plain(text))
     if match is None:
         raise NotABound(f"it says nothing; write {EXAMPLES}")
     form = (match["form"] or "").lower()
@@ -75,6 +75,26 @@ def read(text: str, *, share: bool = False) -> Bound:
             raise NotABound(f"a tolerance belongs to *about*: {EXAMPLES}")
         half = _tolerance(match["tolerance"], centre, of)
     return _band(form, centre, half, of, text)
+
+
+def difference(text: str) -> str | None:
+    """Why an effect is a difference (`+13 ± 2 %`, `-3 GiB`, `0.3 pp`), which no number is held against; else None.
+
+    It is asked of claims that are new: one that a store keeps reads as it was judged.
+    """
+    match = _FORM.match(_plain(text))
+    printed = read_printed(match["number"]) if match is not None else None
+    if match is None or printed is None:
+        return None
+    if _POINTS.match(printed.unit.lower()):
+        return f"{text!r} is a difference of points; write the value itself, or the change in per cent"
+    if match["number"].strip()[:1] in ("+", "-") and not printed.unit.startswith("%"):
+        return f"{text!r} is a difference; write it in per cent (+13 % ± 2 %), or the value or the factor itself"
+    return None
+
+
+def _plain(text: str) -> str:
+    return _PER_CENT.sub("%", text.translate(_MINUS))
 
 
 def _band(form: str, centre: float, half: float, of: Of, text: str) -> Bound:
@@ -119,13 +139,8 @@ def _number(text: str, share: bool) -> tuple[float, float, Of]:
     if printed is None:
         raise NotABound(f"{text!r} is not one number; write {EXAMPLES}")
     unit = printed.unit.lower()
-    signed = bare.strip()[:1] in ("+", "-")
-    if _POINTS.match(unit):
-        raise NotABound(f"{text!r} is a difference of points: write the value itself, or the change in per cent")
     if unit.startswith("%"):
-        return _percentage(printed, sense, signed=signed, share=share)
-    if signed:
-        raise NotABound(f"{text!r} is a difference: write it in per cent, or the value or the factor itself")
+        return _percentage(printed, sense, signed=bare.strip()[:1] in ("+", "-"), share=share)
     if unit in ("", "x", "×", "times"):
         return _factor(printed, sense)
     if sense:

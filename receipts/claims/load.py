@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from receipts.claims.bound import difference
 from receipts.claims.claim import VERSION, Claim, Claims
 from receipts.errors import InputError, Problem
 from receipts.receipt.problems import problems as told
@@ -53,10 +54,16 @@ def parse(raw: bytes, source: str) -> tuple[Claim, ...]:
         found = Claims.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         raise InputError(source, _problems(error, tree)) from None
-    twice = list(_twice(found.claim))
-    if twice:
-        raise InputError(source, twice)
+    wrong = [*_twice(found.claim), *_differences(found.claim)]
+    if wrong:
+        raise InputError(source, wrong)
     return found.claim
+
+
+def _differences(claims: Sequence[Claim]) -> Iterator[Problem]:
+    for index, claim in enumerate(claims):
+        if claim.effect is not None and (why := difference(claim.effect)) is not None:
+            yield Problem(f"claim[{index}].effect", *why.split("; ", 1))
 
 
 def from_json(text: str, source: str) -> Claim:
