@@ -16,7 +16,7 @@ import section_store as section
 from receipts.cli import main
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Parsed
-from receipts.report import Week, WeekData, collect, moment
+from receipts.report import Week, WeekData, asked, collect, moment
 from receipts.report.links import Pair, compared
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
@@ -163,8 +163,12 @@ def test_only_the_lanes_that_were_asked_for_are_told(tmp_path: Path) -> None:
 
 
 def test_an_unknown_lane_is_refused_with_the_known_ones(store: Store) -> None:
-    with pytest.raises(NotFound, match="no lane 'gpu'; known: cpu-jax"):
-        report(store, lanes=("gpu",))
+    with pytest.raises(NotFound) as refused:
+        report(store, lanes=("gpu", "cpu-torch", "nvidia-megaton"))
+    first, second, third = str(refused.value).splitlines()
+    assert first == "there is no lane 'gpu'"
+    assert second.startswith("there is no lane 'nvidia-megaton'; did you mean nvidia-megatron")
+    assert third.startswith("known: cpu-jax, ")
 
 
 def test_nothing_is_compared_across_lanes(tmp_path: Path) -> None:
@@ -284,6 +288,38 @@ def test_a_week_is_read_and_bounded_in_utc() -> None:
 def test_what_is_no_week_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no such ISO week"):
         Week.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("2026W47", "did you mean 2026-W47?"),
+        ("2026-47", "did you mean 2026-W47?"),
+        ("2026-w7", "did you mean 2026-W07?"),
+        ("2026-W54", "2026 has the weeks W01 to W53"),
+        ("2025-W53", "2025 has the weeks W01 to W52"),
+        ("w47", "write it as 2026-W47"),
+    ],
+)
+def test_what_is_nearly_a_week_is_told_how_it_is_written(text: str, instead: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        Week.parse(text)
+    assert str(refused.value) == f"--week {text}: there is no such ISO week; {instead}"
+
+
+@pytest.mark.parametrize(
+    ("week_", "since", "until"),
+    [("2026-W13", None, None), (None, "2026-03-21", None), (None, "2026-03-21T10:00Z", "2026-04-01")],
+)
+def test_what_lies_ahead_is_refused(week_: str | None, since: str | None, until: str | None) -> None:
+    with pytest.raises(UsageError, match=r"it begins after 2026-03-20 23:59 UTC.*later --as-of"):
+        asked(week_, since, until, moment("2026-03-20"))
+    assert str(asked("2026-W12", None, None, moment("2026-03-20"))) == "2026-W12"
+
+
+def test_a_day_that_does_not_exist_is_told_as_it_was_written() -> None:
+    with pytest.raises(UsageError, match="--as-of 2026-11-31: there is no such day"):
+        moment("2026-11-31")
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-03-01T09:00", "2026-13-01", "0001-01-01T00:00:00+14:00"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from receipts.errors import NotFound
+from receipts.errors import NotFound, near
 from receipts.judge import VERSION
 from receipts.report import trouble
 from receipts.report.basis import Basis, Looked
@@ -127,9 +127,9 @@ def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, shelf: Shelf) -> None
     known = set(rulebook.lanes.names())
     if not known.issuperset(lanes):
         known.update(shelf.stored.lanes())
-    for name in lanes:
-        if name not in known:
-            raise NotFound(f"there is no lane {name!r}; known: {', '.join(sorted(known))}; see: receipts lanes")
+    wrong = [f"there is no lane {name!r}{near(name, known)}" for name in lanes if name not in known]
+    if wrong:
+        raise NotFound("\n".join([*wrong, f"known: {', '.join(sorted(known))}; see: receipts lanes"]))
 
 
 def _last_week(shelf: Shelf) -> str | None:

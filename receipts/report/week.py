@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from typing import TypeVar
 
 from receipts.errors import UsageError
 
 _WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
+_NEARLY = re.compile(r"^(\d{4})[-_/ ]?W?[-_/ ]?(\d{1,2})$")
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 
 
@@ -55,7 +57,19 @@ class Week:
                 found = None
             else:
                 return week
-        raise UsageError(f"--week {text}: there is no such ISO week; write it as 2026-W47")
+        raise UsageError(f"--week {text}: there is no such ISO week; {_instead(text.strip().upper())}")
+
+
+def _instead(text: str) -> str:
+    """What to write where a text names no week."""
+    found = _NEARLY.match(text)
+    if found is None or found[1] == "0000":
+        return "write it as 2026-W47"
+    year, number = int(found[1]), int(found[2])
+    last = date(year, 12, 28).isocalendar().week  # which is always in the year's last week
+    if 1 <= number <= last and year < MAXYEAR:
+        return f"did you mean {year:04d}-W{number:02d}?"
+    return f"{year:04d} has the weeks W01 to W{last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +101,13 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
     unless it is named.
     """
     if since is None and until is None:
-        return Week.parse(week) if week else Week.of(as_of)
+        return _begun(Week.parse(week), f"--week {week}", as_of) if week else Week.of(as_of)
     if week is not None:
         raise UsageError("--week is an interval of its own; leave it out, or --since and --until")
     if since is None:
         raise UsageError(f"--until {until}: name where the interval begins with --since")
     begin = _read("--since", since, "00:00:00")
+    _begun(Span(begin, begin), f"--since {since}", as_of)
     if until is None:
         end = as_of + timedelta(microseconds=1)
     elif _DAY.match(until.strip()):
@@ -104,6 +119,19 @@ def asked(week: str | None, since: str | None, until: str | None, as_of: datetim
     return Span(begin, end)
 
 
+_Stretch = TypeVar("_Stretch", Week, Span)
+
+
+def _begun(stretch: _Stretch, said: str, as_of: datetime) -> _Stretch:
+    """The stretch, unless it begins after the moment that is looked at: then nothing can have run in it."""
+    if stretch.since > as_of:
+        raise UsageError(
+            f"{said}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, until which is looked; name an earlier one, "
+            "or a later --as-of"
+        )
+    return stretch
+
+
 def moment(text: str | None) -> datetime:
     """Read ``--as-of``, in UTC; None is now. A bare date means the end of that day. Raises UsageError."""
     return datetime.now(UTC).replace(microsecond=0) if text is None else _read("--as-of", text, "23:59:59")
@@ -111,12 +139,13 @@ def moment(text: str | None) -> datetime:
 
 def _read(option: str, text: str, of_day: str) -> datetime:
     """A date or time in UTC; a bare date is that time of its day."""
-    if _DAY.match(text.strip()):
-        text = f"{text.strip()}T{of_day}+00:00"
+    bare = _DAY.match(text.strip())
     try:
-        found = datetime.fromisoformat(text)
+        found = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
         if found.tzinfo is not None:
             return found.astimezone(UTC)
     except (ValueError, OverflowError):
+        if bare:
+            raise UsageError(f"{option} {text}: there is no such day") from None
         raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
     raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
