@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from receipts.rule import Case, Facts, Shape
@@ -116,8 +117,7 @@ def _whole(shape: Shape) -> bool:
     return None not in (shape.chips, shape.sequence_length, shape.micro_batch, shape.depth)
 
 
-def _size(shape: Shape) -> tuple[int, ...]:
-    return tuple(getattr(shape, name) for name, _ in SHAPE)
+_size: Final[Callable[[Shape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))
 
 
 def _holds(shape: Shape, mine: tuple[int, ...], chips: int) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts.chips.chip import PHASES, Chip, Metric, tightness
 from receipts.chips.phase import Phase
-from receipts.receipt.memory import ChipMemory, Memory, MemoryPhase
+from receipts.receipt.memory import Memory, MemoryPhase
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
@@ -27,15 +27,16 @@ _chip: Final = partial(tuple.__new__, Chip)  # as `Chip._make` does, without ask
 class Account:
     """The memory of one launch by phase, in the order of a run; phases without a row are left out.
 
-    ``stated`` is how many chips took part, None where it is not stated.
+    ``stated`` is how many chips took part, None where it is not stated. ``rows`` are the document's, each by itself.
     """
 
     def __init__(self, memory: Memory | None, stated: int | None) -> None:
         rows = (memory.chips if memory is not None else None) or ()
+        self.rows: tuple[Chip, ...] = tuple([_chip((*_FIGURES(vars(row)), (index,))) for index, row in enumerate(rows)])
         self.stated = stated
         self.aggregate = memory.aggregate if memory is not None else None
-        known = _known({row.chip for row in rows}, stated)
-        chips = _chips(rows)
+        known = _known({row.chip for row in self.rows}, stated)
+        chips = _chips(self.rows)
         self.phases: tuple[Phase, ...] = tuple(
             Phase(name, chips[name], known, stated) for name in PHASES if name in chips
         )
@@ -92,8 +93,8 @@ def account(parsed: Parsed) -> Account:
 
 def highest(memory: Memory | None, leaf: str) -> int | None:
     """The fullest chip's figure over all phases, in bytes; None where no chip states it."""
-    values = [getattr(row, leaf) for row in (memory.chips if memory is not None else None) or ()]
-    return max((value for value in values if value is not None), default=None)
+    rows = (memory.chips if memory is not None else None) or ()
+    return max([value for row in rows if (value := getattr(row, leaf)) is not None], default=None)
 
 
 def _known(seen: set[int], stated: int | None) -> frozenset[int]:
@@ -103,20 +104,13 @@ def _known(seen: set[int], stated: int | None) -> frozenset[int]:
     return frozenset(seen) if stated is None or len(seen) <= stated else frozenset(range(stated))
 
 
-def _chips(rows: Iterable[ChipMemory]) -> dict[MemoryPhase, list[Chip]]:
+def _chips(rows: Iterable[Chip]) -> dict[MemoryPhase, list[Chip]]:
     """Chips by phase, each in the order of ordinals."""
-    phases: dict[MemoryPhase, list[Chip]] = {}
-    for index, row in enumerate(rows):
-        new = _chip((*_FIGURES(vars(row)), (index,)))
-        phases.setdefault(new.phase, []).append(new)
-    return {phase: _once_each(chips) for phase, chips in phases.items()}
-
-
-def _once_each(chips: Iterable[Chip]) -> list[Chip]:
-    made: dict[int, Chip] = {}
-    for item in chips:
-        made[item.chip] = _tighter(made[item.chip], item) if item.chip in made else item
-    return [made[chip] for chip in sorted(made)]
+    phases: dict[MemoryPhase, dict[int, Chip]] = {}
+    for row in rows:
+        chip, made = row.chip, phases.setdefault(row.phase, {})
+        made[chip] = _tighter(made[chip], row) if chip in made else row
+    return {phase: [made[chip] for chip in sorted(made)] for phase, made in phases.items()}
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

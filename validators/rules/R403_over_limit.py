@@ -12,34 +12,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.chips import account
 from receipts.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
 
-_STATED = ("bytes_limit", "bytes_used", "peak_bytes")
-_COUNTED = ("bytes_used", "peak_bytes")
 _GIB = 2**30
 
 
 def _needs(case: Case) -> Iterator[str]:
     """The first row that lacks a figure, for each figure: a finding a row would be eight chips times four phases."""
     # A receipt without any row is R401's to ask about.
-    rows = (case.receipt.memory.chips if case.receipt.memory is not None else None) or ()
-    for name in _STATED:
-        lacks = next((index for index, row in enumerate(rows) if getattr(row, name) is None), None)
-        if lacks is not None:
-            yield f"memory.chips[{lacks}].{name}"
+    rows = account(case.parsed).rows
+    for name, figures in (
+        ("bytes_limit", [row.limit for row in rows]),
+        ("bytes_used", [row.used for row in rows]),
+        ("peak_bytes", [row.peak for row in rows]),
+    ):
+        if None in figures:
+            yield f"memory.chips[{figures.index(None)}].{name}"
 
 
 @rule("R403", "over_limit", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def over_limit(case: Case) -> Iterator[Offence]:
     """Figures of a chip that are larger than its limit."""
-    rows = case.receipt.memory.chips if case.receipt.memory is not None else None
-    for index, row in enumerate(rows or ()):
-        for name in _COUNTED:
-            value = getattr(row, name)
-            if value is not None and row.bytes_limit is not None and value > row.bytes_limit:
+    for index, row in enumerate(account(case.parsed).rows):
+        limit = row.limit
+        for name, value in (("bytes_used", row.used), ("peak_bytes", row.peak)):
+            if value is not None and limit is not None and value > limit:
                 yield Offence(
                     at=f"memory.chips[{index}].{name}",
                     found=f"{value / _GIB:.2f} GiB on chip {row.chip} in phase {row.phase}",
-                    expected=f"at most its limit, {row.bytes_limit / _GIB:.2f} GiB",
+                    expected=f"at most its limit, {limit / _GIB:.2f} GiB",
                     do="check the units (GB, GiB, MiB) and which chip and which kind of memory the figures are of",
                 )

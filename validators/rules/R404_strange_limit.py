@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.accelerators import find
+from receipts.chips import account
 from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
 
 _GIB = 2**30
@@ -22,13 +23,14 @@ _GIB = 2**30
 def strange_limit(case: Case) -> Iterator[Offence]:
     """Each limit that the stated accelerator does not have, once, at the first row that states it."""
     machine = find(str(case.get("hardware.accelerator") or ""))
-    rows = case.receipt.memory.chips if case.receipt.memory is not None else None
-    told: set[int] = set()
-    for index, row in enumerate(rows or ()):
-        limit = row.bytes_limit
-        if machine is None or limit is None or limit in told or machine.accepts_limit(limit) is not False:
+    seen: set[int | None] = {None}
+    for index, row in enumerate(account(case.parsed).rows):
+        limit = row.limit
+        if machine is None or limit in seen:
             continue
-        told.add(limit)
+        seen.add(limit)
+        if machine.accepts_limit(limit) is not False:
+            continue
         yield Offence(
             at=f"memory.chips[{index}].bytes_limit",
             found=f"{limit / _GIB:.2f} GiB on {machine.key}",

@@ -27,9 +27,11 @@ def estimate_off(case: Case) -> Iterator[Offence]:
     """The predicted bytes of the fullest chip and its measured peak lie apart."""
     memory = case.receipt.memory
     rows = (memory.predicted if memory is not None else None) or ()
+    if not rows or case.get("run.outcome") != "ok":
+        return
     live = highest(memory, "peak_bytes")
     measured = live if live is not None else highest(memory, "peak_reserved_bytes")
-    if not rows or not measured or case.get("run.outcome") != "ok":
+    if not measured:
         return
     left_out = {Name.RESERVE.value} | ({Name.OVERHEAD.value} if live is not None else set())
     predicted = sum(row.bytes for row in rows if row.surface not in left_out)
