@@ -59,6 +59,17 @@ def test_what_is_cut_off_is_said_on_standard_error(three: Shell) -> None:
     assert three("list", "--limit", "0").err == ""
 
 
+def test_what_reads_the_documents_of_many_is_said_on_standard_error(
+    three: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert three("list", "run.site!=nowhere").err == ""
+    monkeypatch.setattr("receipts.store.find._FEW", 2)
+    said = three("list", "run.site!=nowhere", "batch.micro_batch=4")
+    assert len(said.lines) == 2
+    assert said.err == ""
+    assert "documents are read for run.site!=nowhere" in three("list", "run.site!=nowhere").err
+
+
 def test_nothing_found_is_an_answer(three: Shell) -> None:
     said = three("list", "outcome=oom")
     assert said.code == 0

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from receipts.errors import NotFound, UsageError
+from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Shape
 from receipts.store import Filters, Store, Submitted, condition, open_store
+from receipts.store import find as find_module
 from store_receipts import parsed, ready
 
 
@@ -155,6 +157,38 @@ def test_conditions_on_columns_and_on_any_other_axis_narrow_together(store: Stor
     }
     for conditions, labels in cases.items():
         assert sorted(str(label) for label in found(store, *conditions)) == labels, conditions
+
+
+def test_a_condition_that_reads_documents_says_so_and_passes_by_those_that_cannot_meet_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, run__label="a", run__tags=["night", "long"], run__site="hall-1")
+    put(store, run__label="b", run__tags=["nightly"], run__site="hall-2")
+    put(store, run__label="c", run__exit_code=100, notes={"why": "hall-1"})
+    cases = {
+        "tags=night": ["a"],
+        "run.site=hall-1": ["a"],
+        "run.site!=hall-1": ["b", "c"],
+        "exit_code=1e2": ["c"],
+        "notes.why=hall-1": ["c"],
+        "site=hall-?": ["a", "b"],
+    }
+    for text, labels in cases.items():
+        assert sorted(map(str, found(store, text))) == labels, text
+    read: list[str] = []
+
+    def counting(document: Document) -> Parsed:
+        read.append(document.source)
+        return parse(document)
+
+    monkeypatch.setattr(find_module, "parse", counting)
+    assert found(store, "run.site=hall-2") == ["b"]
+    assert len(read) == 1
+    asked = Filters(tuple(map(condition, ("run.site=hall-2", "lane=cpu-torch", "code.commit!=-"))))
+    assert store.read_for(asked) == []
+    monkeypatch.setattr(find_module, "_FEW", 2)
+    assert store.read_for(asked) == ["run.site=hall-2"]
+    assert store.read_for(Filters((*asked.conditions, condition("outcome=oom")))) == []
 
 
 def test_a_condition_that_makes_no_sense_is_refused_in_words(store: Store) -> None:

@@ -35,6 +35,11 @@ def command(
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     with session.open_store() as store:
+        if read_for := store.read_for(filters):
+            output.note(
+                f"documents are read for {', '.join(read_for)}, which no index holds (see: receipts db check); "
+                "lane=, context=, host= or started>= leave fewer to read"
+            )
         found = list(store.find(filters))
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found

@@ -53,6 +53,15 @@ def is_pattern(item: Condition) -> bool:
     return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is compared as a number, of which several texts may be the same."""
+    try:
+        float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        return False
+    return True
+
+
 def meets(value: Any, item: Condition) -> bool:
     """Whether a value meets a condition. What is not stated meets only ``!=`` and ``=-``."""
     if item.value == NOT_STATED and item.operator in ("=", "!="):

@@ -129,6 +129,11 @@ class Store(Said, Asked):
         with self._reading() as connection:
             yield from find_module.find(connection, filters or Filters())
 
+    def read_for(self, filters: Filters) -> list[str]:
+        """The conditions for which `find` may read documents of many receipts, as they were typed."""
+        with self._reading() as connection:
+            return find_module.read_for(connection, filters)
+
     # What was said of them
 
     def verdicts(self, receipt_id: str) -> list[StoredVerdict]:
