@@ -340,6 +340,13 @@ def test_the_self_check_counts_pairs_of_equal_launches_and_who_was_told_apart(sm
     assert f"{lane.noise.check.excluded_one} of 4 pairs of equal launches told apart" in shown(data)
 
 
+def test_a_stated_result_names_what_keeps_it_from_the_frontier_whatever_it_is(small: Store) -> None:
+    week.put(small, [week.launch("no pattern", 1, model__pattern=None, model__family="sparse")])
+    (lane,) = week.report(small).lanes
+    (told,) = lane.stated
+    assert told.open_questions == ("R109",)
+
+
 # Pages
 
 

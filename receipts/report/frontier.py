@@ -149,11 +149,9 @@ def result(item: Item, since: datetime | None, change: Change | None = None) -> 
     row, launch = item.entry, item.launch
     rate, mfu, peak = (launch.read(metrics.get(name)) for name in (_RATE, "mfu", "peak_bytes"))
     share = None if item.spoilt(Taint.MFU) else mfu.value
-    open_codes = {
-        finding.code
-        for finding in item.verdict.findings
-        if finding.level is not Level.SHOWN and finding.question in (Question.PATH, Question.EFFECT)
-    }
+    heavy = [finding for finding in item.verdict.findings if finding.level is not Level.SHOWN]
+    evidence = {finding.code for finding in heavy if finding.question in (Question.PATH, Question.EFFECT)}
+    open_codes = evidence or {finding.code for finding in heavy}
     return Result(
         receipt=item.ref,
         answers=answers(item.parsed, item.lane, item.verdict, item.facts).rows(),

@@ -174,8 +174,8 @@ def _stated(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Sec
         for item in lane.stated
     )
     says = (
-        "The best figure of each shape that ran in the week and that no error spoils. Path or steps are not evidenced, "
-        "so none of them is on the frontier. A number that an error spoils is left out (~)."
+        "The best figure of each shape that ran in the week and that no error spoils. What the rules under open ask "
+        "for is not evidenced, so none of them is on the frontier. A number that an error spoils is left out (~)."
     )
     table = Table(f"{plain(lane.name)}: stated, not witnessed", columns, rows, more(lane.stated_more, "shapes"))
     figures = () if lane.frontier else _over_sequence(lane, reached, drawn)
