@@ -20,9 +20,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "images" / "weekly.png"
-# What was accepted and what was refused, and why: a lane of one screen that shows what the report is for.
-PLACE = "lane-cpu-torch-accepted"
-SIZE = (1280, 1030)
+# What a reader on Monday sees first, down to the first lane.
+PLACE = "summary"
+SIZE = (1280, 880)
 COLOURS = 64
 # The page takes its reader's font. A picture that is to be compared names one: another wraps lines elsewhere.
 FONT = "DejaVu Sans"
@@ -80,7 +80,7 @@ def demo(folder: Path) -> dict[str, Path]:
 
 
 def draw(running: Any, page: Path) -> bytes:
-    """A page from `PLACE` on, as a PNG of `SIZE` pixels, in few colours, since it is kept with the sources.
+    """The top of a page, with `PLACE`, as a PNG of `SIZE` pixels, in few colours, since it is kept with the sources.
 
     Raises NoBrowser where the machine has no such font as the picture is drawn in.
     """
@@ -89,11 +89,10 @@ def draw(running: Any, page: Path) -> bytes:
     width, height = SIZE
     opened = running.new_page(viewport={"width": width, "height": height}, color_scheme="light")
     try:
-        opened.goto(f"{page.as_uri()}#{PLACE}")
+        opened.goto(page.as_uri())
         if not opened.evaluate(HAS_FONT, FONT):
             raise NoBrowser(f"no font {FONT}; install `fonts-dejavu-core`")
         opened.add_style_tag(content=STYLE)
-        opened.evaluate("place => document.getElementById(place)?.scrollIntoView()", PLACE)
         shot = Image.open(io.BytesIO(opened.screenshot(type="png")))
     finally:
         opened.close()

@@ -94,7 +94,7 @@ def test_accepted_changes_stand_with_interval_and_refused_ones_with_their_rule_a
         ],
     )
     (refused,) = said(week.report(store), "refused")
-    assert "R302 left path (1, such as attention unfused)" in refused
+    assert "R302 left path (attention unfused)" in refused
 
 
 BOTH = {"numerics.seed": 9}

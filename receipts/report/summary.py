@@ -141,7 +141,7 @@ def _refused(lane: LaneWeek) -> Iterator[Cell]:
         count[key] += 1
         first.setdefault(key, item)
     why = joined(
-        (rule(*key), f" ({many}{_such_as(key[0], first[key])})") if key[0] else (f"others ({many})",)
+        (rule(*key), f" ({_example(key[0], first[key], many)})") if key[0] else (f"others ({many})",)
         for key, many in count.most_common()
     )
     total = len(lane.refused) + lane.refused_more
@@ -156,11 +156,13 @@ def _reason(item: Judged) -> tuple[str, str]:
     return code, found.get(code, "many axes" if code == "C101" else "")
 
 
-def _such_as(code: str, item: Judged) -> str:
-    if code == "C101":
-        return f", such as {' + '.join(map(plain, item.counted[:MOST]))}"
-    found = next((reason.found for reason in item.reasons if reason.code == code), "")
-    return f", such as {plain(found, REASON)}" if found else ""
+def _example(code: str, item: Judged, many: int) -> str:
+    """What a rule found, of the first of so many comparisons."""
+    found = next((plain(reason.found, REASON) for reason in item.reasons if reason.code == code), "")
+    found = " + ".join(map(plain, item.counted[:MOST])) if code == "C101" else found
+    if not found:
+        return f"{many:,}"
+    return found if many == 1 else f"{many:,}, such as {found}"
 
 
 # What lanes share

@@ -65,7 +65,7 @@ def section(lanes: Sequence[LaneWeek]) -> Section:
         Column("alarm"),
     )
     if not any(lane.noise.launches or lane.noise.declared for lane in lanes):
-        return Section("checks", "Noise and self-check", nothing="equal launches that show a noise floor")
+        return Section("checks", "Noise and self-check", nothing="noise floors")
     rows = tuple(Row(_cells(lane)) for lane in lanes)
     table = Table("Noise floors and A/A pairs by lane", columns, rows)
     return Section("checks", "Noise and self-check", (says, _sum(lanes)), (table,))

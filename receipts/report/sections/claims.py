@@ -213,7 +213,7 @@ def section(made: Claims) -> Section:
     """Claims that changed, and stale ones with the documents that quote them."""
     inner, _ = folded((_changed(made), _stale(made)))
     if not inner and not made.unjudged:
-        return Section("claims", "Claims", nothing="claims that moved or are stale")
+        return Section("claims", "Claims", nothing="claims that changed or are stale")
     return Section("claims", "Claims", tuple(_head(made)), sections=tuple(inner))
 
 
@@ -225,7 +225,7 @@ def _head(made: Claims) -> Iterator[str]:
 
 def _changed(made: Claims) -> Section:
     if not made.changed:
-        return Section("claims-changed", "Changed", nothing="claims that moved")
+        return Section("claims-changed", "Changed", nothing="changed claims")
     columns = (Column("claim"), Column("it says"), Column("was"), Column("is"), Column("why"), Column("stands on"))
     rows = tuple(
         Row((

@@ -64,7 +64,7 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
 def section(made: Decisions) -> Section:
     """The decisions in words."""
     if not made.made:
-        return Section("decisions", "Decisions", nothing="decisions (receipts decide)")
+        return Section("decisions", "Decisions", nothing="decisions")
     columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
     rows = tuple(Row(_cells(item)) for item in made.made)
     table = Table("Decisions of the week, the newest first", columns, rows, more(made.more, "decisions"))

@@ -113,7 +113,7 @@ def _ref(item: Alike) -> Ref:
 def section(made: Repeats) -> Section:
     """The known failures in words."""
     if not made.found:
-        return Section("repeats", "Known failures", nothing="failures that were known")
+        return Section("repeats", "Known failures", nothing="known failures")
     columns = (
         Column("why"),
         Column("lane"),

@@ -236,7 +236,7 @@ def section(made: Survival) -> Section:
         _gains("held", "Held at the target", made.held),
     ))  # fmt: skip
     if not inner and not made.untried:
-        return Section("survival", "What did not survive", nothing="gains that were lost, or wait for their target")
+        return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
     says = (
         "A gain counts where the lane trains. Gains of the week that were shown at another shape were looked for at "
         "the lane's targets, by the same change of the same values; what is no gain there was looked for elsewhere. "
