@@ -245,7 +245,7 @@ def _read(
         return
     query = select(documents).where(documents.c.receipt.in_([row.seq for row in chunk]))
     stored = {row.receipt: row for row in connection.execute(query)}
-    needles = [needle for path, item in conditions if (needle := _needle(path, item)) is not None]
+    needles = [needle for path, item in conditions for needle in _needles(path, item)]
     for row in chunk:
         raw = unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12])
         if not all(needle in raw for needle in needles) and rb"\u" not in raw:
@@ -255,15 +255,17 @@ def _read(
             yield row
 
 
-def _needle(path: str, item: Condition) -> bytes | None:
-    """What a document that meets a condition has in its bytes, or else escapes; None where that cannot be told.
+def _needles(path: str, item: Condition) -> Iterator[bytes]:
+    """What a document that meets a condition has in its bytes, unless it escapes what need not be escaped.
 
-    To look for it is an eighth of the work of reading the document.
+    To look for it is a twentieth of the work of reading the document.
     """
     leaf = find_leaf(path)
-    stated = leaf is not None and leaf.role not in (Role.AXIS, Role.DERIVED)
-    plain = item.operator == "=" and _PLAIN.fullmatch(item.value) and not is_number(item.value)
-    return item.value.encode() if stated and plain else None
+    if leaf is None or leaf.role in (Role.AXIS, Role.DERIVED) or item.operator == "!=" or item.value == NOT_STATED:
+        return
+    yield b'"%s"' % path.rpartition(".")[2].encode()
+    if item.operator == "=" and _PLAIN.fullmatch(item.value) and not is_number(item.value):
+        yield item.value.encode()
 
 
 def value_of(parsed: Parsed, path: str) -> Any:
