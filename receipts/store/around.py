@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     CompoundSelect,
     String,
@@ -22,6 +21,7 @@ from sqlalchemy import (
 )
 
 from receipts.axes.configuration import Configuration
+from receipts.store.arrays import Array
 from receipts.store.lock import ALONE, TOGETHER
 from receipts.store.statement import Driven, Statement, together
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
@@ -65,7 +65,7 @@ def _neighbours(
 
 
 def _among(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-    return column == any_(bindparam(name, type_=ARRAY(String)))
+    return column == any_(bindparam(name, type_=Array(String())))
 
 
 _NEIGHBOURS: Final = Statement(
@@ -92,7 +92,7 @@ _CONFIGURED: Final = Statement(
 )
 _CONFIGURED_OF_MANY: Final = Statement(
     select(configurations.c.whole, configurations.c.seq).where(
-        configurations.c.digest == any_(bindparam("digests", type_=ARRAY(configurations.c.digest.type)))
+        configurations.c.digest == any_(bindparam("digests", type_=Array(configurations.c.digest.type)))
     )
 )
 _HELD_COLUMNS: Final = (*(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _said.label("said"))

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    ARRAY,
     Column,
     DateTime,
     Select,
@@ -26,6 +25,7 @@ from sqlalchemy import (
 )
 
 from receipts.receipt import Parsed
+from receipts.store.arrays import Array
 from receipts.store.rows import standing
 from receipts.store.signatures import ask_earlier, earlier_of
 from receipts.store.statement import Ask, Row, Statement
@@ -126,7 +126,7 @@ def _earlier_of_many() -> Statement:
 
 def _asked(**kinds: Any) -> TableValuedAlias:
     """A row for each receipt that is asked about, made of a parameter for each column: an array of its type."""
-    arrays = (bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items())
+    arrays = (bindparam(name, type_=Array(kind)) for name, kind in kinds.items())
     columns = (Column(name, kind) for name, kind in kinds.items())
     made = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
     return made.render_derived()

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, LargeBinary, SmallInteger, String
 
+from receipts.store.arrays import written
 from receipts.store.statement import Driven, Row, run, run_each
 
 _ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
@@ -19,8 +20,10 @@ def _arrays(columns: Sequence[Column[Any]]) -> str:
     return ", ".join(f"%s::{kind}[]" for kind in kinds)
 
 
-def _turned(columns: Sequence[Column[Any]], rows: Iterable[Sequence[Any]]) -> list[Any]:
-    return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in columns]
+def _turned(columns: Sequence[Column[Any]], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """An array for each column."""
+    turned = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return [written(column.type, values) for column, values in zip(columns, turned, strict=True)]
 
 
 class Lookup:

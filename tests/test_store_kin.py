@@ -1,0 +1,129 @@
+"""What a store is asked about receipts that come in: together it answers as of each alone, and by look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import DateTime, Engine, LargeBinary, String
+
+from receipts.receipt import Document, Parsed
+from receipts.store import Store, open_store
+from receipts.store.arrays import written
+from receipts.store.engine import reading, write_at_once
+from receipts.store.statement import Driven, Statement, run, together
+from receipts.store.tables import axis_values, receipts
+from receipts.submit import submit
+from store_receipts import RULEBOOK, parsed, raw, ready
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url) as made:
+        yield made
+
+
+def put(store: Store, **leaves: Any) -> str:
+    return store.submit(*ready(**leaves)).id
+
+
+def test_facts_of_many_are_those_of_each(store: Store) -> None:
+    witnesses = [put(store, run__kind="profile", run__witness_for=name) for name in ("one", "one", "two", "nobody")]
+    failed = [put(store, run__outcome="oom", batch__micro_batch=size) for size in (8, 8, 16)]
+    target = put(store, run__launch="target")
+    group = [
+        parsed(run__launch="one"),
+        parsed(run__launch="two", batch__micro_batch=16),
+        parsed(run__launch="none", batch__micro_batch=32),
+        parsed(run__kind="profile", run__witness_for="target"),
+        parsed(run__launch="three", batch__micro_batch=None),
+    ]
+    found = store.facts_of_new(group)
+    for one, facts in zip(group, found, strict=True):
+        assert facts == store.facts_of_new([one])[0]
+    assert [[item.id for item in facts.witnesses] for facts in found] == [witnesses[1::-1], witnesses[2:3], [], [], []]
+    assert [[item.id for item in facts.witnessed] for facts in found] == [[], [], [], [target], []]
+    assert [[item.id for item in facts.failures] for facts in found] == [failed[1::-1], failed[2:], [], [], []]
+
+
+def test_the_newest_witnesses_are_taken_where_there_are_many(store: Store) -> None:
+    names = ["one", "two"] * 25
+    documents = [Document(raw(run__kind="profile", run__witness_for=name), "t") for name in names]
+    stored = [item.submitted.id for item in submit(documents, store, RULEBOOK) if item.submitted is not None]
+    found = store.facts_of_new([parsed(run__launch="one"), parsed(run__launch="two")])
+    assert [item.id for item in found[0].witnesses] == stored[0::2][:-21:-1]
+    assert [item.id for item in found[1].witnesses] == stored[1::2][:-21:-1]
+
+
+def test_a_server_looks_up_what_a_submit_asks_by_plans_that_know_no_value(postgres_store: str) -> None:
+    one = parsed()
+    with open_store(postgres_store) as store:
+        seen = _asked_of(store._engine, store, one)
+    assert len(seen) >= 6
+    for name, plan in seen.items():
+        assert "Seq Scan on receipts" not in plan, name
+        assert "receipts_pkey" not in plan or "Index Cond" in plan, name
+
+
+def _asked_of(engine: Engine, store: Store, one: Parsed) -> dict[str, str]:
+    """The plans of what a submit prepares on its connection, made without its parameters' values."""
+    for number in range(6):  # psycopg prepares what it is asked for the sixth time
+        assert submit_one(store, number)
+    with reading(engine) as connection:
+        run(connection, "SET LOCAL plan_cache_mode = force_generic_plan")
+        run(connection, "SET LOCAL enable_seqscan = off")  # a table of six rows is read sooner than looked up
+        asked = run(connection, "SELECT name, statement, cardinality(parameter_types) FROM pg_prepared_statements")
+        found = {}
+        for name, sql, count in asked.fetchall():
+            if "SELECT" in sql and count:
+                nothing = ", ".join(["NULL"] * count)
+                plan = run(connection, f"EXPLAIN EXECUTE {name}({nothing})").fetchall()
+                found[sql] = "\n".join(row[0] for row in plan)
+        return found
+
+
+def submit_one(store: Store, number: int) -> bool:
+    (outcome,) = submit([Document(raw(run__label=str(number)), "t")], store, RULEBOOK)
+    return outcome.stored
+
+
+NASTY = ("", "NULL", '"', "\\", '\\"', "{a,b}", "a\nb\tc", "é ☃ 𝄞", "'; --", " ", "\\x41")
+
+
+def test_an_array_says_what_its_values_say(postgres_store: str) -> None:
+    moments = [datetime(2026, 3, 2, 9, 0, 0, 5, UTC), datetime(1, 1, 1, tzinfo=UTC)]
+    packed = [b"", b"\\x", bytes(range(256))]
+    with open_store(postgres_store) as store, reading(store._engine) as connection:
+
+        def read(kind: str, text: str) -> list[Any]:
+            return [row[0] for row in run(connection, f"SELECT unnest(%s::{kind}[])", [text]).fetchall()]
+
+        assert read("text", written(String(), [*NASTY, None])) == [*NASTY, None]
+        assert [item and bytes(item) for item in read("bytea", written(LargeBinary(), [*packed, None]))] == [
+            *packed,
+            None,
+        ]
+        assert read("bigint", written(axis_values.c.digest.type, [-(2**63), 2**63 - 1, None])) == [
+            -(2**63),
+            2**63 - 1,
+            None,
+        ]
+        assert read("timestamptz", written(DateTime(timezone=True), moments)) == moments
+
+
+def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None:
+    kept = put(store)
+    rows = Statement(receipts.select())
+
+    def broken(connection: Driven) -> None:
+        together(connection, [(rows, {})])  # with which it begins on PostgreSQL
+        run(connection, f"INSERT INTO purges VALUES ('{kept}', 'why', '2026-01-01')")
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        write_at_once(store._engine, broken)
+    with reading(store._engine) as connection:
+        assert run(connection, "SELECT count(*) FROM purges").fetchall() == [(0,)]
+        assert len(rows.all(connection, {})) == 1
