@@ -25,6 +25,13 @@ FLOOR = "two clock readings"
 STEPS = 10_000
 BAR_STEP, BAR_MEMORY, BAR_IMPORT, BAR_EQUAL = 2.0, 1.0, 15.0, 1.0
 LAUNCHES = 24
+# The C library gives the heap's end back when a step's tensors are freed, and takes it again page by page: a hundred
+# page faults a step or none, as the heap happens to lie, whoever else is called. In the A/A it keeps what it has.
+HEAP = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_TOP_PAD_": str(1 << 26),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
 
 # Rounds take turns, and the fastest of each counts: what is slower was somebody else's.
 STEP = """
@@ -97,6 +104,7 @@ print(time.perf_counter() - begin)
 LOOP = """
 import json, sys
 from array import array
+from itertools import permutations
 from time import perf_counter_ns
 steps, kind = int(sys.argv[1]), sys.argv[2]
 if kind == "torch":
@@ -135,15 +143,47 @@ def recorded(steps):
         rec.loss(loss)
     marks[steps] = perf_counter_ns()
     return marks
-found = {"bare": [], "recorded": []}
+def itself(steps):
+    marks = array("q", bytes(8 * (steps + 1)))
+    for number in range(steps):
+        marks[number] = perf_counter_ns()
+        loss = work()
+    marks[steps] = perf_counter_ns()
+    return marks
+# Timed around the calls. The loss is held until the next has been taken: its graph is the job's to let go of.
+def calls(steps):
+    spent, held = [], None
+    for _ in range(steps):
+        one = perf_counter_ns()
+        with rec.step(tokens=4096):
+            two = perf_counter_ns()
+            loss = work()
+            three = perf_counter_ns()
+        rec.loss(loss)
+        spent.append((perf_counter_ns() - three + two - one) / 1e3)
+        held = loss
+    return spent
+def clocks(steps):
+    spent, held = [], None
+    for _ in range(steps):
+        one = perf_counter_ns()
+        two = perf_counter_ns()
+        loss = work()
+        three = perf_counter_ns()
+        spent.append((perf_counter_ns() - three + two - one) / 1e3)
+        held = loss
+    return spent
+found = {"bare": [], "recorded": [], "itself": []}
 with Recorder("cpu-torch", out=sys.argv[3], probes=False, quiet=True) as rec:
-    bare(50)
-    recorded(50)
+    orders = list(permutations((bare, recorded, itself)))
+    for loop in orders[0]:
+        loop(50)
     for block in range(steps // 10):
-        # A B B A in short blocks: what else the machine does meets both.
-        for loop in (bare, recorded) if block % 2 else (recorded, bare):
+        # Every order of the three in short blocks: what else the machine does meets all.
+        for loop in orders[block % len(orders)]:
             marks = loop(10)
             found[loop.__name__] += [(b - a) / 1e9 for a, b in zip(marks, marks[1:])]
+    found["clocks"], found["calls"] = clocks(300), calls(300)
 print(json.dumps(found))
 """
 
@@ -152,7 +192,7 @@ def measure(quick: bool = False, python: str | None = None) -> list[Result]:
     """The figures that the recorder's bars speak of; ``python`` has torch in it."""
     with tempfile.TemporaryDirectory() as place:
         call = _Caller(Path(place))
-        return [*_steps(call, quick), *_memory(call), _import(call, quick), _same(call, quick, python)]
+        return [*_steps(call, quick), *_memory(call), _import(call, quick), *_same(call, quick, python)]
 
 
 class _Caller:
@@ -163,11 +203,11 @@ class _Caller:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "RECEIPTS_"))}
         self._environment = {**kept, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": str(place / "bytecode")}
 
-    def __call__(self, program: str, *words: object, python: str = sys.executable) -> str:
-        command = [python, "-c", program, *map(str, words)]
-        done = subprocess.run(
-            command, cwd=self.place, env=self._environment, capture_output=True, text=True, check=False
-        )
+    def __call__(
+        self, program: str, *words: object, python: str = sys.executable, heap: dict[str, str] | None = None
+    ) -> str:
+        command, environment = [python, "-c", program, *map(str, words)], {**self._environment, **(heap or {})}
+        done = subprocess.run(command, cwd=self.place, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr)
         return done.stdout
@@ -201,28 +241,40 @@ def _import(call: _Caller, quick: bool) -> Result:
     )
 
 
-def _same(call: _Caller, quick: bool, python: str | None) -> Result:
-    """How far the ends of the 90 % interval of recorded over bare lie from 1: equivalent where both are within δ.
+def _same(call: _Caller, quick: bool, python: str | None) -> list[Result]:
+    """The A/A, the same of the loop over itself, and the calls by themselves where the processor's caches are cold.
 
-    Each process runs blocks of both, and is one pair: how its memory happens to lie slows both.
+    Each process runs blocks of all loops, and is one pair: how its memory happens to lie slows all of them.
     """
-    from receipts.stats import effect
     from receipts.stats.order_statistics import median
 
     kind, launches = ("torch" if python else "python"), (4 if quick else LAUNCHES)
-    bare, recorded = [], []
+    times: dict[str, list[float]] = {"bare": [], "recorded": [], "itself": [], "calls": [], "clocks": []}
     for number in range(launches):
-        found = json.loads(call(LOOP, 1500, kind, f"same{number}.json", python=python or sys.executable))
-        bare.append(median(found["bare"]))
-        recorded.append(median(found["recorded"]))
-    pairs = [(number, number) for number in range(launches)]
-    said = effect.compare(bare, recorded, delta=BAR_EQUAL / 100, pairs=pairs)
+        words = (1500, kind, f"same{number}.json")
+        found = json.loads(call(LOOP, *words, python=python or sys.executable, heap=HEAP))
+        for name, values in found.items():
+            times[name].append(median(values))
+    loop = f"a {kind} loop of {1e3 * min(times['bare']):.2f} ms"
+    cold, clocks = median(times["calls"]), median(times["clocks"])
+    return [
+        _equal(f"A/A, {loop}, recorded over bare", times["bare"], times["recorded"], BAR_EQUAL),
+        _equal(f"A/A, {loop}, bare over itself", times["bare"], times["itself"], None),
+        Result("recorder, a step and a loss in that loop, timed around the calls", cold, "µs", FLOOR, clocks),
+    ]
+
+
+def _equal(name: str, bare: list[float], other: list[float], bar: float | None) -> Result:
+    """How far the ends of the 90 % interval of other over bare lie from 1: equivalent where both are within δ."""
+    from receipts.stats import effect
+
+    pairs = [(number, number) for number in range(len(bare))]
+    said = effect.compare(bare, other, delta=BAR_EQUAL / 100, pairs=pairs)
     apart = 100.0
     if said.low90 is not None and said.high90 is not None:
         apart = 100 * max(abs(said.high90 - 1), abs(1 - said.low90))
     ratio = "" if said.ratio is None else f", {100 * (said.ratio - 1):+.2f} %"
-    name = f"A/A, a {kind} loop of {1e3 * min(bare):.2f} ms, recorded over bare: {said.kind}{ratio}"
-    return Result(name, apart, "%", bar=BAR_EQUAL, bar_on="value")
+    return Result(f"{name}: {said.kind}{ratio}", apart, "%", bar=bar, bar_on="value")
 
 
 def main() -> int:
@@ -237,7 +289,7 @@ def main() -> int:
         print(json.dumps([item.as_data() for item in found], indent=2))
     else:
         for cells in (ROW, *map(row, found)):
-            print("  ".join(cell.ljust(size) for cell, size in zip(cells, (70, 10, 32, 7, 8, 6), strict=True)).rstrip())
+            print("  ".join(cell.ljust(size) for cell, size in zip(cells, (76, 10, 32, 7, 8, 6), strict=True)).rstrip())
     return int(not all(item.holds for item in found))
 
 

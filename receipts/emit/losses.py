@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from receipts.emit.steps import Steps
 
 KEPT = journal.TABLE
-WAITING = 64
+# Few: to keep a tensor without its graph costs more than all else in a step, and moves where the next ones lie.
+WAITING = 32
 
 
 class Series:
@@ -94,7 +95,7 @@ class Series:
         if self.gauges is not None:
             self.floats[self.place] = value
             self.gauges[self.counter] = given
-        if self.numbers == self.keep or not value < self.largest:
+        if self.numbers == self.keep or not value <= self.largest:
             self._number(steps.current, value)
         else:
             self.numbers += 1

@@ -249,9 +249,14 @@ class Recorder:
 
     def loss(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""
-        # Called every step: without the wrapper of the others.
+        # Called every step, with the processor's caches full of other things: what mostly comes is taken in one call.
+        series = self._losses
+        given = series.given + 1
+        if type(value) is series.lazy and given != series.due:
+            series.given, series.latest = given, value
+            return
         try:
-            self._losses.add(self._steps, value)
+            series.add(self._steps, value)
         except Exception as error:
             self._fault("loss", error)
 
