@@ -10,7 +10,6 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     String,
-    and_,
     any_,
     bindparam,
     func,
@@ -80,8 +79,7 @@ _NEIGHBOURS_OF_MANY: Final = Statement(
     _neighbours(
         _among(receipts.c.id, "ids"),
         _among(receipts.c.launch, "launches"),
-        # That it names any is said, too: the index holds no others, and without it PostgreSQL would read every receipt.
-        and_(receipts.c.supersedes.is_not(None), _among(receipts.c.supersedes, "named")),
+        _among(receipts.c.supersedes, "named"),
         erased=_among(purges.c.receipt, "new"),
     )
 )

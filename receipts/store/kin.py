@@ -59,17 +59,15 @@ class Question(NamedTuple):
 _DOCUMENTS: Final = (
     select(receipts.c.id, documents.c.codec, documents.c.body)
     .join(documents, documents.c.receipt == receipts.c.seq)
-    # A sum, since PostgreSQL would else walk all receipts from the newest to find the first few.
+    # A sum, since PostgreSQL may else walk all receipts from the newest to find the first few; see `lock`.
     .order_by((receipts.c.seq + 0).desc())
     .limit(_MOST_WITNESSES)
 )
 
 
 def _naming(*names: Any) -> Select[Any]:
-    """Witnesses that stand and name one of these. That they name any is said, too: the index holds no others, and of a
-    parameter PostgreSQL cannot tell that it is not null."""
-    named = receipts.c.witness_for
-    return _DOCUMENTS.where(named.is_not(None), named.in_(names), standing())
+    """Witnesses that stand and name one of these."""
+    return _DOCUMENTS.where(receipts.c.witness_for.in_(names), standing())
 
 
 WITNESSES: Final = Statement(_naming(bindparam("id"), bindparam("launch")))
