@@ -85,7 +85,11 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
 def test_the_page_of_a_refused_comparison_prints_no_change_and_explains_its_rules(place: Path, tmp_path: Path) -> None:
     text = run(place, tmp_path / "out", "compare", "label=local base", "label=long")["report.md"]
     assert "rejected: comparable no" in text
-    effects = text[text.index("## Effects") : text.index("## Why")]
+    effects = text[text.index("## Effects") : text.index("## Memory by chip")]
+    assert "It is refused, since 2 axes moved together (batch.global_batch, batch.sequence_length): " in text
+    assert text.index("## Why") < text.index("## Effects")
+    why = text[text.index("## Why") : text.index("## Effects")]
+    assert len(re.findall(r"C101 many axes", why)) == 1
     assert "It is refused, so that no change is printed" in effects
     assert not re.search(r"[+−]\d", effects)
     assert "[C101 many axes](#rule-C101)" in text

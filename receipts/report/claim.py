@@ -138,10 +138,15 @@ def _status(made: ClaimVerdict) -> str:
 def _sections(data: ClaimData) -> list[Section]:
     made = [_why(data), _past(data.past)]
     if data.comparison is not None:
-        made += [item for item in pair.body(data.comparison) if item.id != "decisions"]
+        made += [_named(item) for item in pair.body(data.comparison) if item.id != "decisions"]
     elif data.answers:
         made.append(_stands_on(data))
     return [*made, _decisions(data.decisions), _documents(data)]
+
+
+def _named(item: Section) -> Section:
+    """A section of the comparison by a name that the claim's own do not have."""
+    return replace(item, title="What rules found of the comparison") if item.id == "findings" else item
 
 
 def _why(data: ClaimData) -> Section:
@@ -158,7 +163,7 @@ def _why(data: ClaimData) -> Section:
         ))
         for item in made.findings
     )  # fmt: skip
-    says = f"What its receipts say of the number: {made.assessment.state}. {plain(made.assessment.why, 2 * NOTE)}."
+    says = f"What its receipts say of the number: {made.assessment.state}; {plain(made.assessment.why, 2 * NOTE)}."
     table = Table("What rules on claims found", columns, rows)
     note = Section("footnote", "Footnote", tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines()))
     return Section("why", "Why", (says,), (table,) if rows else (), sections=(note,))

@@ -157,14 +157,29 @@ def lead(made: Comparison) -> Iterator[str]:
         yield f"Study {made.study}: its axes count as one."
     headline = next((item for item in made.results if item.metric == made.metric), None)
     if made.status == "rejected":
-        yield "It is refused: the difference between the two numbers does not say what it seems to say."
+        yield f"It is refused, since {_refusal(made)}: the difference does not say what it seems to say."
     elif headline is not None and headline.effect.why:
         yield plain(headline.effect.why[:1].upper() + headline.effect.why[1:], NOTE) + "."
 
 
+def _refusal(made: Comparison) -> str:
+    """What refuses a comparison before all else."""
+    if len(made.counted) > 1:
+        return f"{len(made.counted)} axes moved together ({', '.join(map(plain, made.counted[:MOST_NAMED]))})"
+    heavy = [item for item in made.findings if item.level is Level.ERROR and item.waived is None]
+    heavy.sort(key=lambda item: item.subject != "pair")
+    for item in heavy:
+        side = {"a": " on A", "b": " on B"}.get(item.subject, "")
+        return f"{item.code} found{side}: {plain(item.found, NOTE)}"
+    return "its path was left" if made.path == "left" else "the two are not one experiment"
+
+
 def body(data: PairData) -> list[Section]:
-    """What the page of a claim shows of its comparison as well."""
-    made = [_sides(data), _changed(data.comparison), _effects(data.comparison, data.timed), _findings(data.comparison)]
+    """What the page of a claim shows of its comparison as well; why it is refused stands before its numbers."""
+    effects = [_effects(data.comparison, data.timed), _findings(data.comparison)]
+    if data.comparison.status == "rejected":
+        effects.reverse()
+    made = [_sides(data), _changed(data.comparison), *effects]
     if data.memory:
         made.append(Section("memory", "Memory by chip", tuple(plain(said, NOTE) for said in data.memory)))
     made.append(_decided(data.decisions, data.claims))
@@ -295,11 +310,11 @@ def _findings(made: Comparison) -> Section:
             (rule(item.code, item.name),),
             ({"a": "A", "b": "B"}.get(item.subject, "the pair"),),
             (f"waived: {plain(item.waived, NOTE)}" if item.waived is not None else weights[item.level],),
-            found(item),
+            joined(map(found, (item, *more)), "; "),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))
-        for item in _told(made.findings)
+        for item, *more in _told(made.findings)
     )  # fmt: skip
     waiting = list(_waiting(made.findings))
     empty = () if rows or waiting else ("No rule found anything.",)
@@ -313,13 +328,15 @@ def found(item: Finding) -> Cell:
     return (says,) if says.startswith(at) else (Code(at), f" {says}")
 
 
-def _told(findings: Iterable[Finding]) -> list[Finding]:
-    """Each offence once, on the pair first; what is merely unjudged is told in a sentence."""
-    kept: dict[tuple[str, str, str, str], Finding] = {}
+def _told(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Each offence once, on the pair first, its places together; what is merely unjudged is told in a sentence."""
+    kept: dict[tuple[object, ...], dict[tuple[str, str], Finding]] = {}
     for item in findings:
         if not item.unjudged:
-            kept.setdefault((item.code, item.subject, item.at, item.found), item)
-    return sorted(kept.values(), key=lambda item: (LEVELS[item.level], item.subject != "pair", item.code))
+            offence = (item.code, item.subject, item.level, item.waived, item.expected, item.do)
+            kept.setdefault(offence, {}).setdefault((item.at, item.found), item)
+    groups = [list(places.values()) for places in kept.values()]
+    return sorted(groups, key=lambda group: (LEVELS[group[0].level], group[0].subject != "pair", group[0].code))
 
 
 def _waiting(findings: Iterable[Finding]) -> Iterator[str]:
