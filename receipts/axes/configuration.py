@@ -234,7 +234,27 @@ def _read(parsed: Parsed, reading: Reading) -> _Stated:
             found.setdefault(axis, {})[f"{name}.complete"] = True
         elif axis not in reading.not_applicable and name not in reading.not_applicable:
             unstated.add(axis)
-    return _Stated({axis: _part(axis, _json(members)) for axis, members in found.items()}, frozenset(unstated))
+    return _Stated({axis: _part(axis, _written(members)) for axis, members in found.items()}, frozenset(unstated))
+
+
+def _written(members: dict[str, Any]) -> str:
+    """An axis' leaves as JSON. Most axes have one leaf, of which many configurations state the same."""
+    if len(members) == 1:
+        ((path, value),) = members.items()
+        kind = type(value)
+        if kind in _PLAIN:
+            return _written_alone(path, kind.__name__, value)
+    return _json(members)
+
+
+# Of these two are equal only where they are written alike, under one type: 0.0 and -0.0 are not.
+_PLAIN: Final = frozenset({str, int, bool})
+
+
+@lru_cache(maxsize=8192)
+def _written_alone(path: str, kind: str, value: str | int) -> str:
+    """One leaf as JSON. The ``kind`` tells true from 1."""
+    return _json({path: value})
 
 
 def _open(parsed: Parsed, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
