@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,18 @@ def test_a_run_that_left_its_path_is_an_incident(data: WeekData) -> None:
     (incident,) = data.incidents
     assert (incident.code, incident.at) == ("R302", "path.witnessed.attention")
     assert [ref.name for ref in incident.receipts] == ["left its path"]
+
+
+def test_a_lineage_that_nobody_stated_is_no_drift_and_one_that_is_stated_in_part_may_be(tmp_path: Path) -> None:
+    def found(name: str, **leaves: Any) -> list[str]:
+        with open_store(str(tmp_path / f"{name}.sqlite")) as made:
+            section.put(made, [section.launch(name, 1, **leaves)])
+            return [item.found for item in section.report(made).incidents]
+
+    bare: dict[str, Any] = {"wheels__transformer_engine": None, "platform__cudnn": None}
+    assert found("bare", **bare) == []
+    (drifted,) = found("old", platform__cudnn=None, wheels__transformer_engine="2.1.0")
+    assert "transformer_engine 2.1.0" in drifted
 
 
 def test_memory_is_read_chip_by_chip(data: WeekData) -> None:

@@ -68,12 +68,17 @@ def incidents(items: Iterable[Item]) -> list[Incident]:
 
 
 def _is_incident(finding: Finding) -> bool:
-    if finding.unjudged:
+    if finding.unjudged or _is_unstated(finding):
         return False
     if finding.question is Question.PATH:
         # On the path an open question is a fact that nobody stated, and no incident.
         return finding.level is Level.ERROR or (finding.level is Level.SHOWN and finding.code in INCIDENTS)
     return finding.code in INCIDENTS
+
+
+def _is_unstated(finding: Finding) -> bool:
+    """Whether no version of a lineage is stated at all: what nobody knows has not drifted."""
+    return finding.code == "R305" and all(part.endswith(" not stated") for part in finding.found.split("; "))
 
 
 def _incident(finding: Finding, refs: Sequence[Ref]) -> Incident:
