@@ -53,13 +53,12 @@ def is_pattern(item: Condition) -> bool:
     return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is compared as a number, of which several texts may be the same."""
+def number(text: str) -> float | None:
+    """The number that a text is compared as, of which several texts may be the same; None for other texts."""
     try:
-        float(text.replace(",", "").replace("_", ""))
+        return float(text.replace(",", "").replace("_", ""))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def meets(value: Any, item: Condition) -> bool:

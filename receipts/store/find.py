@@ -16,7 +16,7 @@ from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
 from receipts.store.clauses import Clause, column_of, likeness, path_of, said
-from receipts.store.conditions import NOT_STATED, Condition, condition, is_number, meets
+from receipts.store.conditions import NOT_STATED, Condition, condition, meets, number
 from receipts.store.ordered import COUNTED, Lists, Order, Place, counted, counted_axis, page, page_of_axes
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS, PATHS, Entry, entries, entry, standing
@@ -264,7 +264,7 @@ def _needles(path: str, item: Condition) -> Iterator[bytes]:
     if leaf is None or leaf.role in (Role.AXIS, Role.DERIVED) or item.operator == "!=" or item.value == NOT_STATED:
         return
     yield b'"%s"' % path.rpartition(".")[2].encode()
-    if item.operator == "=" and _PLAIN.fullmatch(item.value) and not is_number(item.value):
+    if item.operator == "=" and _PLAIN.fullmatch(item.value) and number(item.value) is None:
         yield item.value.encode()
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, false, select, true
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.receipt.maps import COMPLETE
-from receipts.store.conditions import NOT_STATED, Condition, meets
+from receipts.store.conditions import NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.index import column_text
 from receipts.store.many import Lookup
 from receipts.store.tables import axes, axis_values, placements, receipts
@@ -73,12 +73,17 @@ def _having(asked: Sequence[Wanted]) -> Select[Any]:
 
 def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> tuple[int, ...]:
     """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
-    found = []
-    for seq, text in _OF_AXIS.read(connection, [(column_text(axis),)]):
-        value = json.loads(text).get(path)
-        if value is not None and (item is None or meets(value, item)):
-            found.append(seq)
-    return tuple(found)
+    stated = ((seq, json.loads(text).get(path)) for seq, text in _OF_AXIS.read(connection, [(column_text(axis),)]))
+    if item is None:
+        return tuple(seq for seq, value in stated if value is not None)
+    # An axis such as the seed has many values, most of them numbers.
+    equal = number(item.value) if item.operator == "=" and not is_pattern(item) else None
+    return tuple(
+        seq
+        for seq, value in stated
+        if value is not None
+        and (float(value) == equal if equal is not None and type(value) in (int, float) else meets(value, item))
+    )
 
 
 _OF_AXIS: Final = Lookup([axis_values.c.axis], [axis_values.c.seq, axis_values.c.value])

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.store import indexed, ordered
 from receipts.store.clauses import Clause, beginning, typed, value_meets
-from receipts.store.conditions import NOT_STATED, Condition, is_number, is_pattern, meets
+from receipts.store.conditions import NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.listed import COMMIT, OF_FACET, instant
 from receipts.store.near import holds_all
 from receipts.store.ordered import Lists
@@ -109,7 +109,7 @@ class Sought:
         if item.value == NOT_STATED and item.operator in ("=", "!="):
             return _placed(column.is_not(None) if item.operator == "!=" else column.is_(None)).is_not(None)
         equal = item._replace(operator="=") if item.operator == "!=" else item
-        exact = equal.operator == "=" and not is_pattern(equal) and not is_number(equal.value)
+        exact = equal.operator == "=" and not is_pattern(equal) and number(equal.value) is None
         met = (equal.value,) if exact and len(equal.value) < MOST_INDEXED else self._meeting("revision", equal)
         if met is None:
             return None
