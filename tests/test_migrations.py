@@ -24,10 +24,12 @@ from sqlalchemy.exc import DatabaseError
 
 from receipts.errors import StoreError
 from receipts.resources import folder
+from receipts.rulebook import Rulebook
 from receipts.store import open_store, schema
 from receipts.store.address import address
 from receipts.store.engine import connect
-from receipts.store.tables import HEAD, metadata
+from receipts.store.reindex import reindex
+from receipts.store.tables import HEAD, facets, metadata, placements
 from store_receipts import ready
 
 STORES = sorted((Path(__file__).parent / "stores").glob("*.sqlite"))
@@ -200,6 +202,36 @@ def test_what_stored_receipts_witness_is_filled_in_and_nothing_can_be_changed_af
     with engine.begin() as connection, pytest.raises(DatabaseError, match="append-only"):
         connection.execute(text("UPDATE receipts SET witness_for = NULL"))
     engine.dispose()
+
+
+def test_what_stored_receipts_are_listed_by_is_filled_in_as_a_submit_lists_them(store_url: str, tmp_path: Path) -> None:
+    """The columns of 0005 come from rows and documents; a damaged document leaves its commit unsaid."""
+    file = tmp_path / "old.sqlite"
+    shutil.copy(next(path for path in STORES if path.stem == "0004"), file)
+    connection = sqlite3.connect(file)
+    connection.execute("DROP TRIGGER documents_no_update")
+    (damaged,) = connection.execute("SELECT max(receipt) FROM documents").fetchone()
+    connection.execute("UPDATE documents SET body = substr(body, 1, 40) WHERE receipt = ?", (damaged,))
+    connection.commit()
+    connection.close()
+    url = str(file)
+    if not store_url.startswith("sqlite"):
+        url = store_url
+        schema.upgrade(address(url), "0004")
+        _copy(file, url)
+    schema.upgrade(address(url))
+    engine = connect(address(url))
+    with engine.connect() as reader:
+        query = select(placements.c.receipt, placements.c.revision, placements.c.at, placements.c.facet)
+        listed = {row.receipt: row for row in reader.execute(query)}
+        assert {row.facet for row in listed.values()} == set(reader.execute(select(facets.c.digest)).scalars())
+    engine.dispose()
+    assert len(listed) > 1
+    assert [number for number, row in listed.items() if row.revision is None] == [damaged]
+    assert all(row.at for row in listed.values())
+    again = reindex(address(url), Rulebook().lanes, everything=True)
+    assert again.placed == 0
+    assert len(again.damaged) == 1
 
 
 def _write_witnesses(file: Path) -> None:
