@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import datetime
 from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from receipts.receipt.leaf import Section
 
 _SCALARS = frozenset({str, int, float, bool})
+# What `model_fields_set` gives, without a call in between for each of a receipt's hundred rows.
+_stated_in: Callable[[Section], Set[str]] = attrgetter("__pydantic_fields_set__")
 _NOT_FLATTENED = "measurement.step_flags"
 # Sections stand at few paths, and keys of open maps at none: what is kept of them does not grow with the receipts.
 _MOST_PLACES = 1000
@@ -74,7 +77,7 @@ class _Walk:
 
     def _section(self, section: Section, before: str) -> None:
         """Add the fields of a section whose own path, with the dot behind it, is ``before``."""
-        self.keys += len(section.model_fields_set)
+        self.keys += len(_stated_in(section))
         leaves = self.leaves
         for path, value in zip(_paths(type(section), before), section.__dict__.values(), strict=True):
             if value is None:
@@ -115,7 +118,7 @@ class _Walk:
             for index, row in enumerate(items):
                 self._add(f"{path}[{index}]", row)
             return
-        self.keys += sum([len(row.model_fields_set) for row in items])
+        self.keys += sum(map(len, map(_stated_in, items)))
         if not all(map(_is_plain, set(map(type, items)))):
             self.keys += sum(map(_keys_within, items))
 
@@ -145,12 +148,14 @@ def _keys_within(row: Section) -> int:
     """How many keys the objects that stand in a row have."""
     found = 0
     for value in row.__dict__.values():
+        if value is None or type(value) in _SCALARS:
+            continue
         if isinstance(value, dict):
             inner = [item for item in value.values() if isinstance(item, Section)]
             found += len(value)
         else:
             inner = [item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Section)]
-        found += sum(len(item.model_fields_set) + _keys_within(item) for item in inner)
+        found += sum(len(_stated_in(item)) + _keys_within(item) for item in inner)
     return found
 
 
