@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import section_store as week
 from receipts.receipt import Parsed
 from receipts.report import WeekData, render
 from receipts.report.page import Link
+from receipts.report.summary import summary
 from receipts.store import Store, open_store
 
 
@@ -163,3 +165,19 @@ def test_page_markdown_and_json_say_the_same_and_every_link_leads_somewhere(stor
             assert f'id="{link.anchor}"' in html
             assert f"](#{link.anchor})" in files["report.md"]
     assert html.index('id="summary"') < html.index('id="lane-nvidia-megatron"')
+
+
+def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.31)])
+    data = week.report(store)
+    (lane,), (drawn,) = data.lanes, data.drawn.lanes.values()
+    assert len(said(data, "frontier")) == 2
+    names = [f"lane-{index}" for index in range(4)]
+    many = replace(
+        data,
+        lanes=tuple(replace(lane, name=name) for name in names),
+        drawn=replace(data.drawn, lanes=dict.fromkeys(names, drawn)),
+    )
+    told = [point.says for point in summary(many) if point.topic == "frontier"]
+    assert [line.partition(":")[0] for line in told] == [name for name in names for _ in range(2)]
+    assert told[1::2] == [f"{name}: and 1 more shape." for name in names]

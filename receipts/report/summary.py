@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from receipts.report.data import Judged, LaneWeek, Result, WeekData
 
 MOST: Final = 3  # sentences of a lane, or of what lanes share, under one topic
+FEW_LANES: Final = 3  # more of them have a sentence each
 REASON: Final = 90
 
 
@@ -38,8 +39,8 @@ def summary(data: WeekData) -> tuple[Point, ...]:
     """The sentences, topic by topic."""
     topics: tuple[tuple[str, Iterable[tuple[str | None, Cell]]], ...] = (
         ("frontier", _frontier(data)),
-        ("accepted", _by_lane(data, _accepted)),
-        ("refused", _by_lane(data, _refused)),
+        ("accepted", ((lane.name, cell) for lane in data.lanes for cell in _accepted(lane, _most(data)))),
+        ("refused", ((lane.name, cell) for lane in data.lanes for cell in _refused(lane))),
         ("did not survive", _lost(data)),
         ("path", _path(data)),
         ("memory", _memory(data)),
@@ -65,12 +66,6 @@ def section(points: Sequence[Point], nothing: Sequence[str]) -> Section:
     return Section("summary", "In short", points=tuple(told))
 
 
-def _by_lane(data: WeekData, told: object) -> Iterator[tuple[str | None, Cell]]:
-    for lane in data.lanes:
-        for cell in told(lane):  # type: ignore[operator]  # one of the functions below
-            yield lane.name, cell
-
-
 # What took the frontier
 
 
@@ -79,10 +74,11 @@ def _frontier(data: WeekData) -> Iterator[tuple[str | None, Cell]]:
     none: list[Cell] = []
     for lane in data.lanes:
         moved = [item for item in lane.frontier if item.change is not None and item.change.state != "same"]
-        for item in moved[:MOST]:
+        shown = moved[: _most(data)]
+        for item in shown:
             yield lane.name, (_lane(lane, "frontier"), ": ", *_took(item))
-        if len(moved) > MOST:
-            yield lane.name, (_lane(lane, "frontier"), f": and {len(moved) - MOST} more shapes.")
+        if len(moved) > len(shown):
+            yield lane.name, (_lane(lane, "frontier"), f": and {_many(len(moved) - len(shown), 'more shape', 's')}.")
         if not moved:
             (still if lane.frontier else none).append((_lane(lane, "frontier"),))
     if still:
@@ -113,8 +109,13 @@ def _shape(item: Result) -> str:
 # Comparisons
 
 
-def _accepted(lane: LaneWeek) -> Iterator[Cell]:
-    shown = lane.accepted[:MOST]
+def _most(data: WeekData) -> int:
+    """Sentences that a lane may have under one topic."""
+    return MOST if len(data.lanes) <= FEW_LANES else 1
+
+
+def _accepted(lane: LaneWeek, most: int) -> Iterator[Cell]:
+    shown = lane.accepted[:most]
     for item in shown:
         changed = f"{change(item.ratio)} % ({span(item.low, item.high)})"
         metric = metrics.get(item.metric).title

@@ -48,9 +48,8 @@ def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
 def section(lanes: Sequence[LaneWeek]) -> Section:
     """Noise floors and the self-check in words."""
     says = (
-        "Two launches that differ in nothing are an A/A pair, and its 95 % interval should exclude 1 about once in "
-        "twenty, as often faster as slower. What is told apart more often shows a floor that is too small, or a "
-        "machine that drifts. Intervals of this table are not adjusted for their number."
+        "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
+        "slower. More often shows a floor that is too small, or a machine that drifts. Nothing here is adjusted."
     )
     columns = (
         Column("lane"),

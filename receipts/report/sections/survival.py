@@ -238,9 +238,9 @@ def section(made: Survival) -> Section:
     if not inner and not made.untried:
         return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
     says = (
-        "A gain counts where the lane trains. Gains of the week that were shown at another shape were looked for at "
-        "the lane's targets, by the same change of the same values; what is no gain there was looked for elsewhere. "
-        "Each trial is compared on its own: neither its verdict nor its interval is adjusted for the others."
+        "A gain counts where the lane trains. Gains of the week at other shapes were looked for at the lane's targets, "
+        "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
+        "alone: nothing here is adjusted."
     )
     left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
     return Section("survival", "What did not survive", (says, *left), sections=tuple(inner))
