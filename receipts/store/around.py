@@ -22,7 +22,7 @@ from sqlalchemy import (
 from receipts.axes.configuration import Configuration
 from receipts.store.arrays import Array
 from receipts.store.lock import ALONE, TOGETHER
-from receipts.store.statement import Driven, Statement, together
+from receipts.store.statement import Driven, Row, Statement, together
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
@@ -67,12 +67,17 @@ def _among(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
     return column == any_(bindparam(name, type_=Array(String())))
 
 
+_NAMED_BY: Final = receipts.c.supersedes.in_([bindparam("id"), bindparam("launch")])
+_ERASED: Final = purges.c.receipt == bindparam("id")
 _NEIGHBOURS: Final = Statement(
+    _neighbours(receipts.c.id == bindparam("id"), receipts.c.launch == bindparam("launch"), _NAMED_BY, erased=_ERASED)
+)
+_NEIGHBOURS_OF_SUCCESSOR: Final = Statement(
     _neighbours(
         receipts.c.id.in_([bindparam("id"), bindparam("target")]),
         receipts.c.launch.in_([bindparam("launch"), bindparam("target")]),
-        receipts.c.supersedes.in_([bindparam("id"), bindparam("launch")]),
-        erased=purges.c.receipt == bindparam("id"),
+        _NAMED_BY,
+        erased=_ERASED,
     )
 )
 _NEIGHBOURS_OF_MANY: Final = Statement(
@@ -165,12 +170,18 @@ def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: It
     asked = {one.whole: one for one in configured}
     if connection.dialect.name == "postgresql":
         return _in_one(connection, rows, [one.digest for one in asked.values()])
-    names = [{"id": row["id"], "launch": row["launch"], "target": row["supersedes"]} for row in rows]
-    found = [Neighbour(*other) for given in names for other in _NEIGHBOURS.all(connection, given)]
+    found = [Neighbour(*other) for row in rows for other in _around_one(connection, row)]
     keys = [{"digest": one.digest, "whole": one.whole} for one in asked.values()]
     placed = [pair for given in keys for pair in _CONFIGURED.all(connection, given)]
     ((receipt, verdict),) = _LAST.all(connection, {})
     return Around(World(found), dict(placed), ((receipt + step, verdict + step) for step in range(1, len(rows) + 1)))
+
+
+def _around_one(connection: Driven, row: Mapping[str, Any]) -> list[Row]:
+    names = {"id": row["id"], "launch": row["launch"]}
+    if row["supersedes"] is None:
+        return _NEIGHBOURS.all(connection, names)
+    return _NEIGHBOURS_OF_SUCCESSOR.all(connection, {**names, "target": row["supersedes"]})
 
 
 def _in_one(connection: Driven, rows: Sequence[Mapping[str, Any]], digests: Sequence[int]) -> Around:
