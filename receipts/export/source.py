@@ -140,8 +140,10 @@ def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
         # The file itself and nothing of its folders' names: what they say stands in it.
         with pq.ParquetFile(place / file, buffer_size=2**20, pre_buffer=False) as opened:
             _check_columns(place, file, opened.schema_arrow, arrow.schema(dataset))
-            names = [field.name for field in dataset.fields]
-            for batch in opened.iter_batches(batch_size=_CHUNK):
+            # What the axes are follows from the document: that is read, and its map is as many texts again.
+            names = [field.name for field in dataset.fields if field.kind != "axes"]
+            there = [name for name in names if opened.schema_arrow.get_field_index(name) >= 0]
+            for batch in opened.iter_batches(batch_size=_CHUNK, columns=there):
                 # A column that came to exports later is not stated in earlier ones.
                 yield [{name: row.get(name) for name in names} for row in arrow.rows(batch)]
     except (pa.ArrowException, OSError) as error:
