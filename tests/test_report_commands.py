@@ -194,6 +194,12 @@ def test_the_page_of_a_lane_is_that_of_the_last_week_in_which_it_ran(place: Path
     assert run(place, tmp_path / "again", *words) == made
 
 
+def test_a_lane_that_never_ran_is_told_as_such(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = run(place, tmp_path / "out", "lane", "nanotron", "--as-of", "2026-05-01")
+    assert "None ran before." in made["report.md"]
+    assert "no receipt of nanotron that ran until then" in capsys.readouterr().err
+
+
 def test_an_interval_that_is_no_week_is_told_as_one(place: Path, tmp_path: Path) -> None:
     words = ("weekly", "--since", "2026-03-02", "--until", "2026-03-03", "--as-of", "2026-03-20")
     made = run(place, tmp_path / "out", *words)

@@ -203,7 +203,7 @@ def test_json_carries_the_values_behind_the_pages(data: WeekData, files: dict[st
 def test_an_empty_week_is_a_page_all_the_same(tmp_path: Path) -> None:
     store = week.fill(tmp_path / "empty.sqlite", [])
     made = render(collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)))
-    assert b"No receipt ran in 2026-W10." in made["report.md"]
+    assert b"No receipt ran in 2026-W10. None ran before." in made["report.md"]
     assert Outline(made["index.html"].decode()).open == []
 
 

@@ -375,3 +375,13 @@ def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) 
         assert (floor.groups, floor.launches) == (1, 3)
         assert floor.sigma == pytest.approx(0.001, rel=0.3)
         assert Floors(shelf).of(row._replace(chips=16)) == NONE
+
+
+def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: WeekData) -> None:
+    from receipts.report import render
+
+    (lane,) = data.lanes
+    cut = replace(lane, accepted=(), refused_more=3)
+    text = render(replace(data, lanes=(cut,)))["report.md"].decode()
+    assert "None of the week: accepted comparisons.\n" in text
+    assert "And 3 more refused comparisons, in comparisons.parquet." in text

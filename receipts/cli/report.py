@@ -258,6 +258,9 @@ def _told(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: boo
     )
     if not counts.submitted and data.last_week:
         output.note(f"no receipt ran in {data.week}; the newest ran in {data.last_week}: --week {data.last_week}")
+    elif not counts.submitted:
+        of = f" of {', '.join(data.only_lanes)}" if data.only_lanes else ""
+        output.note(f"the store has no receipt{of} that ran until then; see: receipts list")
     _print_files(files, out)
     return 0
 

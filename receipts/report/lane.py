@@ -231,7 +231,7 @@ def _accepted(lane: LaneWeek, drawn: LaneDrawn) -> Section:
         f"{plain(lane.name)}: accepted comparisons, B against A",
         columns,
         rows,
-        more(lane.accepted_more, "accepted comparisons"),
+        more(lane.accepted_more, "accepted comparisons, in comparisons.parquet"),
     )
     if not rows:
         return Section(_id(lane, "accepted"), "Accepted comparisons", nothing="accepted comparisons")
@@ -252,7 +252,11 @@ def _change(item: Judged) -> Cell:
 
 def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
     if not lane.inconclusive:
-        return Section(_id(lane, "inconclusive"), "Inconclusive comparisons", nothing="inconclusive comparisons")
+        return Section(
+            _id(lane, "inconclusive"),
+            "Inconclusive comparisons",
+            nothing="inconclusive comparisons",
+        )
     columns = (
         Column("A"),
         Column("B"),
@@ -278,7 +282,7 @@ def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
         ))
         for item, own in zip(lane.inconclusive, settle, strict=True)
     )  # fmt: skip
-    after = more(lane.inconclusive_more, "inconclusive comparisons")
+    after = more(lane.inconclusive_more, "inconclusive comparisons, in comparisons.parquet")
     if any(item.stated for item in lane.inconclusive):
         after = ("* from numbers as stated: no effect follows from them.", *after)
     table = Table(f"{plain(lane.name)}: inconclusive comparisons, B against A", columns, rows, after)
@@ -309,7 +313,10 @@ def _refused(lane: LaneWeek) -> Section:
     rows = tuple(Row((*_sides(item), _why(item), _moved(item) or ("nothing that is stated",))) for item in lane.refused)
     says = "What may not be compared, and why. No change is printed: it would be believed."
     table = Table(
-        f"{plain(lane.name)}: refused comparisons", columns, rows, more(lane.refused_more, "refused comparisons")
+        f"{plain(lane.name)}: refused comparisons",
+        columns,
+        rows,
+        more(lane.refused_more, "refused comparisons, in comparisons.parquet"),
     )
     return Section(_id(lane, "refused"), "Refused comparisons", (says,), (table,))
 

@@ -38,7 +38,10 @@ def page(data: WeekData) -> Page:
     every += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
     sections, nothing = folded(every)
     sections = [summary.section(data.summary, nothing), *sections]
-    sections += [_method(data), rules.section(told.rules, rules.cited(sections)), appendix.section(data.receipts)]
+    codes = tuple(rules.cited(sections))
+    sections.append(_method(data))
+    sections += [rules.section(told.rules, codes)] if codes else []
+    sections += [appendix.section(data.receipts)] if data.receipts else []
     word = "interval" if "/" in data.week else "week"
     made = Page(
         title=f"Frontier report {data.week}",
@@ -72,7 +75,7 @@ def counted(counts: Counts) -> str:
 
 def _lead(data: WeekData) -> Iterator[str]:
     if not data.counts.submitted:
-        newest = f" The newest receipt ran in {data.last_week}." if data.last_week else ""
+        newest = f" The newest receipt ran in {data.last_week}." if data.last_week else " None ran before."
         yield f"No receipt ran in {data.week}.{newest}"
 
 
