@@ -7,6 +7,7 @@ what is left goes line by line. Both leave the same in the readings; the order o
 
 from __future__ import annotations
 
+import json
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ _RESTING = 64
 _SHORTEST = 24
 # A blank that does not break, in UTF-8: what was copied from a web page has them, also within anchors.
 _UNBREAKABLE = b"\xc2\xa0"
+# Docker's log driver keeps each line of a program as a JSON object.
+_PACKED = b'{"log":"'
 DEFECT = "a defect of the program; please report it"
 
 
@@ -177,6 +180,8 @@ class _Scanner:
 
     def _give(self, raw: bytes, number: int, mask: int) -> None:
         """Give one line to some readers, and note which of them ask for the next."""
+        packed = raw.startswith(_PACKED)
+        raw = _unpacked(raw) if packed else raw
         body = ANSI.sub(b"", raw) if b"\x1b" in raw else raw
         text = body.decode("utf-8", "replace").rstrip("\r")
         parts = [part for part in text.split("\r") if part] if "\r" in text else (text,)
@@ -186,7 +191,7 @@ class _Scanner:
             try:
                 for part in parts:
                     more = reader.line(part, number)
-                if self._describing & bit and not more and len(parts) == 1:
+                if self._describing & bit and not more and len(parts) == 1 and not packed:
                     self._learn(index, raw, text)
             except Exception as error:
                 more = False
@@ -356,6 +361,16 @@ class _Turn:
             # From here on it wants lines that were taken out as records, or no lines of others any more.
             self._follows, self._turned = not self._follows, True
             self._others = deque(self._scanner.lines_after(index, self._piece, self._first, number))
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """The line of a program within a record of Docker's log driver; the record as it is where it is none."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+    line = found.get("log")
+    return line.removesuffix("\n").encode("utf-8", "replace") if isinstance(line, str) else raw
 
 
 def _bits(mask: int) -> Iterator[int]:

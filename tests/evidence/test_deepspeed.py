@@ -191,3 +191,8 @@ def test_an_overflow_told_with_the_timer_is_of_its_step() -> None:
     overflow = f"{TIMER.replace('06,790', '06,789')}[deepspeed] OVERFLOW! Rank 0 Skipping step.\n"
     found = read(BATCH + throughput(7) + overflow + throughput(8) + throughput(9))
     assert found.not_steady == {8: "skipped"}
+
+
+def test_a_line_glued_behind_a_size_of_the_configuration_is_none_of_it() -> None:
+    text = BATCH.rstrip("\n") + " Loading extension module utils...\n"
+    assert read(text + throughput(10)).steps.get(10, "step_seconds") == 2.0

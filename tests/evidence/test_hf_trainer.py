@@ -317,3 +317,8 @@ def test_a_bar_that_was_drawn_again_below_a_record_is_not_the_next_ones() -> Non
     bar = " 20%|██        | 20/100 [01:02<04:10,  3.13s/it]\n"
     found = read(f"{bar}{record()}\n{bar}{{'loss': 9.5, 'grad_norm': 2.4, 'learning_rate': 1e-05, 'epo")
     assert found.steps.column("loss") == [2.5]
+
+
+def test_a_step_said_behind_a_record_on_its_line_is_the_next_ones() -> None:
+    found = read(f"{record()}global_step: 20\n{record('2.25')}\n")
+    assert found.steps.get(20, "loss") == 2.25

@@ -493,3 +493,8 @@ def test_a_cut_metrics_object_costs_its_own_step_only() -> None:
 def test_steps_that_a_profiler_captures_are_not_steady(opened: str, closed: str) -> None:
     reading = log(*run(STEADY[:4]), opened, *run([2.0, 2.1], 4), closed, *run(STEADY, 6))
     assert {number for number, reason in reading.not_steady.items() if reason == "profile"} == {4, 5}
+
+
+@pytest.mark.parametrize("behind", ["Memstats: After step:", "I0102 03:04:05", "(pid=7)", "[rank1]"])
+def test_what_is_glued_behind_a_loss_is_none_of_it(behind: str) -> None:
+    assert log(*run(STEADY), step(8) + behind).steps.get(8, "loss") == 5.25

@@ -204,3 +204,11 @@ def test_tokens_a_second_of_a_chip_by_any_name(label: str) -> None:
     head = " [2026-01-02 03:04:05] iteration 5/ 9 | elapsed time per iteration (ms): 10.0 |"
     text = f"{head} {label}: 2503.5/2228.0 |{END}\n"
     assert read(text).steps.get(5, "tokens_per_second_per_chip") == 2503.5
+
+
+def test_a_start_glued_before_a_record_is_before_it() -> None:
+    start = "[before the start of training step] datetime: 2026-01-01 00:00:00 "
+    text = bridge(11, 10.0) + bridge(12, 10.0) + start + bridge(13, 10.0) + bridge(14, 10.0)
+    glued = read(text)
+    assert glued.not_steady == read(text.replace(start, start + "\n")).not_steady
+    assert glued.steps.numbers() == [11, 12, 13, 14]

@@ -136,3 +136,9 @@ def test_records_glued_on_one_line_keep_their_own_losses() -> None:
 def test_a_validation_is_the_clock_of_the_next_step_where_its_own_was_left_out() -> None:
     steps = read(line(125, 11_000, "val_loss:4.6 ") + line(126, 11_100) + line(127, 11_190)).steps
     assert steps.get(126, "step_seconds") == pytest.approx(0.1)
+
+
+def test_a_peak_of_memory_glued_behind_a_record_is_read() -> None:
+    found = read(line(1, 100) + line(2, 200).rstrip("\n") + "peak memory allocated: 30 MiB reserved: 40 MiB\n")
+    assert [(row.peak_bytes, row.peak_reserved_bytes) for row in found.memory] == [(30 << 20, 40 << 20)]
+    assert found.steps.get(2, "step_seconds") == pytest.approx(0.1)

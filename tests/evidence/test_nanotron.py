@@ -187,3 +187,16 @@ def test_records_glued_on_one_line_keep_their_own_figures() -> None:
     steps = read(old(5, grad_norm="1.5").rstrip("\n") + old(6, grad_norm="2.5").rstrip("\n") + new(7)).steps
     assert steps.numbers() == [5, 6, 7]
     assert [steps.get(at, "grad_norm") for at in (5, 6)] == [1.5, 2.5]
+
+
+def test_lines_of_the_logger_glued_on_one_line_are_as_many() -> None:
+    usage = f"{PREFIX} Memory usage: 100.00MiB. Peak allocated 200.00MiB. Peak reserved: 300.00MiB"
+    found = read(usage + old(5, grad_norm="1.5").rstrip("\n") + "[default0]:" + usage + "\n" + old(6))
+    assert found.steps.column("grad_norm") == [1.5, 1.25]
+    assert [row.peak_bytes for row in found.memory] == [200 << 20]
+
+
+def test_a_date_glued_to_a_number_is_none_of_it() -> None:
+    text = old(5, grad_norm="2.95").rstrip("\n") + old(6)
+    assert "2.9507/08/2024" in text
+    assert read(text).steps.column("grad_norm") == [2.95, 1.25]

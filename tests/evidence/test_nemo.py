@@ -233,3 +233,10 @@ def test_a_record_cut_before_its_loss_does_not_take_the_next_one() -> None:
     cut = line(5)
     found = read(cut[: cut.index("| reduced")] + "\n" + line(6, "4.0"))
     assert (found.steps.get(5, "step_seconds"), found.steps.get(6, "step_seconds")) == (None, 4.0)
+
+
+def test_a_record_whose_last_cell_is_a_line_of_its_own_is_one() -> None:
+    whole = line(5, rest=" | TFLOPS_per_GPU: 1.5e+03").rstrip("\n")
+    at = whole.rindex("| ") + 2
+    found = read(f"{whole[:at]}\n{whole[at:]}\n{line(6)}")
+    assert found.steps.column("tflops_per_second_per_chip") == [1500.0, None]

@@ -242,3 +242,18 @@ def test_a_file_is_read_once_for_its_lines_and_its_digest(tmp_path: Path) -> Non
 def test_blanks_that_do_not_break_are_blanks() -> None:
     (found,) = scan(["one\ncount:\xa012\xa0more\nand\xa0this\n".encode()], [Counts])
     assert [(item.place.line, item.text) for item in found.remarks] == [(2, "count: 12 more"), (3, "and this")]
+
+
+def test_a_record_of_dockers_log_driver_is_the_line_in_it() -> None:
+    lines = [
+        b'{"log":"count: 1\\n","stream":"stdout","time":"2026-01-02T03:04:05Z"}',
+        b'{"log":"count: 2',
+        b'{"log":7}count: 3',
+    ]
+    (found,) = scan([b"\n".join(lines) + b"\n"], [Counts])
+    assert [item.text for item in found.remarks] == ["count: 1", '{"log":"count: 2', '{"log":7}count: 3']
+
+
+def test_half_a_character_in_a_record_of_dockers_log_driver_is_a_question_mark() -> None:
+    (found,) = scan([b'{"log":"count: 1 \\ud800"}\n'], [Counts])
+    assert [item.text for item in found.remarks] == ["count: 1 ?"]

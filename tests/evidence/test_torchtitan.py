@@ -264,3 +264,9 @@ def test_arguments_folded_over_several_lines_are_read() -> None:
 def test_arguments_that_were_cut_end_at_a_step() -> None:
     text = PREFIX + "Running with args: {'training': {'seq_len': 1000,\n"
     assert read(text + step(10) + step(20)).steps.numbers() == [10, 20]
+
+
+def test_a_line_glued_before_a_record_is_read_too() -> None:
+    stated = read(TRAINER.rstrip("\n") + step(10)).stated
+    assert stated["batch.sequence_length"].value == 1000
+    assert read(step(10) + TRAINER.rstrip("\n") + step(20)).steps.numbers() == [10, 20]

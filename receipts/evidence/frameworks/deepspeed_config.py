@@ -13,6 +13,7 @@ from receipts.evidence.frameworks.hf_trainer_literal import flattened, integer, 
 from receipts.evidence.reading import Reading
 
 _ENTRY = re.compile(r":print\]\s+(\w{1,80})\s+(?:\.{2,40}\s)?\s*(.{0,2000})$")
+_GLUED = re.compile(r"(\d{1,12})(?:\s|\[\d{4}-)")
 _MEMBER = re.compile(
     r"[\"'](train_batch_size|train_micro_batch_size_per_gpu|gradient_accumulation_steps)[\"']\s*:\s*[\"']?(\d{1,12})\b"
 )
@@ -86,6 +87,8 @@ class DeepSpeedConfig:
         self._interval(flat.get("steps_per_print"))
 
     def _entry(self, name: str, value: str, line: int) -> None:
+        # What was glued behind a number is none of it.
+        value = match[1] if (match := _GLUED.match(value)) else value
         text = f"{name} = {value[:100]}"
         if name in _WHOLE:
             self._whole(name, value, line)

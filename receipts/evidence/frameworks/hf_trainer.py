@@ -132,13 +132,7 @@ class HfTrainer(LineReader):
     def spans(self, text: str) -> Spans:
         """Figures, and the step where there is one, of a line with one dictionary of training and no progress bar."""
         found = list(_DICT.finditer(text))
-        if (
-            len(found) != 1
-            or "%|" in text
-            or "mem" in text
-            or "callbacks" in text
-            or _HINT.search(text, 0, found[0].start())
-        ):
+        if len(found) != 1 or "%|" in text or "mem" in text or "callbacks" in text or _HINT.search(text):
             return {}
         values = literal(found[0][0])
         if not isinstance(values, dict) or not {"learning_rate", "epoch", "lr"} & values.keys():
@@ -203,6 +197,8 @@ class HfTrainer(LineReader):
         if took:
             if "%|" in (rest := text[at:]):
                 self._bar(rest)
+            elif hint := _HINT.search(rest):
+                self._hint = (line, int(hint[1]))
             return True
         if "_runtime'" in text or '_runtime"' in text or "'loss'" in text or "_mem_gpu_" in text:
             return self._open_block(text, line)

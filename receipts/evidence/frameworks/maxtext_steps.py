@@ -29,8 +29,8 @@ _START = re.compile(
     r"|(?<![\w/] )(?<!\w)step:\s*(?P<bare>\d{1,15}),\s*seconds:(?=.{0,200}?TFLOP/s)"
 )
 _CELL = re.compile(r"(?<![\w/])([A-Za-z_][A-Za-z_/]*):\s*([^\s,\"'\]|]+)")
-# The prefix of the next line of a log, glued to a figure's decimals.
-_GLUED = re.compile(r"(\.\d{3})[IWEF]\d{4}$")
+# The prefix or the words of the next line of a log, glued to a figure's decimals.
+_GLUED = re.compile(r"(\.\d{3})(?:[IWEF]\d{4}$|[A-DF-Z(\[].*$)")
 _RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
 # Characters before a record in which its worker and its phase are named.
 _PREFIX: Final = 300

@@ -38,6 +38,8 @@ _HOSTS: Final = {
 }
 # What begins a line of its own, and so no piece of the one before.
 _OTHERS: Final = ("[Rank ", "iterations memory (", "time (ms)", "Step Time", "Effective Tera Flops")
+# Longer than what stands before a record on its own line.
+_PREFIX: Final = 60
 _MAX_PIECES: Final = 4
 _MAX_PIECE: Final = 2_000
 _MAX_REMARKED: Final = 10
@@ -51,6 +53,7 @@ class Megatron(LineReader):
         b"elapsed time per iteration",
         b"elapsed_time_per_iteration_ms=",
         b"elapsed_time_per_iteration_s=",
+        b"consumed_samples=",
         b"consumed samples:",
         b"memory (MB)",
         b"memory (GB)",
@@ -106,7 +109,10 @@ class Megatron(LineReader):
         """Step and figures of one whole iteration record, or of one step time of Megatron-Bridge's."""
         if "Step Time" in text:
             return {} if "iteration" in text or "memory (" in text else megatron_bridge.spans(text)
-        return megatron_lines.spans(text) if "iteration" in text and "memory (" not in text else {}
+        head = megatron_lines.HEAD.search(text)
+        if head is None or head.start() > _PREFIX or "memory (" in text:
+            return {}
+        return megatron_lines.spans(text)
 
     def many(self, columns: Columns) -> bool:
         """Take iteration records, step times, or both in turn."""
@@ -146,6 +152,11 @@ class Megatron(LineReader):
 
     def _own(self, text: str, number: int) -> None:
         """Take a line by what it holds, of which there may be several things."""
+        head, rest = megatron_lines.HEAD.search(text), text
+        if head is not None and head.start() > _PREFIX:
+            # What was glued before a record was said before it.
+            self._small(text[: head.start()], number)
+            rest = text[head.start() :]
         if "iteration" in text:
             self._iterations(text, number)
         if "Step Time" in text:
@@ -159,7 +170,7 @@ class Megatron(LineReader):
             if marker in text and not self._block.open:
                 self._bridge = True
                 self._block.begin(text[: text.find(marker)])
-        self._small(text, number)
+        self._small(rest, number)
 
     def _small(self, text: str, number: int) -> None:
         """Lines that say one thing."""

@@ -85,14 +85,14 @@ class ModdedNanogpt(LineReader):
                 # Of glued records the second one's text lies behind the first one's numbers.
                 at = match.end(4)
                 self._step(match, number)
-        elif "world_size:" in text or "train_batch_tokens:" in text:
-            for name, word in _SETTING.findall(text):
-                self._settings[name] = (int(word), number)
-        elif match := _PEAK.search(text):
+        if match := _PEAK.search(text):
             reserved = int(match[2]) << 20 if match[2] else None
             self._memory = MemoryRow(
                 Place(number), phase="steady", peak_bytes=int(match[1]) << 20, peak_reserved_bytes=reserved
             )
+        elif "world_size:" in text or "train_batch_tokens:" in text:
+            for name, word in _SETTING.findall(text):
+                self._settings[name] = (int(word), number)
         elif match := _GPU.search(text):
             if len(self._gpus) < _MAX_GPUS:
                 self._gpus.setdefault(int(match[1]), (match[2], number))
@@ -103,7 +103,13 @@ class ModdedNanogpt(LineReader):
     def spans(self, text: str) -> Spans:
         """Step, loss, time and rate of one line of training."""
         match = _LINE.search(text)
-        if match is None or _LINE.search(text, match.end(4)) or "val_" in text or _AVERAGE.search(match[5]):
+        if (
+            match is None
+            or _LINE.search(text, match.end(4))
+            or "val_" in text
+            or "peak " in text
+            or _AVERAGE.search(match[5])
+        ):
             return {}
         found = {"step": match.span(1), "milliseconds" if match[4] == "ms" else "seconds": match.span(3)}
         if loss := _LOSS.search(text, match.start(2), match.end(2)):

@@ -26,6 +26,8 @@ _ITERATION = re.compile(r"iteration: (\d{1,12}) / (\d{1,12})")
 _RECORD = re.compile(
     r"(?:\d\d/\d\d(?:/\d{4})? \d\d:\d\d:\d\d \[[A-Z]{4,8}[^\]]{0,100}\]:? {0,4})?iteration: (?=\d{1,12} / \d)"
 )
+# Where a line of the logger begins: behind another that lacks its end, too.
+_LOGGED = re.compile(r"(?:\[default\d{1,4}\]:\s?)?\d\d/\d\d(?:/\d{4})? \d\d:\d\d:\d\d \[[A-Z]{4,8}[|\]]")
 _MEMORY = re.compile(
     r"Memory usage: ([\d.]{1,15})MiB\.?\s*Peak allocated:? ([\d.]{1,15})MiB\.?\s*(?:Peak reserved:? ([\d.]{1,15})MiB)?"
 )
@@ -100,6 +102,13 @@ class Nanotron(LineReader):
                 self._joined += 1
                 return self._iteration(whole, at, wrapped=self._joined >= _MAX_JOINED or " | " not in text)
             self._iteration(whole[: len(whole) - len(text.strip())], at, wrapped=True)
+        starts = [match.start() for match in _LOGGED.finditer(text)][1:]
+        for start, end in pairwise([0, *starts]):
+            self._part(text[start:end], number, glued=True)
+        return self._part(text[starts[-1] :] if starts else text, number)
+
+    def _part(self, text: str, number: int, *, glued: bool = False) -> bool:
+        """One line of the logger; ``glued`` where the next one follows without a break."""
         if self._config.inside:
             if not any(word in text for word in _BEYOND):
                 return self._config.line(text, number)
@@ -111,7 +120,7 @@ class Nanotron(LineReader):
                 starts = [match.start() for match in _RECORD.finditer(text)] or [0]
                 for start, end in pairwise(starts):
                     self._iteration(text[start:end], number, wrapped=True)
-                return self._iteration(text[starts[-1] :], number)
+                return self._iteration(text[starts[-1] :], number, wrapped=glued)
             return False
         if "Peak allocated" in text:
             self._usage(text, number)
@@ -124,7 +133,7 @@ class Nanotron(LineReader):
     def spans(self, text: str) -> Spans:
         """Step, total and figures of one whole iteration line; memory has to be read."""
         heads = list(_ITERATION.finditer(text))
-        if len(heads) != 1 or not text.rstrip()[-1].isalnum():
+        if len(heads) != 1 or not text.rstrip()[-1].isalnum() or len(_LOGGED.findall(text)) > 1:
             return {}
         found = {"step": heads[0].span(1), "total": heads[0].span(2)}
         at = heads[0].end()

@@ -24,6 +24,8 @@ from receipts.evidence.shapes import Columns
 
 _PRINTED: Final = re.compile(r"Training epoch (\d{1,9}), iteration (\d{1,12})/(\d{1,12})")
 _BAR: Final = re.compile(r"Epoch (\d{1,9}): [^\[]{0,200}?(?:(\d{1,12})/(\d{1,12}|\?)|(\d{1,12})it) \[")
+# The last cell of a record, or what is left of it.
+_BARE: Final = re.compile(r"[\w ]{0,40}:? ?[-+.\deE]{1,24}\s*")
 _DELTA: Final = re.compile(r"Step (\d{1,12}): train_step_timing in s ?[=:] ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _PAIR: Final = re.compile(
     r"([A-Za-z_][\w/ \-\[\].]{0,60}?) ?[=:] ?([-+]?[0-9][\w.+\-]{0,30}|[-+]?nan|[-+]?inf)(?=$|[\s,|\]])"
@@ -303,7 +305,8 @@ class Nemo(LineReader):
     def _continues(self, text: str) -> bool:
         """Take the line after a cut one; False where it is no piece of it."""
         piece = text.lstrip(" #>")
-        if "Training epoch " in text or "|" not in text or len(text) > _MAX_BAR or self._pieces >= _MAX_PIECES:
+        strange = "|" not in text and _BARE.fullmatch(piece) is None
+        if "Training epoch " in text or strange or len(text) > _MAX_BAR or self._pieces >= _MAX_PIECES:
             return False
         self._partial += piece if self._partial.endswith(("|", " ")) else f" {piece}"
         self._pieces += 1
@@ -356,11 +359,11 @@ class Nemo(LineReader):
 
 
 def _cut(text: str) -> bool:
-    """Whether a line ends within a record: it lacks what every record has, and has begun with it."""
+    """Whether a line ends within a record: it ends with a bar or lacks what every record has."""
     at = text.rfind("Training epoch ")
     if at < 0 or len(text) > _MAX_BAR or _PRINTED.match(text, at) is None or "|" not in text[at:]:
         return False
-    return not all(words in text[at:] for words in _WHOLE_CELLS)
+    return text.rstrip().endswith("|") or not all(words in text[at:] for words in _WHOLE_CELLS)
 
 
 def _positive(figures: list[float]) -> bool:

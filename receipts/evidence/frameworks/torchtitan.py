@@ -37,6 +37,8 @@ _FIELDS: Final = {
     "tflops": "tflops_per_second_per_chip",
     "mfu": "mfu",
 }
+# Longer than what stands before a record on its own line.
+_PREFIX: Final = 160
 _MAX_BLOCK: Final = 4000
 _MAX_RECORD: Final = 500
 _MAX_RANKS: Final = 65_536
@@ -118,13 +120,18 @@ class Torchtitan(LineReader):
             self._close_block()
         if "[" in text and "m" in text:
             text = _RESIDUE.sub("", text)
+        first = STEP.search(text)
+        if first is not None and first.start() > _PREFIX:
+            # What was glued before a record was said before it.
+            self._other(text[: first.start()], number)
         if self._steps(text, number):
             return self._pending is not None
         return self._other(text, number)
 
     def spans(self, text: str) -> Spans:
-        """Rank, step and figures of one whole record."""
-        return spans(text)
+        """Rank, step and figures of one whole record, with nothing glued before it."""
+        first = STEP.search(text)
+        return {} if first is None or first.start() > _PREFIX else spans(text)
 
     def many(self, columns: Columns) -> bool:
         """Take records of ranks that were seen before, each of which goes on."""
