@@ -340,7 +340,17 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
 
 
 def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
-    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated."""
+    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
+
+    ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
+    """
+    if metric.name not in pair.kept:
+        pair.kept[metric.name] = _effect(pair, metric, a, b)
+    found: Effect = pair.kept[metric.name]
+    return found
+
+
+def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
     from receipts.stats import effect as effects
 
     why = _unproven(metric, a, b)

@@ -128,6 +128,13 @@ def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:
 
 def _steps(parsed: Parsed) -> tuple[float, ...] | None:
     """Step times that no second launch can have; a clock too coarse to tell steps apart tells no launches apart."""
+    if "steps" not in parsed.kept:
+        parsed.kept["steps"] = _told_apart_by(parsed)
+    found: tuple[float, ...] | None = parsed.kept["steps"]
+    return found
+
+
+def _told_apart_by(parsed: Parsed) -> tuple[float, ...] | None:
     measurement = parsed.receipt.measurement
     steps = measurement.step_durations_seconds if measurement else None
     if not steps or min(steps) == max(steps):

@@ -187,6 +187,7 @@ class Pair:
     waived: Mapping[str, str] = field(default_factory=dict)
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # effects by the names of metrics
 
     @property
     def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:

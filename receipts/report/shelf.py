@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from receipts.store.ran import Placed, Rules, Sought
 
 FAILED = ("oom", "crash", "nan", "hang")
-KEPT = 500  # launches that are held parsed, some 50 kB each
+KEPT = 1000  # launches that are held parsed, some 50 kB each
 MOST_WITNESSES = 20  # of one launch, as in the Facts of a store
 AT_ONCE = 2000  # receipts whose stored verdicts are read together
 
@@ -217,7 +217,7 @@ class Shelf:
         found = self._launches.get(row.id)
         if found is None:
             if len(self._launches) >= KEPT:
-                self._launches.clear()
+                del self._launches[next(iter(self._launches))]
             found = self._launches[row.id] = Launch(self.store.parsed(row.id), self.lane(row.lane))
         return found
 

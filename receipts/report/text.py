@@ -11,6 +11,7 @@ CELL = 1200
 UNKNOWN = "~"
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
+_MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
 
 
 class Marked(str):
@@ -22,7 +23,7 @@ class Marked(str):
 def plain(text: object, most: int = LONGEST) -> str:
     """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
     cut = str(text)[: most + 1]
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in cut)
+    shown = cut if cut.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in cut)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
@@ -35,6 +36,8 @@ def cell(text: object) -> str:
     if isinstance(text, Marked):
         return text
     shown = plain(text, CELL)
+    if _MEANS_MORE.search(shown) is None:
+        return shown
     for char in _MARKUP:
         shown = shown.replace(char, f"\\{char}")
     shown = _EDGE.sub(r"\\\g<0>", shown)

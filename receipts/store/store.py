@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from receipts.store.seal import Seal
 
 T = TypeVar("T")
-KEPT: Final = 500  # parsed receipts, some 50 kB each
+KEPT: Final = 1000  # parsed receipts, some 50 kB each
 _DOCUMENT: Final = Statement(
     select(documents.c.codec, documents.c.body)
     .join(receipts, receipts.c.seq == documents.c.receipt)
@@ -110,7 +110,7 @@ class Store(Said, Asked):
         found = self._parsed.get(receipt_id)
         if found is None:
             if len(self._parsed) >= KEPT:
-                self._parsed.clear()
+                del self._parsed[next(iter(self._parsed))]
             found = self._parsed[receipt_id] = parse_again(Document(self.document(receipt_id), receipt_id[:12]))
         return found
 
