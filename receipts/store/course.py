@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, null, select
 
 from receipts.store.ran import SHAPE
 from receipts.store.rows import Entry, entries, entry, standing
@@ -56,11 +56,11 @@ def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, u
         _RATE > 0,
     )
     order = (_RATE.desc(), receipts.c.seq)
-    place = func.row_number().over(partition_by=day, order_by=order)
-    later = select(receipts.c.seq, place.label("place")).where(*alike, since <= receipts.c.started)
-    by_day = later.where(until >= receipts.c.started).subquery("by_day")
-    before = select(receipts.c.seq).where(*alike, since > receipts.c.started).order_by(*order).limit(MOST)
+    # One walk over the shape's launches: those before the first moment count as one day.
+    of_day = case((receipts.c.started < since, null()), else_=day)
+    place = func.row_number().over(partition_by=of_day, order_by=order)
+    ranked = select(receipts.c.seq, place.label("place")).where(*alike, until >= receipts.c.started).subquery("ranked")
     # Who stands is asked of the few that are left: of every launch of a year it costs more than all the rest.
-    for numbers in (select(by_day.c.seq).where(by_day.c.place <= MOST), before):
-        query = entries().where(receipts.c.seq.in_(numbers.scalar_subquery()), standing()).order_by(*order)
-        yield from (entry(row) for row in connection.execute(query))
+    numbers = select(ranked.c.seq).where(ranked.c.place <= MOST).scalar_subquery()
+    query = entries().where(receipts.c.seq.in_(numbers), standing()).order_by(*order)
+    yield from (entry(row) for row in connection.execute(query))

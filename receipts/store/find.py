@@ -113,10 +113,14 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
 
 
 def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[Entry] | None:
-    """The first receipts that meet every condition, where they are among the first few thousand of all; else None."""
+    """The first receipts that meet every condition, where the first few thousand hold enough of them; else None.
+
+    The first of those that started when the conditions say, if they do.
+    """
     if filters.limit is None or any(name not in COLUMNS for name, _ in asked.rest):
         return None
-    last = select(receipts.c.started).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
+    begun = [clause for column, clause in asked.clauses if column == "started"]
+    last = select(receipts.c.started).where(*begun).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
     bound = connection.execute(last).scalar()
     if bound is None:
         return None

@@ -35,6 +35,7 @@ from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
 
 _AT_ONCE: Final = 500  # keys of one statement
+_FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
 RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
 _STANDS: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
 _SAID: Final = Lookup(
@@ -121,9 +122,13 @@ class Ran:
             return list(_lanes(connection))
 
     def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
-        """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_best`."""
+        """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
         with self._store._reading() as connection:
-            return [entry(row) for row in connection.execute(_best(sought, rules, most))]
+            shapes = connection.execute(_shapes(sought)).all()
+            asked = [_of_shapes(sought, rules, most)] if len(shapes) > _FEW_SHAPES else [
+                _of_shape(sought, rules, most, shape) for shape in shapes
+            ]  # fmt: skip
+            return [entry(row) for query in asked for row in connection.execute(query)]
 
     def said(self, numbers: Sequence[int], rules: Rules) -> dict[int, bytes]:
         """The last verdict under a rule set on each of some receipts, as JSON, by their numbers."""
@@ -227,8 +232,40 @@ def _lanes(connection: Connection) -> Iterator[str]:
 SHAPE: Final = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
 
 
-def _best(sought: Sought, rules: Rules, most: int) -> Select[Any]:
-    """Training launches that stand, ended well and have their rate from kept steps, by shape and rate.
+_RATE: Final = receipts.c.tokens_per_second_per_chip
+_RESULT: Final = (
+    receipts.c.kind == "training",
+    receipts.c.outcome == "ok",
+    receipts.c.provenance.in_(["measured", "quoted"]),
+    receipts.c.rate_source == "steps",
+    _RATE > 0,
+)
+
+
+def _shapes(sought: Sought) -> Select[Any]:
+    """Every shape that a result may have."""
+    return select(*(receipts.c[name] for name in SHAPE)).where(*sought.clauses, *_RESULT).distinct()
+
+
+def _of_shape(sought: Sought, rules: Rules, most: int, shape: Sequence[Any]) -> Select[Any]:
+    """The first launches of one shape by rate: a walk that keeps no more of them than it gives."""
+    alike = [receipts.c[name] == value for name, value in zip(SHAPE, shape, strict=True)]
+    ranked = select(receipts.c.seq).where(*alike, *sought.clauses, *_valid(rules))
+    numbers = ranked.order_by(_RATE.desc(), receipts.c.seq).limit(most)
+    return entries().where(receipts.c.seq.in_(numbers.scalar_subquery()))
+
+
+def _of_shapes(sought: Sought, rules: Rules, most: int) -> Select[Any]:
+    """The same of all shapes at once, where they are many: all that may be one is sorted."""
+    place = func.row_number().over(
+        partition_by=[receipts.c[name] for name in SHAPE], order_by=[_RATE.desc(), receipts.c.seq]
+    )
+    ranked = select(receipts.c.seq, place.label("place")).where(*sought.clauses, *_valid(rules)).subquery("ranked")
+    return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
+
+
+def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
+    """Training launches that stand, ended well and have their rate from kept steps.
 
     Only those that can be valid under these rules: what was valid when it came in, what was not judged by them, and
     what has a witness, which may have come later.
@@ -244,25 +281,7 @@ def _best(sought: Sought, rules: Rules, most: int) -> Select[Any]:
     )
     # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
     seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
-    rate = receipts.c.tokens_per_second_per_chip
-    place = func.row_number().over(
-        partition_by=[receipts.c[name] for name in SHAPE], order_by=[rate.desc(), receipts.c.seq]
-    )
-    ranked = (
-        select(receipts.c.seq, place.label("place"))
-        .where(
-            *sought.clauses,
-            receipts.c.kind == "training",
-            receipts.c.outcome == "ok",
-            receipts.c.provenance.in_(["measured", "quoted"]),
-            receipts.c.rate_source == "steps",
-            rate > 0,
-            or_(receipts.c.status == "valid", and_(~otherwise), seen),
-            standing(),
-        )
-        .subquery("ranked")
-    )
-    return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
+    return (*_RESULT, or_(receipts.c.status == "valid", and_(~otherwise), seen), standing())
 
 
 def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:
