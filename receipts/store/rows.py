@@ -116,9 +116,9 @@ def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str
 
     Raises InputError where a time cannot be told in UTC.
     """
-    stated, parsed = launch.stated, launch.parsed
+    parsed, leaves = launch.parsed, launch.parsed.flat.leaves
     run = parsed.receipt.run
-    row: dict[str, Any] = {column: _safe(stated.get(path)) for column, path in PATHS.items()}
+    row: dict[str, Any] = {column: _safe(leaves.get(path)) for column, path in PATHS.items()}
     known = find_accelerator(row["accelerator"]) if row["accelerator"] else None
     if known is not None:
         row["accelerator"] = known.key
