@@ -22,7 +22,7 @@ from receipts.store.address import address
 from receipts.store.engine import reading, writing
 from receipts.store.near import holds_all
 from receipts.store.reindex import coverage, reindex
-from receipts.store.tables import axes, axis_values, configurations, placements
+from receipts.store.tables import axes, axis_values, configurations, facets, placements
 from store_receipts import BASE, RULEBOOK, judged, parsed
 
 LANES = RULEBOOK.lanes
@@ -57,7 +57,7 @@ def near(store: Store, one: Parsed, axis: str | None = None, limit: int = 20) ->
 def counts(store: Store) -> tuple[int, ...]:
     """Rows of values, configurations, axes and placements."""
     with reading(store._engine) as connection:
-        tables = (axis_values, configurations, axes, placements)
+        tables = (axis_values, configurations, axes, placements, facets)
         return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
 
 
@@ -254,8 +254,8 @@ def test_digests_that_collide_are_told_apart(store: Store) -> None:
 def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None:
     put(store)
     before, placed = counts(store), rows(store)
-    leak = put(store, flags={"complete": True, "TOKEN": "hunter2"})
-    twin = put(store, flags={"complete": True, "TOKEN": "hunter2"})
+    secret = {"flags": {"complete": True, "TOKEN": "hunter2"}, "hardware__accelerator": "hunter2"}
+    leak, twin = put(store, **secret), put(store, **secret)
     store.purge(leak.id, "it held a token")
     assert "hunter2" in "".join(values(store))
     store.purge(twin.id, "it held a token")
@@ -265,7 +265,8 @@ def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None
 
 def values(store: Store) -> list[str]:
     with reading(store._engine) as connection:
-        return list(connection.execute(select(axis_values.c.value)).scalars())
+        columns = (axis_values.c.value, facets.c.value)
+        return [text for column in columns for text in connection.execute(select(column)).scalars()]
 
 
 def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, store_url: str) -> None:

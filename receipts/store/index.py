@@ -42,7 +42,7 @@ OF_VALUE: Final = Lookup(
 EARLY_OF_AXIS: Final = Lookup(
     [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], and_="axis_values.early = 1"
 )
-_PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration])
+_PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
 _NEW_CONFIGURATIONS: Final = Insertion(
@@ -185,8 +185,11 @@ def forget(connection: Driven, seqs: Sequence[int]) -> None:
 
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
     """
-    had = {row[0] for row in _PLACES.read(connection, ((seq,) for seq in seqs))}
+    places = _PLACES.read(connection, ((seq,) for seq in seqs))
+    had, facets = {row[0] for row in places}, {row[1] for row in places if row[1] is not None}
     change(connection, "DELETE FROM placements WHERE receipt = ?", ((seq,) for seq in seqs))
+    alone = "DELETE FROM facets WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM placements WHERE facet = digest)"
+    change(connection, alone, ((facet,) for facet in sorted(facets)))
     empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
     drop(connection, empty)
 
