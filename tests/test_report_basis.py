@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
+from receipts.export.datasets import Kind
 from receipts.export.datasets import datasets as exported
 from receipts.report import Basis, Week, WeekData, collect_with_basis, parquet, render
 from receipts.report.basis import FILES, datasets
+from receipts.report.columnar import column
 from receipts.store import Store, open_store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,3 +138,37 @@ def test_the_page_on_reports_describes_every_column_that_is_the_reports_own() ->
             if dataset.name == "comparisons" or field.name not in known:
                 optional = "" if field.required else ", may be null"
                 assert f"| `{field.name}` | {field.kind}{optional} | {field.says} |" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("string", ["a", None, "", "ä\x00\u202e", "w" * 10_000]),
+        ("int64", [1, None, -(2**62), 0]),
+        ("double", [0.1, None, -1e300, 0.0]),
+        ("bool", [True, None, False, True, True, True, True, False, True, None]),
+        ("timestamp", [week.MONDAY, None, week.MONDAY.replace(microsecond=1), week.MONDAY.replace(year=1900)]),
+        ("strings", [["a", "b"], None, [], ["c"]]),
+        *((kind, []) for kind in ("string", "int64", "double", "bool", "timestamp", "strings")),
+    ],
+)
+def test_an_array_holds_the_values_that_it_was_built_from(kind: Kind, values: list[Any]) -> None:
+    import pyarrow as pa
+
+    types = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
+    types |= {"timestamp": pa.timestamp("us", tz="UTC"), "strings": pa.list_(pa.string())}
+    made = column(values, kind, types[kind])
+    made.validate(full=True)
+    assert made.to_pylist() == values
+    assert made.equals(pa.array(values, type=types[kind]))
+
+
+def test_writing_it_imports_no_pandas(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    with open_store(str(store)) as made:
+        week.put(made, week.local_gain())
+    words = ["--store", str(store), "report", "weekly", "--week", week.WEEK, "--out", str(tmp_path / "out")]
+    code = f"import sys; from receipts.cli import main; main({words!r}); print('pandas' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "False"
+    assert (tmp_path / "out" / "receipts.parquet").is_file()

@@ -146,10 +146,12 @@ def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str
     import pyarrow.parquet as pq
 
     from receipts.export.arrow import schema
+    from receipts.report.columnar import column
 
     wanted = schema(dataset)
     wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): said.encode() for name, said in about.items()}})
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, wanted, strict=True)]
+    fields = zip(columns, dataset.fields, wanted, strict=True)
+    arrays = [column(values, field.kind, told.type) for values, field, told in fields]
     made = io.BytesIO()
     pq.write_table(
         pa.Table.from_arrays(arrays, schema=wanted),
