@@ -10,8 +10,8 @@ import io
 import os
 import re
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
-from xml.sax.saxutils import escape
 
 from receipts.draw.colours import FAINT, INK, LINE, PAPER
 from receipts.errors import UsageError
@@ -75,7 +75,9 @@ def svg(paint: Callable[[Figure], None], *, width: float, height: float, title: 
 def _told(drawn: str, title: str, says: str) -> str:
     """The drawing with its name and description as its first children, and without the prologue of a file."""
     body = _PROLOGUE.sub("", drawn, count=1)
-    words = f"<title>{escape(printable(title))}</title>\n <desc>{escape(printable(says))}</desc>"
+    words = (
+        f"<title>{escape(printable(title), quote=False)}</title>\n <desc>{escape(printable(says), quote=False)}</desc>"
+    )
     named = _HEAD.sub(lambda found: f'<svg{found["attributes"]} role="img">\n {words}', body, count=1)
     return "\n".join(line.rstrip() for line in named.splitlines()) + "\n"
 

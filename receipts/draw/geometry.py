@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.amounts import amount
 from receipts.draw.colours import FAINT, INK, LINE, category, of
 from receipts.draw.figure import SMALL, TITLE, canvas, label, rectangle, svg
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from receipts.draw.colours import Colour, diverging, ramp
 from receipts.draw.layout import Layout
+from receipts.value import dataclass
 
 GIB: Final = 2**30
 ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale

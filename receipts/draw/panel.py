@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from receipts.draw.canvas import SMALL, Canvas, extent
 from receipts.draw.colours import FAINT, LINE
+from receipts.value import dataclass
 
 BELOW: Final = 40.0  # pixels that `below` takes
 

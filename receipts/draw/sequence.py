@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
@@ -11,6 +10,7 @@ from receipts.draw import inline, legend
 from receipts.draw.canvas import Canvas
 from receipts.draw.legend import LEFT, RIGHT, WIDTH
 from receipts.draw.panel import BELOW, Panel, Scale, below, frame, upward
+from receipts.value import dataclass
 
 Grade = Literal["validated", "repeated", "peak"]
 FEWEST: Final = 2  # a lone point is a number, and no picture

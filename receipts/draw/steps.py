@@ -6,7 +6,6 @@ Launches stay apart: the spread between medians is what a comparison stands on, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
@@ -16,6 +15,7 @@ from receipts.draw.colours import FAINT, INK, LINE
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below, nice, said
+from receipts.value import dataclass
 
 Side = Literal["A", "B"]
 SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from

@@ -6,7 +6,6 @@ A row is a chip, the tightest first. Lengths are shares of each chip's own limit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from receipts.draw.colours import FAINT, INK, LINE
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below
+from receipts.value import dataclass
 
 GIB: Final = 2**30
 _LEFT: Final = 60.0

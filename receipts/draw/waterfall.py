@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -17,6 +16,7 @@ from receipts.draw.colours import FAINT, LINE, PAPER
 from receipts.draw.legend import WIDTH
 from receipts.draw.marks import MARKS
 from receipts.draw.panel import BELOW, Panel, Scale, below, nice
+from receipts.value import dataclass
 
 _LEFT: Final = 16.0
 _RIGHT: Final = 76.0  # where the amounts stand

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -12,6 +11,7 @@ from receipts.draw.canvas import SMALL, Canvas, extent
 from receipts.draw.legend import LEFT, RIGHT, WIDTH
 from receipts.draw.marks import Mark
 from receipts.draw.panel import BELOW, Panel, Scale, below, frame, said, upward
+from receipts.value import dataclass
 
 FEWEST: Final = 2  # weeks: one is no course
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from receipts.report.sections import rules
 from receipts.report.sections.decisions import Decided
 from receipts.report.sections.rules import Cited
 from receipts.report.text import NOTE, number, plain
+from receipts.value import dataclass
 from receipts.verdict import ClaimVerdict, Level
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a secon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.report.ref import Ref as Ref
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.drawn import Drawn

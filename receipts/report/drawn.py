@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from receipts.report.pictures.over_sequence import Repeated, repeated
 from receipts.report.pictures.over_weeks import Course, courses
 from receipts.report.pictures.step_times import Compared, compared
 from receipts.report.week import Week
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import Headroom, LaneWeek

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from receipts.report.data import Change, Result
 from receipts.report.neighbours import PROVENANCES
 from receipts.report.sections.regime import work
 from receipts.report.shelf import Item, Shelf
+from receipts.value import dataclass
 from receipts.verdict import Level, Question, Taint
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 from receipts.axes import difference
@@ -12,6 +12,7 @@ from receipts.compare import Request, compare
 from receipts.noise import Floor, wants_floor, with_floor
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.report.shelf import Item, Shelf, order
+from receipts.value import dataclass
 from receipts.verdict import Comparison
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import configuration
 from receipts.replicates import AS_MEASURED, copied
 from receipts.report.shelf import Item, Shelf, order
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.axes.configuration import Configuration as Ran

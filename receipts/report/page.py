@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from receipts.report.ref import Ref
 from receipts.report.text import plain
+from receipts.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts import metrics
@@ -23,6 +23,7 @@ from receipts.report.sections.rules import Cited
 from receipts.report.text import NOTE, UNKNOWN, change, plain, span, value
 from receipts.rule import Facts
 from receipts.rulebook import Rulebook
+from receipts.value import dataclass
 from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
 
 if TYPE_CHECKING:

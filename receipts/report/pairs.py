@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.report.data import Judged, Moved, Reason, Ref
@@ -15,6 +14,7 @@ from receipts.report.links import Links, Pair, place_of
 from receipts.report.neighbours import Configuration
 from receipts.report.shelf import Item, order
 from receipts.report.text import value
+from receipts.value import dataclass
 from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, decide
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from receipts.report.data import Ref
 from receipts.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
 from receipts.rule import Facts
 from receipts.rulebook import Rulebook
+from receipts.value import dataclass
 from receipts.verdict import ReceiptVerdict, Taint
 
 if TYPE_CHECKING:

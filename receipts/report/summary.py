@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
@@ -16,6 +15,7 @@ from receipts.report.lane import place
 from receipts.report.page import Cell, Code, Link, Section, joined, link, numbered, rule
 from receipts.report.sections import claims
 from receipts.report.text import change, number, percent, plain, span
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import Judged, LaneWeek, Result, WeekData

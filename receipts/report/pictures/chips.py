@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts.draw import strips
 from receipts.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.report.ref import Ref
 from receipts.report.text import gib, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import Headroom

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts.draw import sequence
 from receipts.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.report.text import number, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.draw.sequence import Grade

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from receipts.report.pictures.over_sequence import series
 from receipts.report.ref import Ref
 from receipts.report.text import number, percent, plain
 from receipts.report.week import Week
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import Result

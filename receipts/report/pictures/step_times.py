@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts.draw import steps as drawing
 from receipts.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.report.ref import Ref
 from receipts.report.text import number, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.draw.steps import Side

@@ -6,13 +6,13 @@ The values are those of `receipts ceiling`, of launches that started before the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.report.page import Cell, Column, Part, Row, Section, Table, joined, link, more
 from receipts.report.ref import Ref
 from receipts.report.text import plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.ceiling import Cause, Ceiling, Frontier

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.report.page import Cell, Column, Row, Section, Table
 from receipts.report.text import UNKNOWN, number, percent, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import LaneWeek

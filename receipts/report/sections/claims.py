@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from receipts.errors import NotFound
 from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, UNKNOWN, plain
+from receipts.value import dataclass
 from receipts.verdict import ClaimVerdict, Level
 
 if TYPE_CHECKING:

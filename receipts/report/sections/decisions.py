@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from receipts.errors import NotFound
 from receipts.report.page import Cell, Code, Column, Row, Section, Table, link, more
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.store import Decision, Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from receipts.report.sections.repeats import Repeats, repeats
 from receipts.report.sections.retest import Retests
 from receipts.report.sections.rules import Cited
 from receipts.report.sections.survival import Survival, survival
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.report.data import LaneWeek

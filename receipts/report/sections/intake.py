@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, link, links, more, rule
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, plain
+from receipts.value import dataclass
 from receipts.verdict import Level
 
 if TYPE_CHECKING:

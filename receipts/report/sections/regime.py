@@ -8,13 +8,13 @@ hold at once; where none was found and a fact is missing, the regime is not know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from receipts import metrics
 from receipts.chips import account
 from receipts.report.shelf import Item
 from receipts.report.text import UNKNOWN, number, percent
+from receipts.value import dataclass
 from receipts.verdict import Level
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.report.page import Cell, Column, Row, Section, Table, link, links, more, rule
 from receipts.report.ref import Ref
 from receipts.report.text import UNKNOWN, plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from receipts.report.links import compared
 from receipts.report.neighbours import Configuration, soundness
 from receipts.report.shelf import Shelf, ran
 from receipts.store import Condition, Entry, Filters
+from receipts.value import dataclass
 from receipts.verdict import Comparison
 
 LOOKED_AT: Final = 24  # launches with the changed value, and as many without it

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.errors import NotFound
 from receipts.report.page import Entry, Link, Section
 from receipts.report.text import plain
+from receipts.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.rule import RuleSet

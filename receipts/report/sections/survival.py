@@ -7,7 +7,7 @@ week at a target that is no gain is looked for beside them. What was tried in ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference
@@ -17,6 +17,7 @@ from receipts.report.sections.claims import ClaimNow
 from receipts.report.sections.claims import Judged as JudgedClaims
 from receipts.report.sections.retest import Retests, Tried, at_target, change_of, is_gain
 from receipts.report.text import NOTE, UNKNOWN, change, plain, span
+from receipts.value import dataclass
 from receipts.verdict import Level
 
 if TYPE_CHECKING:
