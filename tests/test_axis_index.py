@@ -275,14 +275,17 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     place = address(store_url)
     assert coverage(place, LANES) == (0, 0)
     with writing(store._engine) as connection:
-        for table in (axes, placements, configurations, axis_values):
+        for table in (axes, placements, configurations, axis_values, facets):
             connection.execute(delete(table))
     assert coverage(place, LANES) == (30, 0)
     assert "does not hold 30 receipts" in coverage(place, LANES).problem
     made = reindex(place, LANES)
     assert (made.receipts, made.placed, made.damaged) == (30, 30, ())
     assert rows(store) == before
+    with writing(store._engine) as connection:
+        connection.execute(delete(facets))
     assert reindex(place, LANES, everything=True).placed == 0
+    assert counts(store)[4] == 1
 
 
 def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(

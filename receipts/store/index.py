@@ -85,13 +85,18 @@ def add(connection: Driven, placed: Sequence[Placed]) -> None:
 
     A single receipt of a known configuration costs one statement beside its facet: the look-up and the insert in one.
     """
-    for facet in sorted({item.listed.facet for item in placed}):
-        listed.INSERT.run(connection, facet._asdict())
+    name(connection, [item.listed for item in placed])
     if len(placed) == 1 and place(connection, placed[0]):
         return
     found = numbers(connection, [item.configuration for item in placed])
     rows = [(item.seq, found[item.configuration.whole], *item.listed.row.values()) for item in placed]
     _NEW_PLACEMENTS.put(connection, rows)
+
+
+def name(connection: Driven, several: Sequence[Listed]) -> None:
+    """Write the facets down that receipts are listed by."""
+    for facet in sorted({item.facet for item in several}):
+        listed.INSERT.run(connection, facet._asdict())
 
 
 def place(connection: Driven, item: Placed) -> bool:

@@ -208,6 +208,7 @@ def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
     index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
+    index.name(connection, [item.listed for item in made])
     change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
     for item in made:
         if item.row.seq in there:
