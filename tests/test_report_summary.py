@@ -181,3 +181,20 @@ def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: 
     told = [point.says for point in summary(many) if point.topic == "frontier"]
     assert [line.partition(":")[0] for line in told] == [name for name in names for _ in range(2)]
     assert told[1::2] == [f"{name}: and 1 more shape." for name in names]
+
+
+def test_one_remedy_of_many_findings_is_asked_for_once(store: Store) -> None:
+    week.put(store, [tpu("one", path__witnessed__host_transfers_per_step=1.0)])
+    week.put(store, [tpu("two", path__witnessed__host_transfers_per_step=2.0, numerics__seed=3)])
+    data = week.report(store)
+    assert len([item for item in data.incidents if item.code == "R303"]) == 2
+    assert len([line for line in said(data, "next") if line.startswith("R303")]) == 1
+
+
+def test_a_change_that_was_accepted_at_several_shapes_is_told_once(store: Store) -> None:
+    week.put(store, [*week.local_gain(), *week.at_target(2.07)])
+    data = week.report(store)
+    assert len(data.lanes[0].accepted) == 2
+    told = said(data, "accepted")
+    assert len([line for line in told if "bucket_bytes 40000000 → 80000000" in line]) == 1
+    assert told[-1] == "nvidia-megatron: and 1 more."

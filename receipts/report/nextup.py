@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -12,7 +13,7 @@ from receipts.report.page import Cell, Code, Link, joined, link, rule
 from receipts.report.text import plain
 
 if TYPE_CHECKING:
-    from receipts.report.data import LaneWeek, WeekData
+    from receipts.report.data import Incident, LaneWeek, WeekData
 
 MOST: Final = 6
 EACH: Final = 2
@@ -27,9 +28,14 @@ def steps(data: WeekData) -> Iterator[Cell]:
 
 def _broken(data: WeekData) -> Iterator[Cell]:
     """What stops launches from standing as evidence, those that hit most of them first."""
-    wrong = [item for item in data.incidents if item.level == "E"]
-    wrong.sort(key=lambda item: (-len(item.receipts) - item.receipts_more, item.code))
-    for item in wrong[:EACH]:
+    count: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], Incident] = {}
+    for item in data.incidents:
+        if item.level == "E":
+            count[item.code, item.do] += len(item.receipts) + item.receipts_more
+            first.setdefault((item.code, item.do), item)
+    for key, _ in sorted(count.items(), key=lambda one: (-one[1], one[0]))[:EACH]:
+        item = first[key]
         yield (rule(item.code, item.name), f": {plain(item.do)} (", *link(item.receipts[0]), ").")
 
 
@@ -63,10 +69,16 @@ def _open(data: WeekData) -> Iterator[Cell]:
     """What would settle most open comparisons of a lane."""
     for lane in data.lanes:
         asked = Counter((item.code, item.do) for pair in lane.inconclusive for item in set(pair.reasons))
-        for (code, do), many in sorted(asked.items(), key=lambda one: (-one[1], one[0]))[:1]:
+        for (code, do), many in sorted(asked.items(), key=lambda one: (-one[1], _effort(one[0][1]), one[0]))[:1]:
             total = len(lane.inconclusive)
             at = Link(f"{many} of {total} open comparisons", place(lane.name, "inconclusive"))
             yield (f"{plain(lane.name)}: {plain(do)} (", rule(code), ", ", at, ").")
+
+
+def _effort(do: str) -> int:
+    """How often something is to be done, where it says so."""
+    found = re.search(r"\d+", do)
+    return int(found[0]) if found else 0
 
 
 def _untried(data: WeekData) -> Iterator[Cell]:

@@ -115,7 +115,11 @@ def _most(data: WeekData) -> int:
 
 
 def _accepted(lane: LaneWeek, most: int) -> Iterator[Cell]:
-    shown = lane.accepted[:most]
+    # A change at several shapes is told once, and what changes nothing last.
+    told: dict[tuple[object, ...], Judged] = {}
+    for item in lane.accepted:
+        told.setdefault((item.effect, *((one.path, one.a, one.b) for one in item.moved)), item)
+    shown = sorted(told.values(), key=lambda item: item.effect == "equivalent")[:most]
     for item in shown:
         changed = f"{change(item.ratio)} % ({span(item.low, item.high)})"
         metric = metrics.get(item.metric).title
@@ -181,7 +185,7 @@ def _lost(data: WeekData) -> Iterator[tuple[str | None, Cell]]:
         yield item.lane, (Link(plain(item.lane), "survival-vanished"), ": ", *moved, gained, f"{ends}.")
     left = len(made.vanished) - MOST
     if left > 0:
-        yield None, (Link(f"{left} more gains", "survival-vanished"), " were lost at their targets.")
+        yield None, ("And ", Link(_many(left, "more gain", "s"), "survival-vanished"), ".")
 
 
 def _path(data: WeekData) -> Iterator[tuple[str | None, Cell]]:
