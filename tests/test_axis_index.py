@@ -271,7 +271,7 @@ def values(store: Store) -> list[str]:
 
 def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, store_url: str) -> None:
     store.submit_many([judged(item) for item in several(1, 30)])
-    before = rows(store)
+    before, counted = rows(store), counts(store)
     place = address(store_url)
     assert coverage(place, LANES) == (0, 0)
     with writing(store._engine) as connection:
@@ -285,7 +285,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     with writing(store._engine) as connection:
         connection.execute(delete(facets))
     assert reindex(place, LANES, everything=True).placed == 0
-    assert counts(store)[4] == 1
+    assert counts(store) == counted
 
 
 def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(
