@@ -1,0 +1,74 @@
+"""How a report reads a store: one state of it, and the same whichever way is the quicker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import report_store as week
+import rule_cases as cases
+from receipts.judge import VERSION
+from receipts.receipt import Document, Parsed
+from receipts.report import text
+from receipts.store import Store, open_store, ran
+from receipts.store.ran import Ran, Rules, Sought
+from receipts.submit import submit
+
+BOOK = cases.rulebook()
+EVER = Sought(datetime(2030, 1, 1, tzinfo=UTC))
+RULES = Rules(BOOK.rules.digest, VERSION)
+
+
+def launched(name: str, seconds: float, **changes: Any) -> Parsed:
+    """A valid launch of the clean CPU receipt; its steps follow from its name."""
+    (made,) = week.one(name, {"run.label": name, **changes}, {"seconds": seconds})
+    return made
+
+
+def put(store: Store, *receipts: Parsed) -> None:
+    assert all(item.stored for item in submit([Document(item.raw, item.source) for item in receipts], store, BOOK))
+
+
+def best(store: Store, most: int) -> Sequence[str]:
+    return sorted(str(row.label) for row in Ran(store).best(EVER, RULES, most))
+
+
+def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.sqlite")
+    with open_store(place) as store, open_store(place) as other:
+        put(store, launched("before", 2.0))
+        with store.one_state():
+            with store.one_state():
+                assert len(list(store.find())) == 1
+            put(other, launched("meanwhile", 1.0))
+            assert len(list(store.find())) == 1
+        assert len(list(store.find())) == 2
+
+
+def test_the_best_of_few_shapes_and_of_many_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(str(tmp_path / "store.sqlite")) as store:
+        for model in ("narrow", "wide"):
+            made = (launched(f"{model} {at}", 0.6 + at / 10, **{"model.name": model}) for at in (2, 0, 1, 3))
+            put(store, *made)
+        few = best(store, 2)
+        assert few == ["narrow 0", "narrow 1", "wide 0", "wide 1"]
+        monkeypatch.setattr(ran, "_FEW_SHAPES", 0)
+        assert best(store, 2) == few
+
+
+@given(st.text(alphabet=st.sampled_from("ab_ ~.:/w&@|$#<>[]*`\\\n\u202e1é"), max_size=40))
+def test_a_text_that_is_passed_by_is_one_that_nothing_of_markdown_would_change(told: str) -> None:
+    quick = text.cell(told)
+    kept = text._MEANS_MORE
+    text._MEANS_MORE = re.compile("")
+    try:
+        assert text.cell(told) == quick
+    finally:
+        text._MEANS_MORE = kept
