@@ -95,7 +95,9 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
     in_order = filters.limit is not None and filters.order != "stored"
     keyed = counted(connection, lists) if lists.keyed else COUNTED
     of_axes = min((counted_axis(connection, values) for values in lists.axes), default=COUNTED)
-    if of_axes <= keyed and (of_axes < _FEW or (lists.axes and in_order)):
+    # A text's list is in order, so that its newest few need not all be looked at.
+    fewer = of_axes <= keyed and not (lists.column and keyed < COUNTED)
+    if fewer and (of_axes < _FEW or (lists.axes and in_order)):
         return _by_axes(connection, filters, asked, lists, common=of_axes >= _FEW)
     if keyed < COUNTED or (lists.keyed and in_order and (lists.column or not asked.beyond)):
         return _paged(connection, filters, asked, partial(page, connection, lists, filters.order))

@@ -68,13 +68,14 @@ def page(connection: Connection, lists: Lists, order: Order, after: Place | None
 
 
 def page_of_axes(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
-    """Time and number of the next receipts with a value of each axis and one of the facets, at most so many."""
+    """Time and number of the next receipts with a value of each axis, a facet and a text, at most so many."""
     lead, *others = sorted(lists.axes, key=lambda values: counted_axis(connection, values))
     # A cross join is one in this order, on SQLite.
     joined = "CROSS JOIN" if connection.dialect.name == "sqlite" else "JOIN"
     on = "WHERE" if connection.dialect.name == "sqlite" else "ON"
     wanted = [*_among("one.value", lead), *_with_values(others, "one")]
-    wanted += [*_among("facet", lists.facets), *_bounds(lists, order, after)]
+    wanted += [*_among("facet", lists.facets), *(_among(lists.column, lists.texts) if lists.column else ())]
+    wanted += _bounds(lists, order, after)
     same = f"{on} placements.configuration = one.configuration {'AND' if on == 'WHERE' else 'WHERE'}"
     text = f"SELECT at, receipt FROM axes one {joined} placements {same} {' AND '.join(item.text for item in wanted)}"
     given = [*chain(*(item.values for item in wanted)), most]
