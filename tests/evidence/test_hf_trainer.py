@@ -313,6 +313,13 @@ def test_records_that_only_llama_factory_said_are_read() -> None:
     assert read(f"{ECHO}{record()}\n{ECHO}{record('2.25', 'nan')}\n").diverged is True
 
 
+def test_what_llama_factory_said_is_known_on_a_page_of_html() -> None:
+    echo = ECHO.replace(">", "&gt;")
+    bars = [f" 10%|█  | {step}/100 [01:02<09:21,  6.24s/it]" for step in (10, 20)]
+    found = read(f"{echo}{record()}\n{bars[0]}{record()}{bars[0]}{echo}{record('2.25')}\n{bars[1]}{record('2.25')}\n")
+    assert (found.steps.numbers(), found.steps.column("loss")) == ([10, 20], [2.5, 2.25])
+
+
 def test_a_bar_that_was_drawn_again_below_a_record_is_not_the_next_ones() -> None:
     bar = " 20%|██        | 20/100 [01:02<04:10,  3.13s/it]\n"
     found = read(f"{bar}{record()}\n{bar}{{'loss': 9.5, 'grad_norm': 2.4, 'learning_rate': 1e-05, 'epo")

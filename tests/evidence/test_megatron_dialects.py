@@ -177,6 +177,8 @@ def test_a_megatron_log_with_dates_is_megatrons(prefix: str) -> None:
 def test_a_record_quoted_without_its_date_is_bridges_where_it_has_losses_of_depths(loss: str, source: str) -> None:
     text = bridge(3, 100.0)[len(" [2026-01-01 00:00:03] ") :].replace(" loss scale:", f"{loss} loss scale:")
     assert read(text).source == source
+    # The time at which a collector took a line is not the program's date.
+    assert read(f"2026-01-02T03:04:05.123456789Z stdout F {text}").source == source
 
 
 @pytest.mark.parametrize(("word", "rate"), [("112.5TFLOPS", 112.5), ("1.5PFLOPS", 1500.0), ("250.0GFLOPS", 0.25)])

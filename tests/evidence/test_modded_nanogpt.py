@@ -142,3 +142,10 @@ def test_a_peak_of_memory_glued_behind_a_record_is_read() -> None:
     found = read(line(1, 100) + line(2, 200).rstrip("\n") + "peak memory allocated: 30 MiB reserved: 40 MiB\n")
     assert [(row.peak_bytes, row.peak_reserved_bytes) for row in found.memory] == [(30 << 20, 40 << 20)]
     assert found.steps.get(2, "step_seconds") == pytest.approx(0.1)
+
+
+def test_a_line_said_twice_is_one_step() -> None:
+    lines = [line(step, 100 * step) for step in range(1, 30)]
+    found = read("".join(each for each in lines for _ in range(2)))
+    assert found.steps.column("step_seconds") == [None, *[pytest.approx(0.1)] * 28]
+    assert found.not_steady == {1: "warmup"}

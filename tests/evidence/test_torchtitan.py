@@ -253,10 +253,11 @@ def test_a_step_with_the_last_one_beside_it_is_a_step(share: str) -> None:
     assert (found.steps.numbers(), found.steps.column("tokens_per_second_per_chip")) == ([640], [52142])
 
 
-def test_arguments_folded_over_several_lines_are_read() -> None:
+@pytest.mark.parametrize("mark", ["", "> ", "# ", ">"])
+def test_arguments_folded_over_several_lines_are_read(mark: str) -> None:
     arguments = "[rank0]:2025-03-12 10:11:12,131 - root - INFO - Running with args: {'metrics': {'log_freq': 10},\n"
     rest = " 'training': {'batch_size': 2, 'compile': False,\n 'seq_len': 1000}}\n"
-    found = read(arguments + rest + step(10))
+    found = read("".join(mark + line for line in (arguments + rest + step(10)).splitlines(keepends=True)))
     assert found.stated["batch.sequence_length"].value == 1000
     assert found.steps.numbers() == [10]
 

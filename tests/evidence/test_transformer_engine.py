@@ -181,3 +181,8 @@ def test_a_printed_dict_is_cut_apart_and_never_evaluated() -> None:
 @pytest.mark.parametrize("text", ["{", "{'a", "{'a': [((", "{'a': 'b\\", "}{:,", "{" * 5000, "'" * 5000])
 def test_a_broken_dict_ends_the_entries(text: str) -> None:
     assert len(entries(text)) <= 1
+
+
+def test_a_selection_whose_last_word_was_wrapped_is_one() -> None:
+    line = "[INFO     | DotProductAttention]: Running with UnfusedDotProductAttention"
+    assert attention(read(line, "backend")) == {"te_unfused": 1}

@@ -24,7 +24,7 @@ _FIGURE = re.compile(
     r"['\"](loss|grad_norm|step|global_step|current_steps)['\"]:\s{0,4}['\"]?([^'\",}\s]{1,30})['\"]?\s{0,4}[,}]"
 )
 # LLaMA-Factory says a record before the Trainer does.
-_ECHO = re.compile(r"callbacks(?:\.py)?:\d{1,5}[^{}]{0,40}>>\s*$")
+_ECHO = re.compile(r"callbacks(?:\.py)?:\d{1,5}[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
 _OPEN = re.compile(r"\{\s*(?=['\"]|$)")
 _BAR = re.compile(r"%\|[^|]{0,400}\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # A bar whose steps take so long that it was drawn anew after each of them: tqdm draws ten times a second.

@@ -100,7 +100,9 @@ class Records:
         before = text[max(0, start - _NEAR) : start]
         date = megatron_lines.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
-        dated = megatron_lines.CLOCK.search(before) is not None
+        # The program's own date stands in brackets; a collector's does not.
+        _, bracket, inside = before.rpartition("[")
+        dated = bool(bracket) and megatron_lines.CLOCK.search(inside) is not None
         self.undated_depths |= found.long_rate and found.depths and not dated
         if not found.ended:
             found.values["skipped"] = math.nan

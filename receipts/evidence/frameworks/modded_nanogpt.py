@@ -68,6 +68,7 @@ class ModdedNanogpt(LineReader):
         super().__init__()
         self._lines = 0
         self._last: tuple[int, float] | None = None
+        self._taken: tuple[int, float] | None = None
         self._uncounted = 0
         self._synced: list[int] = []
         self._gpus: dict[int, tuple[str, int]] = {}
@@ -131,7 +132,7 @@ class ModdedNanogpt(LineReader):
             return False
         gone = list(map(sub, steps, [self._last[0], *steps]))
         spent = list(map(sub, times, [self._last[1], *times]))
-        if min(spent) < 0 and any(time < 0 < count for count, time in zip(gone, spent, strict=True)):
+        if 0 in gone or (min(spent) < 0 and any(time < 0 < count for count, time in zip(gone, spent, strict=True))):
             return False
         if gone.count(1) < len(gone):
             spent = [time if count == 1 else ABSENT for count, time in zip(gone, spent, strict=True)]
@@ -139,7 +140,7 @@ class ModdedNanogpt(LineReader):
         bad, good = judged(figures.get("loss", ()))
         self._bad, self._good = self._bad or bad, self._good or good
         self._lines += len(steps)
-        self._last = steps[-1], times[-1]
+        self._last = self._taken = steps[-1], times[-1]
         self.reading.steps.extend(steps, figures)
         return True
 
@@ -199,7 +200,11 @@ class ModdedNanogpt(LineReader):
                 # The line of the step itself was left out: the clock stood still from here on.
                 self._last = (step, seconds)
             return
+        if self._taken == (step, seconds):
+            # The same line once more: of another rank, or of a console beside a file.
+            return
         last, self._last = self._last, (step, seconds)
+        self._taken = self._last
         values: dict[str, float | None] = {"loss": train}
         if last is not None and seconds < last[1] and step > last[0]:
             self._reset(step)

@@ -29,6 +29,8 @@ _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
 _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
+# What a page or a script puts before the lines that it quotes.
+_MARK = re.compile(r"^(?:[>#] ?)+(?=[\s\[{}'\"])")
 _FOLDED = re.compile(r"\s*['\"}\]]")
 _FIELDS: Final = {
     "loss": "loss",
@@ -354,6 +356,7 @@ class Torchtitan(LineReader):
         return True
 
     def _continue_block(self, text: str) -> bool:
+        text = _MARK.sub("", text)
         match = RANK.match(text)
         rank = int(match[1]) if match else -1
         # A page that folds a line has no rank before its rest.

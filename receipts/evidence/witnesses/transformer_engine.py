@@ -128,7 +128,7 @@ class TransformerEngineReader(LineReader):
         for match in _SELECTION.finditer(text):
             running = match["kind"].startswith("Running")
             template = "%" in text[match.end() : match.end() + 16]
-            if template or is_source(text, match.start()) or (running and not match["backend"]):
+            if template or is_source(text, match.start()) or (running and match["backend"] is None):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
