@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.errors import NotFound, near
 from receipts.judge import VERSION
 from receipts.report import trouble
+from receipts.report.appendix import described
 from receipts.report.basis import Basis, Looked
 from receipts.report.data import Counts, Described, LaneWeek, Ref, WeekData
 from receipts.report.drawn import drawn
@@ -27,7 +28,6 @@ from receipts.report.summary import summary
 from receipts.report.week import Span, Week
 from receipts.report.weekly import page
 from receipts.rulebook import Rulebook
-from receipts.verdict import Level
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -38,7 +38,6 @@ MOST_PAIRS = 12
 MOST_ACCEPTED = 60
 MOST_ROWS = 40
 MOST_CHIPS = 12
-MOST_NOTES = 6
 AT_ONCE = 500
 
 
@@ -221,27 +220,6 @@ def _refs(data: WeekData) -> Iterator[Ref]:
 
 
 def _described(item: Item) -> Described:
-    run, row = item.parsed.receipt.run, item.entry
-    errors = dict.fromkeys(found.code for found in item.verdict.findings if found.level is Level.ERROR)
-    return Described(
-        receipt=item.ref,
-        launch=run.launch,
-        lane=row.lane,
-        kind=row.kind,
-        outcome=row.outcome,
-        provenance=row.provenance,
-        status=item.verdict.status,
-        path=item.verdict.path,
-        started=run.started_stated or f"{row.started:%Y-%m-%d %H:%M} UTC",
-        finished=f"{row.finished:%Y-%m-%d %H:%M} UTC" if row.finished else None,
-        context=row.context,
-        notes=tuple(_notes(item)),
-        errors=tuple(errors),
-        superseded_by=None if row.stands else row.superseded_by or "",
-    )
-
-
-def _notes(item: Item) -> Iterator[tuple[str, str]]:
-    notes = item.parsed.receipt.notes or {}
-    texts = [(key, value) for key, value in notes.items() if isinstance(value, str)]
-    yield from texts[:MOST_NOTES]
+    row = item.entry
+    superseded = None if row.stands else row.superseded_by or ""
+    return replace(described(item.parsed, item.verdict), receipt=item.ref, superseded_by=superseded)
