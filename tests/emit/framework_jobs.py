@@ -45,51 +45,52 @@ options = dict(max_steps=6, accumulate_grad_batches=2, accelerator="cpu", device
                default_root_dir="out")
 """
 
-# Trainer.train is torchtitan's own, and looks its parts up as it does on a GPU; model, data and optimizer are none.
+# Trainer, model, data, validation and checkpoints are torchtitan's own. What a CPU lacks is stood in for: a device that
+# has a name and memory, flex attention with a gradient, and the time-outs of process groups that newer torch has.
 TORCHTITAN = """
-import contextlib, os
+import os, pathlib
 from types import SimpleNamespace as Object
-import torch
-os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
-store = torch.distributed.HashStore()
-torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+os.environ["TORCHDYNAMO_DISABLE"] = "1"
+import torch, torch._utils
+torch._utils._get_available_device_type = lambda: "cpu"
+lacking = {"current_device": 0, "get_device_name": "CPU", "memory_stats": {}, "reset_peak_memory_stats": None}
+lacking |= {"get_device_properties": Object(total_memory=1 << 34), "empty_cache": None}
+for name, found in lacking.items():
+    setattr(torch.cpu, name, lambda *given, found=found: found)
+
+import datasets, pyarrow
+from tokenizers import Tokenizer, models, pre_tokenizers
+words = "the receipt names every axis that a launch has".split()
+tokenizer = Tokenizer(models.WordLevel({word: at for at, word in enumerate(["<unk>", "<eos>", *words])}, "<unk>"))
+tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+tokenizer.add_special_tokens(["<eos>"])
+pathlib.Path("assets").mkdir()
+tokenizer.save("assets/tokenizer.json")
+pathlib.Path("assets/tokenizer_config.json").write_text('{"eos_token": "<eos>"}')
+rows = datasets.Dataset(pyarrow.table({"text": [" ".join(words * 8)] * 400}), fingerprint="small")
+
 import torchtitan.trainer as titan
-titan.time = Object(sleep=lambda seconds: None)
+from torchtitan.hf_datasets import text_datasets
+from torchtitan.models.common.attention import FlexAttention
+from torchtitan.models.llama3.config_registry import llama3_debugmodel
+
+def attention(q, k, v, *, enable_gqa, **more):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=enable_gqa), None
+
+FlexAttention._compiled_flex_attn = staticmethod(attention)
 titan.dist_utils.set_pg_timeouts = lambda **given: None
-
-class Profile:
-    def build(self, **given):
-        return contextlib.nullcontext(Object(step=lambda: None))
-
-class Checkpoints:
-    def load(self, step):
-        pass
-    def _should_save(self, curr_step, last_step=False):
-        return last_step
-    def save(self, curr_step, last_step=False):
-        pass
-
-class Metrics:
-    def log(self, step, global_avg_loss, global_max_loss, grad_norm, extra_metrics=None):
-        pass
-
-class Small(titan.Trainer):
-    def __init__(self):
-        training = Object(local_batch_size=4, global_batch_size=-1, seq_len=16, steps=6)
-        self.config = Object(training=training, profiler=Profile(), checkpoint=Object(load_step=-1), dump_folder="out",
-                             validator=Object(enable=True), comm=Object(train_timeout_seconds=9))
-        self.step, self.dataloader, self.gradient_accumulation_steps = 0, None, 2
-        self.parallel_dims = Object(tp=1, pp=1, cp=1, ep=1, dp_replicate=1, dp_shard=2)
-        self.checkpointer, self.metrics_processor = Checkpoints(), Metrics()
-        self.gc_handler = Object(run=lambda step: None)
-        self.validator = Object(should_validate=lambda step: step % 3 == 0, validate=lambda parts, step: None)
-        self.model_parts = []
-    def batch_generator(self, loader):
-        return iter(())
-    def train_step(self, batches):
-        self.metrics_processor.log(self.step, 4.0 - self.step / 10, 4.0, grad_norm=1.5)
-
-trainer = Small()
+text_datasets.DATASETS["small"] = type(text_datasets.DATASETS["c4"])(
+    path="small", loader=lambda path: rows, sample_processor=lambda sample: sample["text"])
+config = llama3_debugmodel()
+config.hf_assets_path, config.dump_folder = "assets", "out"
+config.dataloader.dataset = config.validator.dataloader.dataset = "small"
+training, validator = config.training, config.validator
+training.local_batch_size, training.global_batch_size, training.seq_len, training.steps = 2, 4, 32, 6
+training.disable_cuda_graphs = True
+validator.enable, validator.freq, validator.steps = True, 3, 1
+config.checkpoint.enable, config.checkpoint.interval = True, 4
+trainer = titan.Trainer(config)
 """
 
 JAX = """
@@ -162,6 +163,92 @@ sys.modules["megatron.training.global_vars"]._GLOBAL_ARGS = Object(
 pretrain, arguments = training.pretrain, (6,)
 """
 
+# The step, its log and the evaluation are megatron.training's own, as are model, optimizer and schedule. They ask for
+# CUDA by its name: here that is the processor. The loop around them is the job's, since Megatron's own waits for CUDA.
+MEGATRON_CORE = """
+import collections, contextlib, os, sys
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+import torch
+from torch.overrides import TorchFunctionMode
+
+class OnTheProcessor(TorchFunctionMode):
+    def __torch_function__(self, function, types, given=(), named=None):
+        named = dict(named or {})
+        if str(named.get("device", "")).startswith("cuda"):
+            named["device"] = "cpu"
+        return function(*given, **named)
+
+OnTheProcessor().__enter__()
+torch.cuda.current_device = lambda: torch.device("cpu")
+for name in ("empty_cache", "synchronize", "reset_peak_memory_stats"):
+    setattr(torch.cuda, name, lambda *given: None)
+for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
+    setattr(torch.cuda, name, lambda *given: 0)
+torch.cuda.memory_stats = lambda *given: collections.defaultdict(int)
+
+import megatron.core.datasets.utils
+import megatron.training.training as training
+from megatron.core import parallel_state, tensor_parallel
+from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+from megatron.core.models.gpt import GPTModel
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
+from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+from megatron.core.pipeline_parallel import get_forward_backward_func
+from megatron.core.rerun_state_machine import RerunDataIterator
+from megatron.core.transformer.transformer_config import TransformerConfig
+from megatron.training.arguments import parse_args, validate_args
+from megatron.training.global_vars import get_timers, set_global_variables
+from megatron.training.initialize import initialize_megatron
+
+sys.argv[1:] = '''--num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128
+    --micro-batch-size 2 --global-batch-size 4 --train-iters 6 --lr 1e-3 --lr-decay-style constant
+    --distributed-backend gloo --use-cpu-initialization --transformer-impl local --tokenizer-type NullTokenizer
+    --vocab-size 64 --mock-data --log-interval 1 --eval-iters 1 --rerun-mode disabled --no-persist-layer-norm
+    --no-gradient-accumulation-fusion --no-masked-softmax-fusion --no-rope-fusion'''.split()
+megatron_args = parse_args(ignore_unknown_args=True)
+validate_args(megatron_args)
+set_global_variables(megatron_args)
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+parallel_state.initialize_model_parallel()
+megatron.core.datasets.utils.compile_helpers = lambda: None
+initialize_megatron(allow_no_cuda=True)
+tensor_parallel.get_cuda_rng_tracker().fork = contextlib.nullcontext
+
+config = TransformerConfig(num_layers=2, hidden_size=32, num_attention_heads=4, use_cpu_initialization=True,
+                           pipeline_dtype=torch.float32)
+gpt = GPTModel(config=config, transformer_layer_spec=get_gpt_layer_local_spec(), vocab_size=64, max_sequence_length=128)
+model = [DistributedDataParallel(config, DistributedDataParallelConfig(), gpt)]
+optimizer = get_megatron_optimizer(OptimizerConfig(optimizer="adam", lr=1e-3, clip_grad=0.0), model)
+scheduler = OptimizerParamScheduler(
+    optimizer, init_lr=0.0, max_lr=1e-3, min_lr=0.0, lr_warmup_steps=0, lr_decay_steps=100, lr_decay_style="constant",
+    start_wd=0.0, end_wd=0.0, wd_incr_steps=100, wd_incr_style="constant")
+batches = RerunDataIterator(iter(lambda: torch.arange(256).view(2, 128) % 64, None))
+
+def loss_of(output):
+    loss = output.float().mean()
+    return loss, torch.tensor(1), {"lm loss": torch.stack([loss.detach(), torch.tensor(1.0)])}
+
+def forward_step(iterator, model):
+    tokens = next(iterator)
+    mask = torch.triu(torch.ones(1, 1, 128, 128, dtype=torch.bool), 1)
+    return model(tokens, torch.arange(128).expand(2, 128), mask, labels=tokens.roll(-1, 1)), loss_of
+
+def pretrain(iterations):
+    get_timers()("interval-time", log_level=0).start(barrier=True)
+    totals, report, schedule = {}, False, get_forward_backward_func()
+    for iteration in range(iterations):
+        losses, skipped, _, _, _, norm, zeros, logit = training.train_step(
+            forward_step, batches, model, optimizer, scheduler, config, schedule, iteration=iteration)
+        report = training.training_log(
+            losses, totals, 1e-3, iteration + 1, 1.0, report, skipped, norm, None, zeros, logit)
+        if iteration == 2:
+            training.evaluate_and_print_results(
+                "i", forward_step, batches, model, iteration, None, config, write_to_tensorboard=False)
+
+arguments = (6,)
+"""
+
 MAXTEXT = """
 from types import SimpleNamespace as Object
 
@@ -182,8 +269,14 @@ def train_loop(step, state):
 config, state = Config(), 0
 """
 
-RAN = {"transformers": TRANSFORMERS, "Lightning": LIGHTNING, "torchtitan": TORCHTITAN, "JAX": JAX}
+RAN = {
+    "transformers": TRANSFORMERS,
+    "Lightning": LIGHTNING,
+    "torchtitan": TORCHTITAN,
+    "JAX": JAX,
+    "Megatron-LM": MEGATRON_CORE,
+}
 STAND_IN = {"Composer": COMPOSER, "Megatron-LM": MEGATRON, "MaxText": MAXTEXT}
 # The module without which a job cannot run.
-NEEDS = {"transformers": "accelerate", "Lightning": "lightning.pytorch", "torchtitan": "torchtitan.trainer"}
-NEEDS["JAX"] = "jax"
+NEEDS = {"transformers": "accelerate", "Lightning": "lightning.pytorch", "torchtitan": "torchtitan.trainer, tokenizers"}
+NEEDS |= {"JAX": "jax", "Megatron-LM": "megatron.training.training"}

@@ -91,11 +91,17 @@ def test_the_lines_of_the_page_record_the_framework_itself(name: str, tmp_path: 
         assert (model["depth"], model["hidden"], model["heads"], model["kv_heads"]) == (2, 32, 4, 2)
         assert found["numerics"]["seed"] == 7
     if name == "torchtitan":
-        assert found["parallelism"]["shard"] == 2
-        assert found["batch"]["global_batch"] == 8
-    if name in ("transformers", "Lightning", "torchtitan"):
+        batch = found["batch"]
+        assert (batch["micro_batch"], batch["accumulation"], batch["global_batch"]) == (2, 2, 4)
+        assert batch["sequence_length"] == 32
+        assert found["parallelism"]["shard"] == 1
+        assert found["measurement"]["loss"]["last"] < found["measurement"]["loss"]["first"]
+    if name == "Megatron-LM":
+        assert found["model"]["depth"] == 2
+        assert found["measurement"]["loss"]["last"] < found["measurement"]["loss"]["first"]
+    if name in ("transformers", "Lightning", "torchtitan", "Megatron-LM"):
         assert spans["eval_seconds"] > 0
-    if name in ("transformers", "Lightning"):
+    if name in ("transformers", "Lightning", "torchtitan"):
         assert spans["checkpoint_seconds"] > 0
 
 

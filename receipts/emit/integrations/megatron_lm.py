@@ -1,8 +1,9 @@
 """Megatron-LM: functions of `megatron.training.training` that its loop looks up at every step, wrapped in place.
 
 `train_step` is the step, `training_log` has the loss and the gradient norm, `evaluate_and_print_results` and
-`save_checkpoint_and_time` are spans. Megatron-LM does not run on a CPU: the tests use a stand-in of this interface, as
-`megatron/training/training.py` of core 0.9 to 0.15 has it. Its arguments are read by a probe (`probes/megatron.py`).
+`save_checkpoint_and_time` are spans. The first three were run on a CPU, as the wheel of megatron-core 0.19.2 has them.
+Its loop around them waits for CUDA: the tests have a stand-in, as `megatron/training/training.py` of core 0.9 to 0.15
+has it. Its arguments are read by a probe (`probes/megatron.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""torchtitan: its trainer's step, validation, checkpoints and metric hook. Written with torchtitan 0.3 (`trainer.py`).
+"""torchtitan: its trainer's step, validation, checkpoints and metric hook. Run with the Trainer of torchtitan 0.3.
 
 ``Trainer.train`` looks its parts up at every step, so that parts of the object are wrapped and nothing of the package
 is changed. `MetricsProcessor.log` is called at the steps that log, with numbers that were read for it.
