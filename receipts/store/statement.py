@@ -24,7 +24,7 @@ COPIED: Final = 20
 _IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 
 
-class Held(Protocol):
+class Holder(Protocol):
     """Whatever holds a driver's connection."""
 
     @property
@@ -40,7 +40,7 @@ class Driven(Protocol):
         """The dialect of its statements."""
 
     @property
-    def connection(self) -> Held:
+    def connection(self) -> Holder:
         """What holds the driver's connection."""
 
 
@@ -48,7 +48,7 @@ class Bare(NamedTuple):
     """A connection out of an engine's pool without SQLAlchemy's own around it: statements alone can run on it."""
 
     dialect: Dialect
-    connection: Held
+    connection: Holder
 
 
 class Compiled(NamedTuple):
