@@ -269,14 +269,44 @@ def train_loop(step, state):
 config, state = Config(), 0
 """
 
-RAN = {
-    "transformers": TRANSFORMERS,
-    "Lightning": LIGHTNING,
-    "torchtitan": TORCHTITAN,
-    "JAX": JAX,
-    "Megatron-LM": MEGATRON_CORE,
-}
+# MaxText's own, from its configuration to its loop. The page's line stands inside that loop, where the step is jitted:
+# here the loop is given the recorded step by the function that jits it.
+MAXTEXT_ITSELF = """
+from pathlib import Path
+import maxtext
+import maxtext.trainers.pre_train.train as train
+from maxtext.utils import train_utils
+
+words = {"run_name": "small", "base_output_directory": "out", "steps": 6, "hardware": "cpu",
+         "dataset_type": "synthetic", "base_emb_dim": 32, "base_num_query_heads": 4, "base_num_kv_heads": 4,
+         "head_dim": 8, "base_mlp_dim": 64,
+         "base_num_decoder_layers": 2, "vocab_size": 128, "max_target_length": 256, "per_device_batch_size": 2,
+         "attention": "dot_product", "enable_checkpointing": False, "enable_goodput_recording": False,
+         "skip_jax_distributed_system": True}
+base = Path(maxtext.__file__).parent / "configs" / "base.yml"
+config, state = train.initialize(["train", str(base), *(f"{name}={value}" for name, value in words.items())])
+jits, jitted = train_utils.jit_train_and_eval_step, []
+
+class Step:
+    def __call__(self, *given, **named):
+        return jitted[-1](*given, **named)
+    def __getattr__(self, name):
+        return getattr(jitted[-1], name)
+
+p_train_step = Step()
+
+def train_loop(step, goodput):
+    def jit(*given, **named):
+        inner, evaluation = jits(*given, **named)
+        jitted.append(inner)
+        return step, evaluation
+    train_utils.jit_train_and_eval_step = jit
+    train.train_loop(config, goodput)
+"""
+
+RAN = {"transformers": TRANSFORMERS, "Lightning": LIGHTNING, "torchtitan": TORCHTITAN, "JAX": JAX}
+RAN |= {"Megatron-LM": MEGATRON_CORE, "MaxText": MAXTEXT_ITSELF}
 STAND_IN = {"Composer": COMPOSER, "Megatron-LM": MEGATRON, "MaxText": MAXTEXT}
 # The module without which a job cannot run.
 NEEDS = {"transformers": "accelerate", "Lightning": "lightning.pytorch", "torchtitan": "torchtitan.trainer, tokenizers"}
-NEEDS |= {"JAX": "jax", "Megatron-LM": "megatron.training.training"}
+NEEDS |= {"JAX": "jax", "Megatron-LM": "megatron.training.training", "MaxText": "maxtext.trainers.pre_train.train"}

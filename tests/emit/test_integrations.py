@@ -96,7 +96,7 @@ def test_the_lines_of_the_page_record_the_framework_itself(name: str, tmp_path: 
         assert batch["sequence_length"] == 32
         assert found["parallelism"]["shard"] == 1
         assert found["measurement"]["loss"]["last"] < found["measurement"]["loss"]["first"]
-    if name == "Megatron-LM":
+    if name in ("Megatron-LM", "MaxText"):
         assert found["model"]["depth"] == 2
         assert found["measurement"]["loss"]["last"] < found["measurement"]["loss"]["first"]
     if name in ("transformers", "Lightning", "torchtitan", "Megatron-LM"):

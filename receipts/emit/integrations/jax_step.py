@@ -2,8 +2,8 @@
 
 A call returns when the step is dispatched, and nothing waits for it here: the loop's own waiting (reading a loss, the
 runtime's limit on what is in flight) lies between two calls, and so in the step that follows. `jax_step` was run with
-JAX 0.10; MaxText does not run in the tests, which use a stand-in of what its `train_step` returns (``state,
-{"scalar": {"learning/loss": …}}``, `train.py` of 2025).
+JAX 0.10, and MaxText's with its own `train_loop` (maxtext 0.2.5, JAX 0.12). Where that is not installed the tests use a
+stand-in of what its `train_step` returns: ``state, {"scalar": {"learning/loss": …}}``.
 """
 
 from __future__ import annotations
