@@ -196,3 +196,23 @@ def test_an_overflow_told_with_the_timer_is_of_its_step() -> None:
 def test_a_line_glued_behind_a_size_of_the_configuration_is_none_of_it() -> None:
     text = BATCH.rstrip("\n") + " Loading extension module utils...\n"
     assert read(text + throughput(10)).steps.get(10, "step_seconds") == 2.0
+
+
+@pytest.mark.parametrize("mark", ["", "> "])
+def test_a_throughput_line_folded_behind_its_commas_is_one(mark: str) -> None:
+    folded = "".join(throughput(step).replace("] epoch", "]\nepoch").replace(", ", ",\n") for step in (10, 20))
+    found = read("".join(mark + line for line in (BATCH + folded + "after,\n").splitlines(keepends=True)))
+    assert found.steps.numbers() == [10, 20]
+    assert found.steps.column("step_seconds") == [2.0, 2.0]
+    assert [row.peak_bytes for row in found.memory] == [round(7.25 * (1 << 30))]
+
+
+def test_a_throughput_line_that_was_cut_does_not_take_the_next_one() -> None:
+    cut = throughput(10).partition(" CurrSamples")[0] + "\n"
+    found = read(BATCH + cut + throughput(20))
+    assert found.steps.column("step_seconds") == [2.0]
+
+
+def test_an_overflow_in_the_words_of_2021_counts() -> None:
+    overflow = f"{LOG}Overflow detected. Skipping step. Attempted loss scale: 8.0, reducing to 4.0\n"
+    assert read(BATCH + overflow + throughput(10)).counters == {"overflow_steps": 1}

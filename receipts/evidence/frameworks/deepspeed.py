@@ -36,9 +36,12 @@ _JSON = re.compile(r"(?:print_user_config\].*|:print\]\s+)json = (\{.*)$")
 _BEGIN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[[A-Z]|(?<!\w)steps: \d{1,12} loss: ")
 _RECORDS = ("SamplesPerSec=", "skipped=", "iter time (s):")
 _TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
-_OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank")
+_OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank", "Overflow detected. Skipping step")
+# The rest of a throughput line that a page folded behind its commas.
+_FOLDED = re.compile(r"[\s>#]{0,20}(?:epoch=|\d{1,9}/\d|(?:Running|Curr|Samples|Mem|MaxMem)\w{1,30}=)[^\[\]]{1,300}")
 _AT_ONCE = 0.02
 _MAX_BLOCK = 2000
+_MAX_PIECES = 6
 
 
 class DeepSpeed(LineReader):
@@ -52,6 +55,8 @@ class DeepSpeed(LineReader):
         b"time (ms) |",
         b"OVERFLOW! Rank",
         b"loss scale overflow! Rank",
+        b"Overflow detected. Skipping step",
+        b"[timer.py:",
         b"Max_MA ",
         b"max_mem_allocated: ",
         b":print] ",
@@ -89,9 +94,22 @@ class DeepSpeed(LineReader):
         self._memory = DeepSpeedMemory()
         self._batch: int | None = None
         self._asked_at = -1
+        self._timer, self._timer_line, self._pieces = "", 0, 0
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; True within the user's JSON and the table of collectives."""
+        """Take one line; True within the user's JSON, the table of collectives and a folded throughput line."""
+        if self._timer:
+            if self._pieces < _MAX_PIECES and _FOLDED.fullmatch(text):
+                self._pieces += 1
+                self._timer = f"{self._timer} {text.strip(' >#')}"
+                if self._timer.endswith(","):
+                    return True
+                text, number = self._unfolded()
+                return self._record(text, number)
+            self._record(*self._unfolded())
+        if _opens(text):
+            self._timer, self._timer_line, self._pieces = text.rstrip(), number, 0
+            return True
         if self._block:
             return self._continue_block(text)
         if self._in_table:
@@ -102,6 +120,10 @@ class DeepSpeed(LineReader):
         for record in _parts(text):
             more = self._record(record, number)
         return more
+
+    def _unfolded(self) -> tuple[str, int]:
+        text, self._timer = self._timer, ""
+        return text, self._timer_line
 
     def _record(self, text: str, number: int) -> bool:
         if "SamplesPerSec=" in text:
@@ -184,6 +206,8 @@ class DeepSpeed(LineReader):
 
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""
+        if self._timer:
+            self._record(*self._unfolded())
         reading = self.reading
         reading.records = self._records + self._config.records
         if not reading.records:
@@ -338,6 +362,14 @@ def _parts(text: str) -> list[str]:
     if starts and not any(word in text[: starts[0]] for word in _RECORDS):
         del starts[0]
     return [text[start:stop] for start, stop in zip([0, *starts], [*starts, None], strict=True)]
+
+
+def _opens(text: str) -> bool:
+    """Whether a throughput line goes on below."""
+    if "[timer.py:" not in text:
+        return False
+    end = text.rstrip()
+    return len(end) < 400 and end.endswith((":stop]", ","))
 
 
 def _seconds_of_day(text: str) -> float | None:
