@@ -55,7 +55,7 @@ def near(store: Store, one: Parsed, axis: str | None = None, limit: int = 20) ->
 
 
 def counts(store: Store) -> tuple[int, ...]:
-    """Rows of values, configurations, axes and placements."""
+    """Rows of values, configurations, axes, placements and facets."""
     with reading(store._engine) as connection:
         tables = (axis_values, configurations, axes, placements, facets)
         return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
@@ -380,7 +380,7 @@ def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: St
 
     with pytest.raises(RuntimeError):
         write_and_fail()
-    assert counts(store) == (0, 0, 0, 0)
+    assert counts(store) == (0, 0, 0, 0, 0)
     store.submit(*one)
     assert counts(store)[1] == 1
 
