@@ -23,10 +23,10 @@ _GIB = 2**30
 def strange_limit(case: Case) -> Iterator[Offence]:
     """Each limit that the stated accelerator does not have, once, at the first row that states it."""
     machine = find(str(case.get("hardware.accelerator") or ""))
-    seen: set[int | None] = {None}
+    seen: set[int] = set()
     for index, row in enumerate(account(case.parsed).rows):
         limit = row.limit
-        if machine is None or limit in seen:
+        if machine is None or limit is None or limit in seen:
             continue
         seen.add(limit)
         if machine.accepts_limit(limit) is not False:
