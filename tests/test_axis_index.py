@@ -75,12 +75,12 @@ def rows(store: Store) -> list[Any]:
 
 def test_launches_of_one_configuration_share_its_rows(store: Store) -> None:
     put(store)
-    values, made, links, placed = counts(store)
-    assert (made, placed, values) == (1, 1, links)
+    values, made, links, placed, listed = counts(store)
+    assert (made, placed, listed, values) == (1, 1, 1, links)
     put(store, run__label="again", run__host="other")
-    assert counts(store) == (values, 1, links, 2)
+    assert counts(store) == (values, 1, links, 2, 1)
     put(store, numerics__seed=99)
-    assert counts(store) == (values + 1, 2, 2 * links, 3)
+    assert counts(store) == (values + 1, 2, 2 * links, 3, 1)
 
 
 def test_what_differs_in_one_axis_is_near_and_what_differs_in_two_is_not(store: Store) -> None:
