@@ -63,11 +63,15 @@ def take(place: Path, store: Store) -> Imported:
 
 
 def content(place: Path) -> Mapping[str, list[str]]:
-    """Every row of an export as text, sorted, without the numbers that are a store's own."""
+    """Every row of an export as text, sorted, without the numbers that are a store's own.
+
+    Nor the map of axes, which the document tells and an import does not read from Parquet.
+    """
     found: dict[str, list[str]] = {}
+    aside = ("number", "axes")
     for name, rows in source(place).parts():
         if name not in OWN:
-            texts = [json.dumps({key: row[key] for key in row if key != "number"}, default=str) for row in rows]
+            texts = [json.dumps({key: row[key] for key in row if key not in aside}, default=str) for row in rows]
             found[name] = sorted([*found.get(name, ()), *texts])
     return {name: rows for name, rows in found.items() if rows}
 
