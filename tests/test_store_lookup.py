@@ -11,6 +11,7 @@ from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Shape
 from receipts.store import Filters, Store, Submitted, condition, open_store
 from receipts.store import find as find_module
+from receipts.store import ordered
 from store_receipts import parsed, ready
 
 
@@ -284,3 +285,18 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
     assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
+
+
+def test_a_list_of_many_texts_and_many_values_is_one_that_a_server_takes(store: Store) -> None:
+    made = put(store, run__host="node7")
+    hosts = tuple(f"node{number}" for number in range(ordered.MOST))
+    lists = ordered.Lists("host", hosts, facets=tuple(range(300)), axes=(tuple(range(1000)),))
+    with store._reading() as connection:
+        places = ordered.page(connection, lists, "newest", None, 10)
+    assert [number for _, number in places] == [store.entry(made.id).seq]
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_that_utc_does_not_have_is_no_moment(store: Store, moment: str) -> None:
+    with pytest.raises(UsageError, match="write a time such as started>=2026-03-01"):
+        found(store, f"started>={moment}")

@@ -114,6 +114,6 @@ def _accelerator(value: str) -> str:
 def _moment(item: Condition) -> datetime:
     try:
         moment = datetime.fromisoformat(item.value)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):  # of no calendar, or of none in UTC
         raise UsageError(f"{item}: write a time such as {item.name}{item.operator}2026-03-01") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

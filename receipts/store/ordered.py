@@ -18,6 +18,7 @@ Order = Literal["newest", "oldest", "stored"]
 # Lists that are read side by side; more of them are most of the store.
 MOST: Final = 200
 COUNTED: Final = 50_000  # what a list is counted up to
+_MOST_VALUES: Final = 30_000  # of one statement: SQLite may refuse 32,767, and PostgreSQL refuses 65,536
 _SORT: Final = {"newest": "at DESC, receipt DESC", "oldest": "at, receipt", "stored": "receipt"}
 _AFTER: Final = {"newest": "(at, receipt) < (?, ?)", "oldest": "(at, receipt) > (?, ?)", "stored": "receipt > ?"}
 Place = tuple[int, int]
@@ -54,10 +55,15 @@ class _Sql(NamedTuple):
 
 
 def page(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
-    """Time and number of the next receipts of a text or a facet that have what else is asked for, at most so many."""
+    """Time and number of the next receipts of a text or a facet that have what else is asked for, at most so many.
+
+    What else is asked for may be left out, so that there come more.
+    """
     column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
-    further = [*_bounds(lists, order, after), *(_among("facet", lists.facets) if lists.column else ())]
-    further += _with_values(lists.axes, "placements")
+    chosen = [*(_among("facet", lists.facets) if lists.column else ()), *_with_values(lists.axes, "placements")]
+    if len(keys) * sum(len(item.values) for item in chosen) > _MOST_VALUES:
+        chosen = []  # who reads the page asks every receipt on it for all, in any case
+    further = [*_bounds(lists, order, after), *chosen]
     # SQLite counts nothing, and might take the list of another column that it then sorts.
     index = f" INDEXED BY placements_{column}" if connection.dialect.name == "sqlite" else ""
     where = " AND ".join([f"{column} = ?", *(item.text for item in further)])
