@@ -9,9 +9,8 @@ import pytest
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Shape
-from receipts.store import Filters, Store, Submitted, condition, open_store
+from receipts.store import Filters, Store, Submitted, condition, open_store, ordered
 from receipts.store import find as find_module
-from receipts.store import ordered
 from store_receipts import parsed, ready
 
 
