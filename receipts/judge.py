@@ -15,6 +15,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.rule import Case, ClaimCase, Facts, Offence, Pair, Rule, RuleSet, StatementCase
 from receipts.verdict import (
+    STATE,
     Finding,
     Level,
     ReceiptVerdict,
@@ -78,7 +79,7 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
     if heavy and (missing := item.missing(case)):
         return [
-            _unjudged(item, need.split("|")[0], "not stated", f"state {need.replace('|', ' or ')}", subject, receipt)
+            _unjudged(item, need.split("|")[0], "not stated", f"{STATE}{need.replace('|', ' or ')}", subject, receipt)
             for need in missing
         ]
     return [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]

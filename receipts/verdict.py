@@ -47,6 +47,7 @@ class Taint(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 UNJUDGED = "unjudged"
+STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
 SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 
 
@@ -67,6 +68,12 @@ class Finding:
     receipt: str | None = None
     unjudged: bool = False
     waived: str | None = None
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """The leaves of which any one would let the rule judge; none where that is no leaf of the receipt."""
+        paths = tuple(self.do.removeprefix(STATE).split(" or "))
+        return paths if self.unjudged and self.at == paths[0] else ()
 
     def spoils(self, taint: Taint) -> bool:
         """Whether a metric of that kind is spoilt by this offence."""

@@ -186,6 +186,19 @@ value = "nowhere"
     assert one(tmp_path, {}, mapping)["run.host"] == "nowhere"
 
 
+def test_a_context_may_be_a_field_of_its_own_and_its_template_stands_where_that_finds_none(tmp_path: Path) -> None:
+    mapping = """
+[[field]]
+to = "run.context"
+from = "section"
+patterns = [['^(.+?) / ', '\\1']]
+else = "nothing"
+"""
+    assert one(tmp_path, {"section": "Sweep / Table 2"}, mapping)["run.context"] == "Sweep"
+    assert one(tmp_path, {"section": "Sweep"}, mapping)["run.context"] == "Sweep"
+    assert one(tmp_path, {"section": "Sweep 7/8"}, mapping)["run.context"] == "Sweep 7/8"
+
+
 def test_a_pattern_with_an_empty_value_states_nothing_and_is_no_report(tmp_path: Path) -> None:
     mapping = """
 [[field]]

@@ -71,6 +71,8 @@ def assemble(row: Row, mapping: Mapping) -> Draft:
     for item in mapping.fields:
         if not draft.has(item.to) and _holds(row, item):
             _state(draft, row, item)
+    if mapping.context and (context := filled(mapping.context, row)) is not None:
+        draft.put("run.context", context)
     for spread in mapping.spreads:
         _spread(draft, row, spread)
     if mapping.memory is not None:
@@ -87,8 +89,6 @@ def _identify(draft: Draft, row: Row, mapping: Mapping) -> None:
         draft.problems.append(Problem("run.launch", what, "end optional places with ?: {date?}"))
     else:
         draft.put("run.launch", hashlib.sha256(named.encode()).hexdigest())
-    if mapping.context and (context := filled(mapping.context, row)) is not None:
-        draft.put("run.context", context)
     stated = next((value for path in mapping.dated if (value := row.at(path)) is not None), None)
     day = _day(str(stated)) if stated is not None else mapping.undated
     if day is None:

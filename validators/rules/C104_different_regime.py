@@ -4,10 +4,12 @@
 against a measured one: the number moves and nothing that an experimenter changed did it.
 
 *Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one, and
-one that names the launch it is the witness for. Peak memory read at the end on A, and before the first step on B.
+one that names the launch it is the witness for. Peak memory read at the end on A, and before the first step on B. A
+window of steps 3 to 5 against one of steps 3 to 8; a mean over a window whose statistic the other side leaves open.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
-differs, since nothing compiles inside its window (R201 and R202 guard that).
+differs, since nothing compiles inside its window (R201 and R202 guard that). One window in two wordings: `iters 3-6`,
+and `hot (from step 3)` of six steps.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
+from receipts.metrics.windows import Stretch, read_window
 from receipts.receipt.memory import MemoryPhase
 from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 
@@ -44,9 +47,26 @@ def different_regime(pair: Pair) -> Iterator[Offence]:
         for path in _WINDOW:
             a, b = pair.values(path)
             if a is not None and b is not None and a != b:
-                yield _differs(path, a, b, "state the step times, or measure over one window")
+                yield from _windows(pair, path, a, b)
             elif (a is None) != (b is None) and not _other_window(pair):
                 yield _unstated(path, "A" if a is None else "B")
+
+
+def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offence]:
+    """Two windows, unless both name the same steps; then the statistic over them, where one side leaves it open."""
+    one, other = (_stretch(side, path) for _, side in pair.sides)
+    if one is None or other is None or not one.same_steps(other):
+        yield _differs(path, a, b, "state the step times, or measure over one window")
+    elif one.statistic is None or other.statistic is None:
+        if one != other:
+            yield _unstated("measurement.stated.statistic", "A" if one.statistic is None else "B")
+    elif one != other:
+        yield _differs(path, a, b, "take one statistic on both sides")
+
+
+def _stretch(side: Case, path: str) -> Stretch | None:
+    said = side.get(path)
+    return read_window(said, side.get("measurement.steps")) if isinstance(said, str) else None
 
 
 def _last_phase(side: Case, name: str) -> str | None:

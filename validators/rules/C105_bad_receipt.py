@@ -9,7 +9,8 @@ were steady. A launch that was preempted, and what a side's rules could not judg
 comparison open.
 
 *Accepted.* A side with an offence that does not taint this metric: memory in one number for eight chips does not
-spoil tokens per second. A fact that neither side states within one context, which holds it on both.
+spoil tokens per second. A fact that neither side states within one context, which holds it on both, though a rule ask
+it of one side alone: of the side with an MFU, or with experts to spread.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def _held(item: Finding, others: tuple[Finding, ...], pair: Pair) -> bool:
     """Whether one context holds on both sides the fact that is missing here."""
     if not pair.held_by_context or not item.unjudged:
         return False
-    return any(other.unjudged and other.code == item.code and other.at == item.at for other in others)
+    if any(other.unjudged and other.code == item.code and other.at == item.at for other in others):
+        return True
+    return bool(item.lacks) and not any(side.parsed.flat.states(path) for path in item.lacks for _, side in pair.sides)
 
 
 def _offence(item: Finding, side: Literal["a", "b"], level: Level) -> Offence:

@@ -10,14 +10,15 @@ A digest, a kind or a first loss that only one side states leaves the question o
 nothing, and proves nothing.
 
 *Accepted.* The dataset or tokenizer is itself the changed axis; or identities and first losses agree; or both sides
-drew made-up tokens without a seed, whose first losses may differ.
+drew made-up tokens without a seed, whose first losses may differ. Outcomes, where one side failed before its first
+window closed: it has no loss to show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 
 _DATA = ("data.dataset", "data.tokenizer")
 _MOVES_FIRST_LOSS = (
@@ -57,10 +58,15 @@ def other_data(pair: Pair) -> Iterator[Offence]:
     if any(value is not None for value in pair.values("run.resumed_from")):
         return
     if a is None or b is None:
-        if a is not b:
+        silent = pair.a if a is None else pair.b
+        if a is not b and not (pair.metric.summary == "outcome" and _ended_before_a_loss(silent)):
             yield _one_sided("measurement.loss.first", "A" if a is None else "B")
     elif abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
         yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B")
+
+
+def _ended_before_a_loss(side: Case) -> bool:
+    return side.get("run.outcome") != "ok" and side.get("failure.phase") in ("startup", "compile", "first_window")
 
 
 def _offence(path: str, found: str) -> Offence:
