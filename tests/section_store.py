@@ -14,7 +14,7 @@ from receipts.claims import judge
 from receipts.claims.gather import gather
 from receipts.claims.load import from_json
 from receipts.receipt import Document, Parsed
-from receipts.report import Week, WeekData, collect
+from receipts.report import Week, WeekData, collect, collect_with_basis, parquet
 from receipts.store import NewClaim, Store
 from receipts.submit import submit
 
@@ -131,3 +131,9 @@ def clock(at: datetime) -> Iterator[None]:
 def report(store: Store, name: str = WEEK, as_of: datetime = AS_OF, lanes: tuple[str, ...] = ()) -> WeekData:
     """The report of a week."""
     return collect(store, cases.rulebook(), Week.parse(name), as_of, lanes)
+
+
+def basis(store: Store) -> dict[str, bytes]:
+    """The Parquet of the week."""
+    data, made = collect_with_basis(store, cases.rulebook(), Week.parse(WEEK), AS_OF, ())
+    return parquet(made, data)

@@ -75,12 +75,23 @@ def test_a_launch_that_recompiled_at_the_target_does_not_hide_what_its_repeats_s
     assert (gain.there.effect, len(gain.there.a), len(gain.there.b)) == ("equivalent", 3, 3)
 
 
-def test_a_trial_takes_no_launch_that_ran_after_the_end(small: Store) -> None:
+@pytest.mark.parametrize("started", [6, 9], ids=["was running at the end", "began after the end"])
+def test_a_trial_takes_no_launch_that_ran_after_the_end(small: Store, started: int) -> None:
     week.put(small, [*week.local_gain(), *week.at_target(2.31)])
-    week.put(small, [week.launch("target buckets-9", 9, 1.9, parallelism__bucket_bytes=week.BUCKETS)])
+    values: dict[str, Any] = {"run__finished": (week.MONDAY + timedelta(days=10)).isoformat()}
+    later = week.launch("target buckets-9", started, 1.9, parallelism__bucket_bytes=week.BUCKETS, **values)
+    week.put(small, [later])
     (gain,) = week.report(small).sections.survival.vanished
     assert gain.there is not None
+    assert [later.id in {ref.id for ref in side} for side in (gain.there.a, gain.there.b)] == [False, False]
     assert len(gain.there.b) == 3
+
+
+def test_what_ran_after_the_end_changes_no_parquet(small: Store) -> None:
+    week.put(small, [*week.local_gain(), *week.at_target(2.31)])
+    before = week.basis(small)
+    week.put(small, [week.launch("target buckets-9", 9, 1.9, parallelism__bucket_bytes=week.BUCKETS)])
+    assert week.basis(small) == before
 
 
 def test_the_loss_of_a_later_week_is_held_against_the_gain_of_an_earlier_one(small: Store) -> None:

@@ -177,9 +177,11 @@ class Retests:
     def _side(self, launches: Sequence[Parsed]) -> Configuration:
         """A launch with those of its replicates that had run and are as sound as it."""
         rows = {row.id: row for row in self._shelf.stored.entries([item.id for item in launches])}
-        head, *others = self._shelf.items(rows[item.id] for item in launches)
-        alike = (item for item in others if ran(item.entry) <= self._shelf.sought.until)
-        return Configuration(head.entry.id, (head, *(item for item in alike if soundness(item) == soundness(head))))
+        head, *others = self._shelf.items(filter(self._had_run, (rows[item.id] for item in launches)))
+        return Configuration(head.entry.id, (head, *(item for item in others if soundness(item) == soundness(head))))
+
+    def _had_run(self, row: Entry) -> bool:
+        return ran(row) <= self._shelf.sought.until
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
@@ -209,7 +211,7 @@ class Retests:
             values = ((member.path, getattr(member, side)) for member in change)
             asked += [Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None]
         try:
-            yield from list(self._store.find(Filters(tuple(asked), limit=LOOKED_AT)))
+            yield from filter(self._had_run, list(self._store.find(Filters(tuple(asked), limit=LOOKED_AT))))
         except (NotFound, UsageError):
             return  # a leaf that no condition can name
 
