@@ -1,0 +1,106 @@
+"""What the lab's mapping reads of a record's prose, on made-up rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipts.importers import import_file
+
+
+@pytest.fixture
+def stated(checkout: Path, tmp_path: Path) -> Any:
+    def read(**row: Any) -> Any:
+        whole = {
+            "id": "one",
+            "kind": "training",
+            "source": {"repo": "r", "path": "docs/notes.md", "section": "Sweep"},
+            "outcome": "ok",
+            "provenance": "measured",
+            **row,
+        }
+        table = tmp_path / "runs.json"
+        table.write_text(json.dumps([whole]))
+        found = import_file(table, checkout / "examples" / "lab" / "mapping.toml")
+        assert not found.refused
+        return found.made[0].parsed.stated
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("path", "section", "context"),
+    [
+        ("docs/notes.md", "Sweep", "r:docs/notes.md#Sweep"),
+        ("docs/notes.md", "Sweep / Table 2", "r:docs/notes.md#Sweep"),
+        ("docs/notes.md", "Sweep / Table 2 / Late", "r:docs/notes.md#Sweep"),
+        ("bench/path_matrix_0514/adamw.json", "receipt", "r:bench/path_matrix_0514"),
+        ("bench/baselines/path_matrix.json", "rows", "r:bench/baselines/path_matrix.json#rows"),
+        ("reports/path_matrix/late.csv", "csv row", "r:reports/path_matrix/late.csv#csv row"),
+    ],
+)
+def test_a_subsection_shares_its_sections_context_and_a_cell_that_of_its_matrix(
+    stated: Any, path: str, section: str, context: str
+) -> None:
+    found = stated(source={"repo": "r", "path": path, "section": section})
+    assert found["run.context"] == context
+
+
+def test_a_sections_title_speaks_of_its_rows_unless_a_row_says_otherwise(stated: Any) -> None:
+    source = {"repo": "r", "path": "p", "section": "Sweep (MBS=6, no indexer)"}
+    assert stated(source=source)["features.indexer_loss"] == "off"
+    assert stated(source=source, backends={"indexer_loss": "coeff 0.001"})["features.indexer_loss"] == "coeff 0.001"
+    assert "features.indexer_loss" not in stated()
+
+
+def test_a_remark_states_the_capacity_that_experts_are_padded_to(stated: Any) -> None:
+    assert stated(notes=["Drop-and-pad: --moe-expert-capacity-factor 1.5"])["model.capacity_factor"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("remark", "shape"),
+    [
+        ("B=2 S=4096 H=8 bf16", "B=2 S=4096 H=8"),
+        ("shape B=2 S=4096 H=8; fwd ms in notes", "B=2 S=4096 H=8"),
+        ("scores, shape (sq=sk,b,h,d)=4096,2,8,64, synthetic", "sq=sk,b,h,d=4096,2,8,64"),
+        ("x=(256,4096) w=(4096,4096)", "x=(256,4096) w=(4096,4096)"),
+        ("hidden=3584 seq=4096 batch=2 fwd+bwd per iter", "hidden=3584 seq=4096 batch=2"),
+        ("4096x4096, 10 warm-up 30 iters", "4096x4096"),
+        ("256^3", "256^3"),
+    ],
+)
+def test_a_microbenchmarks_shape_is_an_axis(stated: Any, remark: str, shape: str) -> None:
+    assert stated(kind="kernel_microbench", notes=["12.5 us", remark])["features.shape"] == shape
+
+
+def test_a_time_is_no_shape_and_a_training_run_has_none(stated: Any) -> None:
+    assert "features.shape" not in stated(kind="kernel_microbench", notes=["12.5 us", "speedup 1.3x", "fwd 4.8 ms"])
+    assert "features.shape" not in stated(notes=["256^3"])
+
+
+@pytest.mark.parametrize(
+    ("window", "statistic", "read"),
+    [
+        (None, "iters 3-5", "iters 3-5"),
+        (None, "single cold iteration (the one before)", "single cold iteration"),
+        (None, "mean incl. first step", "incl. first step"),
+        (None, "mean (median 7010.8)", None),
+        ("iters 3-6", "iter 3 only", "iters 3-6"),
+    ],
+)
+def test_a_statistic_that_names_its_steps_is_a_window(
+    stated: Any, window: str | None, statistic: str, read: str | None
+) -> None:
+    found = stated(window=window, metrics={"iter_ms": 5.0, "iter_ms_stat": statistic})
+    assert found.get("measurement.window.stated") == read
+
+
+def test_parameters_gathered_in_fp8_are_another_precision_of_the_same_recipe(stated: Any) -> None:
+    plain = stated(precision="FP8 hybrid (delayed)", norm={"precision": "fp8_delayed"})
+    gathered = stated(precision="FP8 hybrid (delayed) + fp8-param-gather", norm={"precision": "fp8+param_gather"})
+    names = ("numerics.compute_dtype", "numerics.fp8_recipe", "numerics.fp8_scope")
+    assert [plain.get(name) for name in names] == ["fp8", "delayed", None]
+    assert [gathered.get(name) for name in names] == ["fp8+param_gather", "delayed", None]
