@@ -101,10 +101,18 @@ def test_a_number_is_read_with_its_scale_and_unit(text: str, unit: str, value: f
         "14200 ± 120",
         "0.41 PFLOP/s",
         "1m 12s",
+        "12 mtok/s",
     ],
 )
 def test_a_bound_a_range_or_a_sentence_is_no_number(text: str) -> None:
     assert read_quantity(text) is None
+
+
+@pytest.mark.parametrize(
+    "source", ["1e999", "1e308k", float("nan"), float("-inf"), 10**400, [1.0, 10**400]], ids=range(6)
+)
+def test_a_number_without_an_end_is_none(source: Any) -> None:
+    assert read_quantity(source, several="median") is None
 
 
 @pytest.mark.parametrize("text", ["71.2G", "71.2k"])

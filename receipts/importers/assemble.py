@@ -232,7 +232,7 @@ def _put_number(draft: Draft, item: Field, source: Any, value: Any) -> None:
     # Bytes without a unit, so that `512 B` is no billions.
     found = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
     anything = leaf is None or leaf.path.endswith("*")
-    if found is None or found.value != found.value or not (anything or _fits(found, held)):
+    if found is None or not (anything or _fits(found, held)):
         draft.leave(item.to, source)
         return
     if item.form == "integer" and not found.coarse and not found.value.is_integer():

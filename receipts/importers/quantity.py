@@ -5,6 +5,7 @@ What names more than one number, a range or a bound is no number, and stays text
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from dataclasses import dataclass
@@ -83,8 +84,16 @@ def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Qu
     """The one number that ``source`` states, or None. ``unit`` is what a bare number is in.
 
     ``several`` says what text with several numbers is taken for: `median` of a list such as `1116/1082/1064`,
-    `middle` that too and the middle of a range such as `165-178`, `no` neither.
+    `middle` that too and the middle of a range such as `165-178`, `no` neither. No number is one that is not finite.
     """
+    try:
+        found = _read(source, unit, several)
+    except OverflowError:  # an integer that no float holds
+        return None
+    return found if found is not None and math.isfinite(found.value) else None
+
+
+def _read(source: Any, unit: str, several: Several) -> Quantity | None:
     if isinstance(source, bool):
         return None
     if isinstance(source, int | float):
@@ -139,7 +148,7 @@ def _worded(number: float, word: str, unit: str, text: str) -> Quantity | None:
     if kind == "seconds" or (kind and spelled == word):
         return Quantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
     rate = _RATE.fullmatch(word)
-    if rate is None:
+    if rate is None or (rate["letter"] and rate["letter"] not in _SCALES):  # `12 mtok/s` may be millions or thousandths
         return None
     kind = "TFLOP/s" if rate["flops"] else "tokens/s/chip" if rate["chip"] else "tokens/s"
     return Quantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
