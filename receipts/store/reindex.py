@@ -201,8 +201,9 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
 def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
     moved = [item for item in made if item.moved]
-    # Alone where configurations may become empty: nobody may place a receipt in one while it is taken away.
-    lock(connection, alone=any(item.row.configuration is not None for item in moved))
+    # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
+    # them since. Nobody may place a receipt in one while it is taken away.
+    lock(connection, alone=True)
     query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
     there = set(connection.execute(query).scalars())
     moved = [item for item in moved if item.row.seq in there]
