@@ -48,6 +48,23 @@ def test_facts_of_many_are_those_of_each(store: Store) -> None:
     assert [[item.id for item in facts.failures] for facts in found] == [failed[1::-1], failed[2:], [], [], []]
 
 
+def test_a_document_that_comes_twice_has_each_failure_once(store: Store) -> None:
+    failed = put(store, run__outcome="oom", batch__micro_batch=8)
+    one = parsed(batch__micro_batch=8)
+    for facts in store.facts_of_new([one, one]):
+        assert [item.id for item in facts.failures] == [failed]
+
+
+@pytest.mark.parametrize(("kind", "path"), [("training", "launch"), ("profile", "witness_for"), ("training", "lane")])
+def test_a_sign_that_postgresql_does_not_hold_keeps_no_receipt_from_its_kin(store: Store, kind: str, path: str) -> None:
+    one = parsed(**{"run__kind": kind, f"run__{path}": "a\0b"})
+    (outcome,) = submit([Document(one.raw, "t")], store, RULEBOOK)
+    assert outcome.stored, outcome.error
+    witness = put(store, run__kind="profile", run__witness_for="a\0b")
+    seen = [[item.id for item in facts.witnesses] for facts in store.facts_of_new([one])]
+    assert seen == [[witness] if path == "launch" else []]
+
+
 def test_the_newest_witnesses_are_taken_where_there_are_many(store: Store) -> None:
     names = ["one", "two"] * 25
     documents = [Document(raw(run__kind="profile", run__witness_for=name), "t") for name in names]

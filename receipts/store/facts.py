@@ -27,7 +27,7 @@ from receipts.receipt import Document, Parsed, parse_again
 from receipts.rule import Facts, Shape
 from receipts.store import kin, near
 from receipts.store.packing import unpack
-from receipts.store.rows import PATHS, cut, standing
+from receipts.store.rows import PATHS, cut, safe, standing
 from receipts.store.shapes import spread
 from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Driven, Row, Statement, together
@@ -85,7 +85,7 @@ def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) ->
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
     lanes = list(dict.fromkeys(item.receipt.run.lane for item in group))
     at_once = connection.dialect.name == "postgresql"
-    walks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(lane)}) for lane in lanes] if at_once else []
+    walks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(safe(lane))}) for lane in lanes] if at_once else []
     questions = list(kin.questions(group, together=at_once))
     answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
     shapes = {
@@ -206,7 +206,7 @@ def _shapes(connection: Driven, lane: str) -> Iterator[Shape]:
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
     Shapes of which a part is unstated bound nothing and are left out.
     """
-    at: dict[str, Any] = {"lane": cut(lane), **{column.name: -1 for column in _BOUNDS}}
+    at: dict[str, Any] = {"lane": cut(safe(lane)), **{column.name: -1 for column in _BOUNDS}}
     while rows := _NEXT_SHAPE.all(connection, at):
         chips, sequence_length, micro_batch, depth, launches = rows[0]
         if launches:
@@ -233,7 +233,7 @@ def _alike_in_columns(connection: Connection, parsed: Parsed, ran: Configuration
     query: Select[Any] = (
         select(receipts.c.id)
         .where(
-            receipts.c.lane == cut(run.lane),
+            receipts.c.lane == cut(safe(run.lane)),
             receipts.c.kind == run.kind,
             receipts.c.outcome == run.outcome,
             receipts.c.launch != run.launch,

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from receipts.receipt import Parsed
 from receipts.store.arrays import Array
-from receipts.store.rows import standing
+from receipts.store.rows import safe, standing
 from receipts.store.signatures import ask_earlier, earlier_of
 from receipts.store.statement import Ask, Row, Statement
 from receipts.store.tables import documents, receipts
@@ -87,24 +87,25 @@ def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
     One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
     """
     plain, signed = list[Parsed](), list[tuple[str, Ask]]()
-    for item in group:
+    for item in {item.id: item for item in group}.values():  # one that comes twice has its failures once
         target = item.receipt.run.witness_for
         if target is not None:
-            yield Question((WITNESSED, {"target": target}), [item.id], failures=False)
+            yield Question((WITNESSED, {"target": safe(target)}), [item.id], failures=False)
         else:
             plain.append(item)
         asked = ask_earlier(item)
         signed += [(item.id, asked)] if asked is not None else []
     if not together:
         for item in plain:
-            yield Question((WITNESSES, {"id": item.id, "launch": item.receipt.run.launch}), [item.id], failures=False)
+            names = {"id": item.id, "launch": safe(item.receipt.run.launch)}
+            yield Question((WITNESSES, names), [item.id], failures=False)
         for name, asked in signed:
             yield Question(asked, [name], failures=True)
         return
     if plain:
         ids = [item.id for item in plain]
-        names = {"id": ids, "launch": [item.receipt.run.launch for item in plain]}
-        yield Question((_witnesses_of_many(), names), ids, failures=False, placed=True)
+        every = {"id": ids, "launch": [safe(item.receipt.run.launch) for item in plain]}
+        yield Question((_witnesses_of_many(), every), ids, failures=False, placed=True)
     if signed:
         given = {name: [one[name] for _, (_, one) in signed] for name in signed[0][1][1]}
         yield Question((_earlier_of_many(), given), [name for name, _ in signed], failures=True, placed=True)

@@ -118,7 +118,7 @@ def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str
     """
     parsed, leaves = launch.parsed, launch.parsed.flat.leaves
     run = parsed.receipt.run
-    row: dict[str, Any] = {column: _safe(leaves.get(path)) for column, path in PATHS.items()}
+    row: dict[str, Any] = {column: safe(leaves.get(path)) for column, path in PATHS.items()}
     known = find_accelerator(row["accelerator"]) if row["accelerator"] else None
     if known is not None:
         row["accelerator"] = known.key
@@ -144,7 +144,7 @@ def cut(text: Any) -> Any:
     return text[:MOST_INDEXED] if isinstance(text, str) else text
 
 
-def _safe(value: Any) -> Any:
+def safe(value: Any) -> Any:
     """PostgreSQL holds every character but one, and the document keeps that one."""
     return value.replace("\0", "\\u0000") if isinstance(value, str) else value
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
 from receipts.rule import Shape
-from receipts.store.rows import cut, standing
+from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts
 
@@ -64,7 +64,7 @@ def reached(
             func.max(receipts.c.seq).label("newest"),
         )
         .where(
-            receipts.c.lane == cut(lane),
+            receipts.c.lane == cut(safe(lane)),
             receipts.c.kind == "training",
             receipts.c.outcome.in_(["ok", "oom"]),
             receipts.c.provenance == "measured",
@@ -115,7 +115,7 @@ def spread(connection: Connection, lane: str, shapes: Sequence[Shape]) -> tuple[
 
 
 def _spread(connection: Connection, lane: str, shape: Shape) -> Shape:
-    given = {"lane": cut(lane), **{name: getattr(shape, name) for name in _SIZE}}
+    given = {"lane": cut(safe(lane)), **{name: getattr(shape, name) for name in _SIZE}}
     rows = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
     good = [(row[0], row[1]) for row in rows if row[2] == "measured" and row[3] != "invalid"]
     return shape._replace(

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, lit
 from receipts.receipt import Parsed
 from receipts.rule import EarlierFailure
 from receipts.signature import Signature, sign, signature, unstated
-from receipts.store.rows import standing
+from receipts.store.rows import safe, standing
 from receipts.store.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
 
@@ -183,7 +183,7 @@ def ask_earlier(parsed: Parsed) -> Ask | None:
     run = parsed.receipt.run
     if run.kind != "training" or unstated(parsed):
         return None
-    return _EARLIER, {"signature": signature(parsed), "launch": run.launch, "started": run.started}
+    return _EARLIER, {"signature": signature(parsed), "launch": safe(run.launch), "started": run.started}
 
 
 def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
