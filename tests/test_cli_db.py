@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from command_line import Shell
+from receipts.store import schema
+from receipts.store.address import address
 
 
 def test_a_whole_store_is_whole_in_both_forms(shell: Shell) -> None:
@@ -32,6 +34,14 @@ def test_an_older_store_is_refused_with_a_command_that_works(shell: Shell) -> No
     said = shell("list")
     assert said.code == 4
     assert "receipts db upgrade --store" in said.err
+
+
+def test_an_upgrade_of_a_server_reminds_of_its_roles(shell: Shell, postgres_store: str) -> None:
+    schema.upgrade(address(postgres_store), "0004")
+    said = shell("db", "upgrade", "--store", postgres_store)
+    assert "upgraded from 0004" in said.out
+    assert "receipts db roles" in said.err
+    assert "roles" not in shell("db", "upgrade", "--store", postgres_store).err
 
 
 def test_the_store_may_be_named_after_the_command(shell: Shell) -> None:

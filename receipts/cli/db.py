@@ -48,6 +48,8 @@ def upgrade(session: Session, as_json: bool) -> int:
             output.line(f"{done.store}: at schema {done.wanted} already")
         else:
             output.line(f"{done.store}: upgraded from {done.found or 'nothing'} to {done.wanted}")
+            if done.found and place.file is None:
+                output.note("where roles are in use, grant them the new tables: receipts db roles | psql URL")
     left = coverage(place, session.rulebook.lanes)
     made = _reindex(session, everything=False) if left.missing or left.outdated else None
     if as_json:
