@@ -299,3 +299,9 @@ def test_a_list_of_many_texts_and_many_values_is_one_that_a_server_takes(store: 
 def test_a_moment_that_utc_does_not_have_is_no_moment(store: Store, moment: str) -> None:
     with pytest.raises(UsageError, match="write a time such as started>=2026-03-01"):
         found(store, f"started>={moment}")
+
+
+def test_an_argument_that_is_no_text_is_a_wrong_call(store: Store) -> None:
+    for call in (lambda: store.resolve("label\udcff"), lambda: found(store, "host=\udcff")):
+        with pytest.raises(UsageError, match="is no text"):
+            call()

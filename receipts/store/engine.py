@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from receipts.errors import StoreError, Unreachable
+from receipts.errors import StoreError, Unreachable, UsageError
 from receipts.store.address import Address
 from receipts.store.statement import Driven, bare, run
 
@@ -184,9 +184,11 @@ def _is_passing(error: DBAPIError) -> bool:
 
 @contextmanager
 def told(address: Address) -> Iterator[None]:
-    """Turn what a driver raises into a StoreError that says what to do."""
+    """Turn what a driver raises into a StoreError that says what to do; what is no text was typed, and is a UsageError."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{error.object!r} is no text, and so no name of anything; write it in UTF-8") from None
     except DBAPIError as error:
         kind = Unreachable if _is_away(error, address) else StoreError
         raise kind(f"{address}: {_sentence(error, address)}") from error
