@@ -184,7 +184,7 @@ def _is_passing(error: DBAPIError) -> bool:
 
 @contextmanager
 def told(address: Address) -> Iterator[None]:
-    """Turn what a driver raises into a StoreError that says what to do; what is no text was typed, and is a UsageError."""
+    """Turn what a driver raises into a StoreError that says what to do; an argument that is no text is a UsageError."""
     try:
         yield
     except UnicodeEncodeError as error:
