@@ -7,7 +7,8 @@ loss did not.
 differ by more than the lane's parity while nothing changed that could move them.
 
 A digest, a kind or a first loss that only one side states leaves the question open: what is not there contradicts
-nothing, and proves nothing.
+nothing, and proves nothing. A first loss that is not there is shown alone where both sides name one dataset and one
+tokenizer and the number carries no effect: an outcome, or a rate that came without its steps.
 
 *Accepted.* The dataset or tokenizer is itself the changed axis; or identities and first losses agree; or both sides
 drew made-up tokens without a seed, whose first losses may differ. Outcomes, where one side failed before its first
@@ -18,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
+from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, rule
+from receipts.verdict import Level
 
 _DATA = ("data.dataset", "data.tokenizer")
 _MOVES_FIRST_LOSS = (
@@ -59,8 +61,12 @@ def other_data(pair: Pair) -> Iterator[Offence]:
         return
     if a is None or b is None:
         silent = pair.a if a is None else pair.b
-        if a is not b and not (pair.metric.summary == "outcome" and _ended_before_a_loss(silent)):
-            yield _one_sided("measurement.loss.first", "A" if a is None else "B")
+        outcome = pair.metric.summary == "outcome"
+        if a is not b and not (outcome and _ended_before_a_loss(silent)):
+            # Without an effect nothing is accepted, so that no loss is worth dropping.
+            idle = outcome or (pair.metric.taint in (RATE, MFU) and not silent.launch.durations)
+            named = all(None not in pair.values(path) for path in _DATA)
+            yield _one_sided("measurement.loss.first", "A" if a is None else "B", W if idle and named else I)
     elif abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
         yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B")
 
@@ -78,11 +84,11 @@ def _offence(path: str, found: str) -> Offence:
     )
 
 
-def _one_sided(path: str, side: str) -> Offence:
+def _one_sided(path: str, side: str, level: Level = I) -> Offence:
     return Offence(
         at=path,
         found=f"not stated on {side}",
         expected="the same data on both sides, shown alike",
         do=f"state {path} on {side}",
-        level=I,
+        level=level,
     )
