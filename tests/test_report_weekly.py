@@ -297,7 +297,7 @@ def test_a_week_is_read_and_bounded_in_utc() -> None:
     assert Week.of(moment("2026-03-09T00:30:00+01:00")) == Week.parse("2026-W10")
 
 
-@pytest.mark.parametrize("text", ["2026-W54", "2026-47", "W47", "2026-W00", "0000-W01", "9999-W52", ""])
+@pytest.mark.parametrize("text", ["2026-W54", "2026-47", "W47", "2026-W00", "0000-W01", "0001-W01", "9999-W52", ""])
 def test_what_is_no_week_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no such ISO week"):
         Week.parse(text)
@@ -335,10 +335,19 @@ def test_a_day_that_does_not_exist_is_told_as_it_was_written() -> None:
         moment("2026-11-31")
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-03-01T09:00", "2026-13-01", "0001-01-01T00:00:00+14:00"])
+@pytest.mark.parametrize(
+    "text",
+    ["yesterday", "2026-03-01T09:00", "2026-13-01", "0001-01-01T00:00:00+14:00", "0001-01-01", "9999-12-31"],
+)
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--as-of"):
         moment(text)
+
+
+@pytest.mark.parametrize(("since", "until"), [("0001-01-01", "2026-03-20"), ("2026-03-01", "9999-12-31")])
+def test_an_interval_without_an_end_is_refused(since: str, until: str) -> None:
+    with pytest.raises(UsageError, match="write a moment of the years 1900 to 9998"):
+        asked(None, since, until, moment("2026-03-20"))
 
 
 def test_a_bare_date_means_the_end_of_that_day() -> None:

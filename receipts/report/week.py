@@ -12,6 +12,7 @@ from receipts.errors import UsageError
 _WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
 _NEARLY = re.compile(r"^(\d{4})[-_/ ]?W?[-_/ ]?(\d{1,2})$")
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+YEARS = range(1900, MAXYEAR)  # beyond them an interval has no moment before it, or none after it
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,22 +53,23 @@ class Week:
         if found:
             week = cls(int(found[1]), int(found[2]))
             try:
-                week.until  # noqa: B018 — computing it is the check: the last week of year 9999 has no end
-            except (ValueError, OverflowError):
-                found = None
+                week.since  # noqa: B018 — computing it is the check
+            except ValueError:
+                pass
             else:
-                return week
+                if week.year in YEARS:
+                    return week
         raise UsageError(f"--week {text}: there is no such ISO week; {_instead(text.strip().upper())}")
 
 
 def _instead(text: str) -> str:
     """What to write where a text names no week."""
     found = _NEARLY.match(text)
-    if found is None or found[1] == "0000":
+    if found is None or int(found[1]) not in YEARS:
         return "write it as 2026-W47"
     year, number = int(found[1]), int(found[2])
     last = date(year, 12, 28).isocalendar().week  # which is always in the year's last week
-    if 1 <= number <= last and year < MAXYEAR:
+    if 1 <= number <= last:
         return f"did you mean {year:04d}-W{number:02d}?"
     return f"{year:04d} has the weeks W01 to W{last}"
 
@@ -142,10 +144,13 @@ def _read(option: str, text: str, of_day: str) -> datetime:
     bare = _DAY.match(text.strip())
     try:
         found = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
-        if found.tzinfo is not None:
-            return found.astimezone(UTC)
+        at = found.astimezone(UTC)
     except (ValueError, OverflowError):
         if bare:
             raise UsageError(f"{option} {text}: there is no such day") from None
         raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
-    raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
+    if found.tzinfo is None:
+        raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
+    if at.year not in YEARS:
+        raise UsageError(f"{option} {text}: write a moment of the years {YEARS[0]} to {YEARS[-1]}")
+    return at
