@@ -18,6 +18,7 @@ from receipts.axes.effective import Memory
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.store import Filters, Store, condition, find, index, open_store, sought
+from receipts.store import reindex as reindex_module
 from receipts.store.address import address
 from receipts.store.engine import reading, writing
 from receipts.store.near import holds_all
@@ -284,8 +285,27 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     assert rows(store) == before
     with writing(store._engine) as connection:
         connection.execute(delete(facets))
-    assert reindex(place, LANES, everything=True).placed == 0
+    assert coverage(place, LANES) == (30, 0)  # no list finds a receipt whose facet is not there
+    assert reindex(place, LANES).placed == 0
     assert counts(store) == counted
+    assert coverage(place, LANES) == (0, 0)
+
+
+def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.submit(*judged(parsed(run__lane="hunter2-lane")))
+    (entry,) = store.find()
+
+    def purged(*given: Any) -> list[Any]:
+        made = list(read_documents(*given))
+        store.purge(entry.id, "a password")
+        return made
+
+    read_documents = reindex_module._made
+    monkeypatch.setattr(reindex_module, "_made", purged)
+    reindex(address(store_url), LANES, everything=True)
+    assert "hunter2" not in "".join(values(store))
 
 
 def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, func, select
+from sqlalchemy import Connection, Engine, Select, case, func, select
 
 from receipts.axes.configuration import Configuration, configuration, reading_of
 from receipts.errors import InputError, StoreError
@@ -23,11 +23,12 @@ from receipts.store.listed import COLUMNS, LISTED, Listed, listed
 from receipts.store.lock import lock
 from receipts.store.many import change
 from receipts.store.packing import unpack
-from receipts.store.tables import configurations, documents, placements, receipts
+from receipts.store.tables import configurations, documents, facets, placements, receipts
 
 WINDOW: Final = 2000
 BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
 Progress = Callable[[int, int], None]
+_NAMED: Final = facets.c.digest == placements.c.facet
 
 
 class Reindexed(NamedTuple):
@@ -95,7 +96,7 @@ def coverage(address: Address, lanes: Lanes) -> Coverage:
     engine = connect(address)
     try:
         with told(address), reading(engine) as connection:
-            counted = (select(func.count()).select_from(table) for table in (receipts, placements))
+            counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
             held, placed = (connection.execute(query).scalar_one() for query in counted)
             query = (
                 select(configurations.c.lane, configurations.c.catalogue, func.count())
@@ -144,13 +145,14 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
         select(
             *(receipts.c[name] for name in ("seq", "id", "lane")),
             placements.c.configuration,
-            configurations.c.catalogue,
+            case((facets.c.digest.is_not(None), configurations.c.catalogue)),  # no list holds it without its facet
             configurations.c.whole,
             *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
             *(placements.c[name].label(f"listed_{name}") for name in LISTED),
         )
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
         .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
+        .outerjoin(facets, _NAMED)
         .order_by(receipts.c.seq.desc())
         .limit(WINDOW)
     )
@@ -209,7 +211,7 @@ def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
     index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
-    index.name(connection, [item.listed for item in made])
+    index.name(connection, [item.listed for item in made if item.row.seq in there])
     change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
     for item in made:
         if item.row.seq in there:
