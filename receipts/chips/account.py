@@ -6,7 +6,7 @@ A figure for several chips together (``memory.aggregate``) is no chip's, and ent
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _FIGURES: Final = itemgetter(
     *("chip", "phase", "bytes_used", "bytes_limit", "peak_bytes", "peak_reserved_bytes", "step")
 )
-_chip: Final = partial(tuple.__new__, Chip)  # as `Chip._make` does, without asking how many there are
 
 
 class Account:
@@ -32,7 +31,9 @@ class Account:
 
     def __init__(self, memory: Memory | None, stated: int | None) -> None:
         rows = (memory.chips if memory is not None else None) or ()
-        self.rows: tuple[Chip, ...] = tuple([_chip((*_FIGURES(vars(row)), (index,))) for index, row in enumerate(rows)])
+        self.rows: tuple[Chip, ...] = tuple(
+            [Chip._make((*_FIGURES(vars(row)), (index,))) for index, row in enumerate(rows)]
+        )
         self.stated = stated
         self.aggregate = memory.aggregate if memory is not None else None
         known = _known({row.chip for row in self.rows}, stated)

@@ -97,5 +97,5 @@ class Lone(NamedTuple):
 
 def tightness(item: Chip) -> tuple[float, int]:
     """The order of chips by the share that is left, the tightest first."""
-    limit, peak = item.limit, item.peak
-    return ((limit - peak) / limit if limit and peak is not None else 1.0), item.chip
+    left = item.left
+    return (left if left is not None else 1.0), item.chip
