@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
+from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 
 __all__ = ["browser_found", "chromium", "demo_pages", "shell"]
 
@@ -86,3 +87,39 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'store.sqlite'}"
     url: str = request.getfixturevalue("postgres_store")
     return url
+
+
+@pytest.fixture(scope="session")
+def file_copies(tmp_path_factory: pytest.TempPathFactory) -> FileCopies:
+    """SQLite stores that are filled once and copied for each test."""
+    return FileCopies(tmp_path_factory.mktemp("copied"))
+
+
+@pytest.fixture(scope="session")
+def database_copies(postgres_url: str) -> Iterator[DatabaseCopies]:
+    """PostgreSQL stores that are filled once and copied for each test."""
+    copies = DatabaseCopies(postgres_url)
+    yield copies
+    copies.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Gives the URL of a store's copy, once on each engine: `copied(name, fill)`, as `store_copies` has it."""
+    with contextlib.ExitStack() as stack:
+
+        def on_file(name: str = "no receipts", fill: Fill = no_receipts) -> str:
+            files: FileCopies = request.getfixturevalue("file_copies")
+            return files.file(tmp_path / "store.sqlite", name, fill)
+
+        def on_server(name: str = "no receipts", fill: Fill = no_receipts) -> str:
+            databases: DatabaseCopies = request.getfixturevalue("database_copies")
+            return stack.enter_context(databases.database(name, fill))
+
+        yield on_file if request.param == "sqlite" else on_server
+
+
+@pytest.fixture
+def made_url(copied: Callable[..., str]) -> str:
+    """The URL of a store without receipts, once on each engine. Where the making is tested, see `store_url`."""
+    return copied()

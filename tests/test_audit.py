@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +24,9 @@ from tampering import tamper
 RULEBOOK = Rulebook()
 
 
-@pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
+def _fill(url: str) -> None:
     """A store with something in each table, sealed and unsealed, and a receipt that was purged."""
-    with open_store(store_url) as opened:
+    with open_store(url) as opened:
         base = [
             *cases.group(cases.build({}), "a", 3),
             *cases.group(cases.build({"set": {"batch.micro_batch": 4}}), "b", 3),
@@ -40,6 +39,12 @@ def store(store_url: str) -> Iterator[Store]:
         opened.seal()
         opened.retract(ids[5], "the clock was wrong")
         opened.purge(ids[4], "a token")
+
+
+@pytest.fixture
+def store(copied: Callable[..., str]) -> Iterator[Store]:
+    """A copy of the store that `_fill` makes."""
+    with open_store(copied("audited", _fill)) as opened:
         yield opened
 
 
@@ -179,13 +184,13 @@ def replace_digest(rulebook: Rulebook) -> Rulebook:
     return made
 
 
-def test_a_missing_trigger_is_found(store: Store, store_url: str) -> None:
+def test_a_missing_trigger_is_found(store: Store) -> None:
     tamper(store.url, "DELETE FROM quotes WHERE seq = 77")
     assert _found(store) == []
     from receipts.store.address import address
     from receipts.store.engine import connect
 
-    engine = connect(address(store_url))
+    engine = connect(address(store.url))
     with engine.begin() as connection:
         on = "" if engine.dialect.name == "sqlite" else " ON receipts"
         connection.exec_driver_sql(f"DROP TRIGGER receipts_no_update{on}")

@@ -30,8 +30,8 @@ LANES = RULEBOOK.lanes
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 
@@ -270,10 +270,10 @@ def values(store: Store) -> list[str]:
         return [text for column in columns for text in connection.execute(select(column)).scalars()]
 
 
-def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, store_url: str) -> None:
+def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, made_url: str) -> None:
     store.submit_many([judged(item) for item in several(1, 30)])
     before, counted = rows(store), counts(store)
-    place = address(store_url)
+    place = address(made_url)
     assert coverage(place, LANES) == (0, 0)
     with writing(store._engine) as connection:
         for table in (axes, placements, configurations, axis_values, facets):
@@ -292,7 +292,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
 
 
 def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
-    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.submit(*judged(parsed(run__lane="hunter2-lane")))
     (entry,) = store.find()
@@ -304,12 +304,12 @@ def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
 
     read_documents = reindex_module._made
     monkeypatch.setattr(reindex_module, "_made", purged)
-    reindex(address(store_url), LANES, everything=True)
+    reindex(address(made_url), LANES, everything=True)
     assert "hunter2" not in "".join(values(store))
 
 
 def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(
-    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = put(store), put(store, numerics__seed=99)
     before, counted = rows(store), counts(store)
@@ -317,7 +317,7 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
     for cached in (configuration_module._reading, configuration_module.edition):
         cached.cache_clear()
     try:
-        place = address(store_url)
+        place = address(made_url)
         assert coverage(place, LANES) == (0, 2)
         lane = LANES.of("cpu-torch")
         assert not store.holds_lane(configuration(one, lane))
@@ -334,7 +334,7 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
 
 
 def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_whole(
-    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = several(2, 30)
     store.submit_many([judged(item) for item in many])
@@ -347,7 +347,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
         if done >= 20:
             raise KeyboardInterrupt
 
-    place = address(store_url)
+    place = address(made_url)
     with pytest.raises(KeyboardInterrupt):
         reindex(place, LANES, progress=stop)
     assert coverage(place, LANES) == (10, 0)
@@ -362,8 +362,8 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     assert [row for row in rows(store) if row[0] != store.entry(newcomer.id).seq] == before
 
 
-def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice(store_url: str) -> None:
-    with open_store(store_url) as store:
+def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice(made_url: str) -> None:
+    with open_store(made_url) as store:
         first = several(3, 30)
         store.submit_many([judged(item) for item in first])
         with writing(store._engine) as connection:
@@ -371,17 +371,17 @@ def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice
     batches = [[judged(item) for item in several(seed, 25)] for seed in range(10, 14)]
 
     def submit(batch: list[Any]) -> int:
-        with open_store(store_url) as own:
+        with open_store(made_url) as own:
             return sum(getattr(result, "new", False) for result in own.submit_many(batch))
 
     with ThreadPoolExecutor(6) as pool:
         submitted = [pool.submit(submit, batch) for batch in batches]
-        made = [pool.submit(reindex, address(store_url), LANES) for _ in range(2)]
+        made = [pool.submit(reindex, address(made_url), LANES) for _ in range(2)]
         assert [item.result() for item in submitted] == [25] * 4
         assert all(not item.result().damaged for item in made)
-    with open_store(store_url) as store:
-        reindex(address(store_url), LANES)
-        assert coverage(address(store_url), LANES) == (0, 0)
+    with open_store(made_url) as store:
+        reindex(address(made_url), LANES)
+        assert coverage(address(made_url), LANES) == (0, 0)
         with reading(store._engine) as connection:
             for columns in ((axis_values.c.axis, axis_values.c.value), (configurations.c.whole,)):
                 twice = select(*columns).group_by(*columns).having(func.count() > 1)

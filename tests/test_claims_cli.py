@@ -202,9 +202,9 @@ def test_a_decision_needs_its_reason_and_a_known_word(shell: Shell) -> None:
 
 
 @pytest.fixture
-def store(store_url: str) -> Store:
+def store(made_url: str) -> Store:
     """A store on each engine."""
-    return open_store(store_url)
+    return open_store(made_url)
 
 
 def test_claims_keep_their_order_and_their_supersession(store: Store) -> None:

@@ -36,9 +36,9 @@ def supersede(target: str, reason: str = "a better clock") -> dict[str, str]:
 
 
 @pytest.fixture
-def here(store_url: str) -> Iterator[Store]:
+def here(made_url: str) -> Iterator[Store]:
     """The store that takes in, on each engine."""
-    with open_store(store_url) as opened:
+    with open_store(made_url) as opened:
         yield opened
 
 

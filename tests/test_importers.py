@@ -102,6 +102,7 @@ def test_a_number_is_read_with_its_scale_and_unit(text: str, unit: str, value: f
         "0.41 PFLOP/s",
         "1m 12s",
         "12 mtok/s",
+        "128 256 512",
     ],
 )
 def test_a_bound_a_range_or_a_sentence_is_no_number(text: str) -> None:

@@ -23,8 +23,8 @@ LANE = RULEBOOK.lanes.get("cpu-torch")
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as made:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as made:
         yield made
 
 

@@ -29,8 +29,8 @@ SHAPE = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 

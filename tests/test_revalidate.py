@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,10 +56,9 @@ def _group(side: str, count: int = 3, **leaves: object) -> list[Parsed]:
     return cases.group(cases.build({"set": leaves} if leaves else {}), side, count)
 
 
-@pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
+def _fill(url: str) -> None:
     """Six launches of two configurations, a comparison of them, and a claim on it, judged by the rules as shipped."""
-    with open_store(store_url) as opened:
+    with open_store(url) as opened:
         a, b = _group("a"), _group("b", **{"batch.micro_batch": 4})
         ids = _submitted(opened, [*a, *b])
         request = Request(waivers={}, facts=opened.facts([*a, *b]))
@@ -67,6 +66,12 @@ def store(store_url: str) -> Iterator[Store]:
         stated = {"id": "reached", "text": "2 is a ceiling", "kind": "ceiling", "candidate": ids[:3]}
         opened.add_claims([NewClaim("reached", "ceiling", json.dumps(stated), "claims.toml")])
         list(_claims(opened, RULEBOOK))
+
+
+@pytest.fixture
+def store(copied: Callable[..., str]) -> Iterator[Store]:
+    """A copy of the store that `_fill` makes."""
+    with open_store(copied("revalidated", _fill)) as opened:
         yield opened
 
 

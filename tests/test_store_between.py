@@ -20,8 +20,8 @@ AXES = {"numerics__seed": (1, 2), "batch__micro_batch": (8, 4), "model__depth": 
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 

@@ -20,8 +20,8 @@ from store_receipts import RULEBOOK, parsed, raw, ready
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as made:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as made:
         yield made
 
 

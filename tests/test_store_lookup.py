@@ -15,8 +15,8 @@ from store_receipts import parsed, ready
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 

@@ -21,8 +21,8 @@ from store_receipts import judged, parsed, publish, ready
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 
@@ -134,7 +134,7 @@ def test_retracting_and_purging_ask_for_a_reason(store: Store) -> None:
     assert store.entry(first.id).stands
 
 
-def test_a_purge_erases_bytes_verdicts_and_quotes_and_leaves_a_tombstone(store: Store, store_url: str) -> None:
+def test_a_purge_erases_bytes_verdicts_and_quotes_and_leaves_a_tombstone(store: Store, made_url: str) -> None:
     secret = "hunter2-very-secret"
     old = put(store, run__launch="one")
     leaked = parsed(run__launch="one", run__label=secret, run__supersedes={"target": "one", "reason": f"with {secret}"})
@@ -153,8 +153,8 @@ def test_a_purge_erases_bytes_verdicts_and_quotes_and_leaves_a_tombstone(store: 
     with pytest.raises(ConflictError, match="was purged"):
         store.submit(*judged(leaked))
     assert put(store, run__launch="one", run__label="clean", run__supersedes={"target": old.id, "reason": "x"}).new
-    if store_url.startswith("sqlite"):
-        file = Path(store_url.removeprefix("sqlite:///"))
+    if made_url.startswith("sqlite"):
+        file = Path(made_url.removeprefix("sqlite:///"))
         parts = [part.read_bytes() for part in file.parent.glob(f"{file.name}*")]
         assert not any(secret.encode() in part for part in parts)
 
@@ -183,33 +183,33 @@ def _seal(url: str) -> None:
 
 
 @pytest.mark.parametrize("table", triggers.TABLES)
-def test_no_client_changes_or_deletes_a_row(store: Store, store_url: str, table: str) -> None:
+def test_no_client_changes_or_deletes_a_row(store: Store, made_url: str, table: str) -> None:
     first = put(store, run__launch="one")
     put(store, run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"})
     store.pin("@golden", first.id)
     store.purge(put(store).id, "for the tombstone")
     publish(store, first.id)
-    _seal(store_url)
+    _seal(made_url)
     column = {"receipts": "label", "purges": "reason", "stores": "made_by", "subjects": "side"}.get(table)
     column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}.get(
         table
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
     column = {"quotes": "says", "seals": "root", "origins": "store", "erased": "leaf"}.get(table, column)
-    assert "append-only" in _refused(store_url, f"UPDATE {table} SET {column} = 'x'")
-    assert "append-only" in _refused(store_url, f"DELETE FROM {table}")
-    if store_url.startswith("sqlite"):
-        assert "append-only" in _refused(store_url, f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
+    assert "append-only" in _refused(made_url, f"UPDATE {table} SET {column} = 'x'")
+    assert "append-only" in _refused(made_url, f"DELETE FROM {table}")
+    if made_url.startswith("sqlite"):
+        assert "append-only" in _refused(made_url, f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
     else:
-        assert "append-only" in _refused(store_url, f"TRUNCATE {table} CASCADE")
+        assert "append-only" in _refused(made_url, f"TRUNCATE {table} CASCADE")
 
 
-def test_the_tombstone_of_one_receipt_lets_no_other_go(store: Store, store_url: str) -> None:
+def test_the_tombstone_of_one_receipt_lets_no_other_go(store: Store, made_url: str) -> None:
     kept = put(store)
     store.purge(put(store).id, "gone")
     for table, column in (("receipts", "seq"), ("documents", "receipt"), ("subjects", "receipt")):
         number = store.entry(kept.id).seq
-        assert "append-only" in _refused(store_url, f"DELETE FROM {table} WHERE {column} = {number}")
+        assert "append-only" in _refused(made_url, f"DELETE FROM {table} WHERE {column} = {number}")
     assert store.document(kept.id)
 
 
@@ -248,8 +248,8 @@ def test_a_verdict_is_kept_beside_earlier_ones_and_only_for_stored_receipts(stor
         store.record(ready()[1])
 
 
-def test_a_store_has_an_id_of_its_own_that_it_keeps(store: Store, store_url: str) -> None:
-    with open_store(store_url) as again:
+def test_a_store_has_an_id_of_its_own_that_it_keeps(store: Store, made_url: str) -> None:
+    with open_store(made_url) as again:
         assert again.id == store.id
         assert len(again.id) == 36
 

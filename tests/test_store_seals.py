@@ -25,8 +25,8 @@ from tampering import tamper
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 
@@ -239,10 +239,10 @@ def _verdict(receipt: str) -> ReceiptVerdict:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_sealed_once(
-    store_url: str, tmp_path: Path, seed: int
+    made_url: str, tmp_path: Path, seed: int
 ) -> None:
     draw = random.Random(seed)
-    with open_store(store_url) as store:
+    with open_store(made_url) as store:
         there: list[str] = []
         for _ in range(60):
             what = draw.choice(["submit", "submit", "record", "purge", "purge last", "seal", "seal some"])
@@ -295,15 +295,15 @@ def test_a_backup_of_numbers_given_twice_holds_on_the_other_engine(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_seals_written_while_others_write_leave_no_row_out(store_url: str) -> None:
-    with open_store(store_url) as store:
+def test_seals_written_while_others_write_leave_no_row_out(made_url: str) -> None:
+    with open_store(made_url) as store:
         store.submit(*ready())
         stop = threading.Event()
         failed: list[BaseException] = []
 
         def work(turn: int) -> None:
             try:
-                with open_store(store_url) as own:
+                with open_store(made_url) as own:
                     while not stop.is_set():
                         one = own.submit(*ready()).id
                         own.record(_verdict(one))

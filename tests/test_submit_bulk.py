@@ -27,8 +27,8 @@ MANY = COPIED + 5  # so that PostgreSQL takes them by COPY
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 

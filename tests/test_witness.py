@@ -213,8 +213,8 @@ def test_launches_of_a_side_that_only_a_witness_tells_apart_are_open_and_no_mixt
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    with open_store(store_url) as opened:
+def store(made_url: str) -> Iterator[Store]:
+    with open_store(made_url) as opened:
         yield opened
 
 
