@@ -131,6 +131,8 @@ def _one(text: str, unit: str) -> Quantity | None:
         return None
     number, word = float(re.sub(r"[^\d.eE+-]", "", match["number"])), (match["word"] or "").strip().replace("µ", "u")
     if not word:
+        if match["number"].count(" ") > 1 and not unit:  # `128 256 512` may be three numbers
+            return None
         shown = text.strip() if not unit else f"{text.strip()} {unit}"
         return Quantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
     return _worded(number, word, unit, text.strip())
