@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import DateTime, Engine, LargeBinary, String
+from sqlalchemy import DateTime, Engine, LargeBinary, String, select
+from sqlalchemy.exc import IntegrityError
 
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
@@ -144,3 +145,16 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
     with reading(store._engine) as connection:
         assert run(connection, "SELECT count(*) FROM purges").fetchall() == [(0,)]
         assert len(rows.all(connection, {})) == 1
+
+
+def test_an_error_in_one_round_trip_is_raised_and_not_logged_beside(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Several writers meet, and who comes second tries again: nobody wants to read of what followed."""
+    kept = put(store)
+    torn = Statement(receipts.insert().from_select(list(receipts.c.keys()), select(receipts)))
+    asks = [(torn, {}), *[(Statement(receipts.select()), {})] * 400]
+    with pytest.raises(IntegrityError), reading(store._engine) as connection:
+        together(connection, asks)
+    assert caplog.records == []
+    assert store.parsed(kept).id == kept

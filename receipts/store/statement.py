@@ -201,6 +201,23 @@ def _told(connection: Driven, sql: str) -> Iterator[Any]:
         raise DBAPIError.instance(sql, None, error, errors, dialect=connection.dialect) from error
 
 
+@contextmanager
+def _pipeline(driver: Any) -> Iterator[None]:
+    """One round trip of psycopg's. It would log what follows from an error as well; the error itself is told."""
+    first: Exception | None = None
+    try:
+        with driver.pipeline():
+            try:
+                yield
+            except Exception as error:
+                first = error
+    except Exception:
+        if first is None:
+            raise
+    if first is not None:
+        raise first
+
+
 Ask = tuple[Statement, Mapping[str, Any]]
 
 
@@ -212,7 +229,7 @@ def together(connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> l
     if connection.dialect.name != "postgresql":
         return [statement.all(connection, given) for statement, given in asks]
     made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
-    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
+    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, _pipeline(driver):
         if driver.autocommit and driver.info.transaction_status == _IDLE:
             driver.execute("BEGIN")
         cursors = [driver.execute(compiled.sql, compiled.bound(given)) for compiled, given in made]
@@ -244,7 +261,7 @@ def write(connection: Driven, tables: Sequence[Rows]) -> None:
         else:
             few.append((statement, rows))
     made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
-    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, driver.pipeline():
+    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, _pipeline(driver):
         for compiled, rows in made:
             for row in rows:
                 driver.execute(compiled.sql, compiled.bound(row))
