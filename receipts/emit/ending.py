@@ -55,7 +55,7 @@ def read(run: Run) -> None:
         _fail(run, "nan", {"class": "not_oom", "message": f"the last loss that was read is {last}"})
 
 
-def _of(run: Run, error: BaseException | None) -> tuple[str, int]:
+def _of(run: Run, error: BaseException | None) -> tuple[str, int | None]:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
         if code:
@@ -63,6 +63,9 @@ def _of(run: Run, error: BaseException | None) -> tuple[str, int]:
         return ("crash" if code else "ok"), code
     if isinstance(error, KeyboardInterrupt):
         return "preempted", 130
+    if type(error).__name__ == "CancelledError":
+        # asyncio's: what its loop makes of Ctrl-C, and of a task that is told to stop.
+        return "preempted", None
     if error is not None and not isinstance(error, GeneratorExit):
         outcome, found = failures.of_exception(error)
         if outcome == "crash" and not run.record.losses.finite:

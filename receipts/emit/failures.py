@@ -20,6 +20,12 @@ _HANGS = (
     r"|threads? to join the rendezvous, but only|termination timeout for [^\n]{0,200} exceeded"
     r"|deadline_exceeded[^\n]{0,200}(?:barrier|collective|heartbeat)|barrier timed out"
 )
+# Words of those who lost somebody: they tell that another rank went, and not why.
+_LOST = (
+    r"connection (?:was )?(?:reset|closed|aborted) by (?:remote )?peer|connection was likely closed|broken pipe"
+    r"|ncclremoteerror|remote process exit|peer closed connection|socket closed"
+    r"|tasks? (?:have|has) crashed|leader (?:has )?(?:died|crashed)"
+)
 LONGEST = 8000
 LONGEST_READ = 100_000
 _UNITS = {"": 1, "B": 1, "BYTES": 1, "K": 1 << 10, "KIB": 1 << 10, "KB": 10**3, "M": 1 << 20, "MIB": 1 << 20}
@@ -27,7 +33,7 @@ _UNITS |= {"MB": 10**6, "G": 1 << 30, "GIB": 1 << 30, "GB": 10**9, "T": 1 << 40,
 _SIZE = r"([\d.]{1,20}) ?([A-Za-z]{0,5})"
 _SPACES = {"hbm": "compile_hbm", "vmem": "compile_vmem", "smem": "compile_smem", "cmem": "compile_vmem"}
 _FIGURES = {
-    "requested_bytes": rf"(?:[Tt]ried|trying|Unable|Attempting) to (?:allocate|reserve) {_SIZE}",
+    "requested_bytes": rf"(?:(?:[Tt]ried|trying|Unable|Attempting) to (?:allocate|reserve)|memory allocating) {_SIZE}",
     "limit_bytes": rf"(?:total capacity of|[Uu]sed [\d.]+\w? of) {_SIZE}",
     "free_bytes": rf"(?:of which|There are) {_SIZE}(?: is)? free",
     "used_bytes": rf"(?:this process has|\b[Uu]sed) {_SIZE}(?: memory in use| of)",
@@ -83,6 +89,13 @@ def hangs(text: str) -> bool:
     import re
 
     return re.search(_HANGS, text, re.IGNORECASE) is not None
+
+
+def bereft(text: str) -> bool:
+    """Whether somebody says here that another went away: the failure is then the other's."""
+    import re
+
+    return re.search(_LOST, text, re.IGNORECASE) is not None
 
 
 def _class(low: str, figures: dict[str, int], unallocated: int | None) -> str:

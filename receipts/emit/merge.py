@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from receipts.emit import document, joined, journal, parts, recover, replay
+from receipts.emit import document, failures, joined, journal, parts, recover, replay
 from receipts.emit.contract import contract
 from receipts.emit.facts import RECORDER
 
@@ -200,8 +200,9 @@ def _odd(what: str, of: Mapping[Part, Any]) -> list[str]:
 
 # Which rank's failure ended the launch: memory before arithmetic before any other; those that were merely told to stop
 # come last, for a launcher stops every rank when one of them fails. A rank that ended without a word comes after one
-# that was found stuck: it may have been the one that the others waited for, and it was killed.
-_FIRST = ("oom", "nan", "crash", "hang", "silent", "preempted")
+# that was found stuck: it may have been the one that the others waited for, and it was killed. One that lost another,
+# by its own words, comes after that one.
+_FIRST = ("oom", "nan", "crash", "hang", "silent", "bereft", "preempted")
 
 
 def _ending(ranked: list[Part]) -> dict[str, Any]:
@@ -220,6 +221,8 @@ def _ending(ranked: list[Part]) -> dict[str, Any]:
         failure.setdefault("rank", cause.rank)
         if cause.run["outcome"] == "hang":
             failure |= _awaited(ranked)
+        elif _kind(cause) == "silent":
+            failure |= _missed(ranked, failure)
         if cause.device is not None and "chip" not in failure:
             failure["chip"] = _chip_of(ranked, cause, cause.device)
         values |= {f"failure.{name}": value for name, value in failure.items()}
@@ -241,14 +244,31 @@ def _awaited(ranked: list[Part]) -> dict[str, Any]:
     return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {said}"}
 
 
-def _order(part: Part) -> tuple[int, int, float, int]:
-    outcome = part.run["outcome"]
-    kind = part.receipt.get("failure", {}).get("class")
+def _missed(ranked: list[Part], failure: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first rank says that lost one which ended without a word; else nothing."""
+    left = next((part for part in ranked if _kind(part) == "bereft"), None)
+    if left is None:
+        return {}
+    said = left.receipt["failure"]["message"]
+    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {said}"[: failures.LONGEST]}
+
+
+def _kind(part: Part) -> str:
+    """A part's outcome; of a crash without a class `silent`, of one for want of another rank `bereft`."""
+    outcome: str = part.run["outcome"]
+    failure = part.receipt.get("failure", {})
+    if outcome != "crash":
+        return outcome
     # A silent end is the mark of a kill, and of no cause.
-    silent = int(kind is None)
-    if outcome == "crash" and silent:
-        outcome = "silent"
-    rank = _FIRST.index(outcome) if outcome in _FIRST else len(_FIRST)
+    if failure.get("class") is None:
+        return "silent"
+    return "bereft" if failures.bereft(str(failure.get("message", ""))) else "crash"
+
+
+def _order(part: Part) -> tuple[int, bool, float, int]:
+    kind = _kind(part)
+    rank = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+    silent = part.receipt.get("failure", {}).get("class") is None
     return rank, silent, _time(part.run.get("finished") or part.run["started"]), part.rank
 
 

@@ -148,13 +148,15 @@ class Recorder:
             if reason:
                 self.note(f"step {self.steps} was abandoned: {reason}")
 
-    @guarded
     def _new_tokens(self, tokens: int) -> None:
-        count = int(tokens)
-        if count < 1:
-            raise ValueError(f"a step has {count} tokens")
-        self._tokens = tokens
-        self._run.tokens(count)
+        try:
+            count = int(tokens)
+            if count < 1:
+                raise ValueError(f"a step has {count} tokens")
+            self._tokens = tokens
+            self._run.tokens(count)
+        except Exception as error:
+            self._fault("tokens", error)
 
     @property
     def steps(self) -> int:

@@ -55,6 +55,7 @@ class Run:
         self._voice = Voice(quiet=quiet)
         self._lock = RLock()
         self._journal: Journal | None = None
+        self._given_up = ""
         self._waiting: list[list[Any]] = []
         self._writing = False
         self._unopened = True
@@ -206,6 +207,9 @@ class Run:
         self._waiting.clear()
         journal, self._journal = self._journal, None
         if journal is not None:
+            # What it holds stays mapped, and steps go on into it as far as its block reaches.
+            self._given_up = journal.path
+            self._safely("the journal", journal.close)
             self.facts.fault(RECORDER, f"the journal could not be written on: {error.strerror or error}")
 
     def more(self, ended: int) -> Any:
@@ -254,7 +258,9 @@ class Run:
             self.tell(["tokens", self.steps.count, count])
 
     def window(self, start: int, stop: int | None) -> None:
-        """State the measured window."""
+        """State the measured window. Raises ValueError for one without a step."""
+        if start < 0 or (stop is not None and stop <= start):
+            raise ValueError(f"from {start} to {stop} there is no step")
         self.record.window = (start, stop)
         self.tell(["window", start, stop])
 
@@ -274,8 +280,11 @@ class Run:
 
     def lost(self, error: BaseException) -> None:
         """The receipt could not be made; the journal is still there."""
-        where = self._journal.path if self._journal is not None else ""
-        hope = f"; receipts recover {where} makes it from the journal" if where else ""
+        hope = ""
+        if self._journal is not None:
+            hope = f"; receipts recover {self._journal.path} makes it from the journal"
+        elif self._given_up:
+            hope = f"; receipts recover {self._given_up} makes what the journal still has of it"
         self._voice.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
     def _safely(self, what: str, call: Callable[[], None]) -> None:
@@ -317,6 +326,8 @@ class Run:
         record.gauges = steps.gauges
         self._count_steps()
         self._safely("the ending", lambda: ending.conclude(self, error, died))
+        if steps.around:
+            self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
         if record.place.world == 1 and (processes := place.jax_processes()) is not None:
             self._place(*processes)
         if self._probing is not None and died is None:
@@ -376,9 +387,10 @@ class Run:
         from receipts.emit.document import MAX_STEPS
 
         journal, self._journal = self._journal, None
-        if journal is None:
+        path = journal.path if journal is not None else self._given_up
+        if not path:
             return
-        path = journal.path
-        self._safely("the journal", journal.close)
+        if journal is not None:
+            self._safely("the journal", journal.close)
         if self.written and not self._keep and self.record.steps <= MAX_STEPS:
             self._safely("the journal", lambda: os.unlink(path))

@@ -24,9 +24,23 @@ class Steps:
 
     Durations go to ``view``, two words a step, which ``more`` replaces when it is full. A step that raises is none.
     ``flags`` are the bits of the step that is running or comes next, ``held`` those of spans around whole steps.
+    ``around`` counts blocks that ended around a step that had ended in them: of steps within steps the inner counts.
     """
 
-    __slots__ = ("_after", "_more", "at", "begun", "ended", "flags", "gauges", "held", "inside", "limit", "view")
+    __slots__ = (
+        "_after",
+        "_more",
+        "around",
+        "at",
+        "begun",
+        "ended",
+        "flags",
+        "gauges",
+        "held",
+        "inside",
+        "limit",
+        "view",
+    )
 
     def __init__(self, more: Callable[[int], Any], after: Callable[[int], None]) -> None:
         self._more = more
@@ -39,6 +53,7 @@ class Steps:
         self.flags = 0
         self.held = 0
         self.inside = False
+        self.around = 0
         self.gauges: Any = array("q", bytes(8 * journal.GAUGES))
 
     @property
@@ -64,7 +79,7 @@ class Steps:
         if kind is not None:
             return False
         at = self.at
-        if at < self.limit and not self.flags:
+        if at < self.limit and not self.flags and self.inside:
             # The duration last: it is what says that the step has ended.
             view = self.view
             view[at] = now
@@ -76,7 +91,10 @@ class Steps:
         return False
 
     def _slowly(self, now: int) -> None:
-        """A step that is flagged, the first one, or the first one of a block."""
+        """A step that is flagged, the first one, or the first one of a block; or none, since it was abandoned."""
+        if not self.inside:
+            self.around += self.begun > 0
+            return
         if self.at >= self.limit:
             self.ended = self.count
             self.at, self.view = 0, self._more(self.ended)
@@ -89,7 +107,7 @@ class Steps:
 
     def abandon(self) -> None:
         """Forget the step that is running, and the flags that were its own."""
-        self.inside, self.flags = False, self.held
+        self.inside, self.flags, self.begun = False, self.held, 0
         self.gauges[journal.BEGUN] = 0
         self.gauges[journal.LAST] = perf_counter_ns()
 

@@ -169,6 +169,22 @@ def test_the_failure_is_that_of_the_rank_that_began_it(shell: Shell) -> None:
     assert "ranks 0-1: crash" in found["notes"]["recorder"]
 
 
+def test_the_failure_is_that_of_the_rank_that_went_and_not_of_those_that_lost_it(shell: Shell) -> None:
+    words = "RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer"
+    lost = {"run__outcome": "crash", "failure": {"class": "not_oom", "message": words, "step": 2, "phase": "steady"}}
+    silent = {"message": "the process ended without a word", "step": 2, "phase": "steady"}
+    went = part(1, 3, run__outcome="crash", failure=silent)
+    files = write(shell.folder, part(0, 3, **lost), went, part(2, 3, **lost))
+    assert shell("merge", *files, "-o", "run.json").code == 0
+    failure = read(shell.folder / "run.json")["failure"]
+    assert failure["rank"] == 1
+    assert failure["message"] == f"the process ended without a word; of rank 0: {words}"
+    # Where somebody says what happened to himself, that is the failure.
+    own = part(1, 3, run__outcome="crash", failure={**lost["failure"], "message": "ValueError: shapes"})
+    assert shell("merge", *write(shell.folder, own), "-o", "own.json").code == 0
+    assert read(shell.folder / "own.json")["failure"]["message"] == "ValueError: shapes"
+
+
 def test_what_the_failing_rank_said_is_read_again(shell: Shell) -> None:
     text = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 "

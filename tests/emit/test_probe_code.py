@@ -47,6 +47,17 @@ def test_the_digest_is_that_of_the_imported_files_and_not_of_their_folder(tmp_pa
     assert other["code"]["imported_digest"] != one["code"]["imported_digest"]
 
 
+def test_a_run_that_the_end_of_the_process_ends_has_the_same_digest(tmp_path: Path) -> None:
+    start = 'import helper\nrec = Recorder("cpu-torch", out="run.json", quiet=True).start()\n'
+    folder = project(tmp_path / "one")
+    ended = []
+    for finished in ("1", ""):
+        (folder / "run.json").unlink(missing_ok=True)
+        job(folder, start + "rec.finish() if os.environ['END'] else None\n", {"END": finished})
+        ended.append(read(folder / "run.json")["code"])
+    assert ended[0] == ended[1]
+
+
 def test_a_module_that_is_there_and_not_imported_changes_nothing(tmp_path: Path) -> None:
     one = run(project(tmp_path / "one"))
     (project(tmp_path / "two") / "unused.py").write_text("VALUE = 3\n", encoding="utf-8")

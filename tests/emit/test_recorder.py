@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jobs import only, read, recorder
 
-from receipts.emit import Recorder
+from receipts.emit import Recorder, failures
 from receipts.emit.stated import Stated
 from receipts.receipt import Parsed, parse
 from receipts.receipt import read as read_document
@@ -345,6 +345,11 @@ def test_an_exception_is_classified_by_its_words(tmp_path: Path, error: Exceptio
         assert found["failure.free_bytes"] == int(1.25 * 2**30)
 
 
+@pytest.mark.parametrize("words", ["while trying to allocate 123456 bytes", "allocating 123456 bytes"])
+def test_what_xla_asked_for_in_vain_is_a_figure(words: str) -> None:
+    assert failures.of_text(f"RESOURCE_EXHAUSTED: Out of memory {words}.")[1]["requested_bytes"] == 123456
+
+
 def test_a_failure_while_compiling_says_so(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), recorder(tmp_path) as rec, rec.span("compile"):
         raise RuntimeError("no")
@@ -364,6 +369,24 @@ def test_a_person_who_stops_it_preempts_it(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), recorder(tmp_path) as rec:
         raise KeyboardInterrupt
     assert read(rec.written)["run"]["outcome"] == "preempted"
+
+
+def test_a_loop_of_asyncio_that_is_told_to_stop_is_preempted(tmp_path: Path) -> None:
+    import asyncio
+
+    async def loop() -> None:
+        with recorder(tmp_path):
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        task = asyncio.create_task(loop())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(main())
+    assert read(tmp_path / "run.json")["run"]["outcome"] == "preempted"
+    assert "failure" not in read(tmp_path / "run.json")
 
 
 def test_an_earlier_handler_of_sigterm_is_called_and_put_back(tmp_path: Path) -> None:

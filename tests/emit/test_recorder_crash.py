@@ -117,6 +117,28 @@ def test_a_full_disk_costs_the_journal_and_not_the_run(tmp_path: Path, monkeypat
     assert "No space left on device" in found["notes"]["recorder"][0]
 
 
+def test_a_journal_that_was_given_up_goes_with_the_receipt_and_is_named_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for name, journals in (("written", 0), ("lost", 1)):
+        folder = tmp_path / name
+        with monkeypatch.context() as patch, recorder(folder, quiet=False) as rec:
+            with rec.step(tokens=8):
+                pass
+            patch.setattr("receipts.emit.journal.Journal.event", full)
+            rec.note("the disk is full from here on")
+            if journals:
+                patch.setattr("receipts.emit.files.write", full)
+                rec.finish()
+        assert len(list(folder.glob("*.journal"))) == journals
+    journal = only(tmp_path / "lost", "*.journal")
+    assert f"receipts recover {journal} makes what the journal still has of it" in capsys.readouterr().err
+    assert recover.recover(str(journal)).steps == 1
+
+
 def test_an_out_of_memory_kill_is_seen_in_the_kernels_count(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     job(shell.folder, STEPS % "os.kill(os.getpid(), signal.SIGKILL)")
     monkeypatch.setattr(cgroup, "more_kills", lambda _before: 1)

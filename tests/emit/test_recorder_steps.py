@@ -49,6 +49,39 @@ def test_a_step_that_is_abandoned_does_not_count_and_keeps_its_flags_to_itself(t
     assert found["notes"]["caller"] == ["step 1 was abandoned: the batch was empty"]
 
 
+def test_a_step_that_is_abandoned_inside_its_block_does_not_count(tmp_path: Path) -> None:
+    with recorder(tmp_path) as rec:
+        for number in range(4):
+            with rec.step(tokens=8):
+                if number in (0, 2):
+                    rec.abandon_step("out of memory")
+    found = read(rec.written)
+    assert len(found["measurement"]["step_durations_seconds"]) == 2
+    assert "recorder" not in found.get("notes", {})
+
+
+def test_of_steps_within_steps_the_inner_ones_count_and_it_is_told(tmp_path: Path) -> None:
+    with recorder(tmp_path) as rec:
+        for _ in range(3):
+            with rec.step(tokens=8), rec.step(tokens=8):
+                pass
+    found = read(rec.written)
+    assert len(found["measurement"]["step_durations_seconds"]) == 3
+    assert found["notes"]["recorder"] == ["3 steps had other steps inside them, and did not count: the inner ones do"]
+
+
+def test_a_window_without_a_step_is_a_note(tmp_path: Path) -> None:
+    with recorder(tmp_path) as rec:
+        with rec.step(tokens=8):
+            pass
+        rec.window(0, 1)
+        rec.window(-3)
+        rec.window(5, 2)
+    found = read(rec.written)
+    assert found["measurement"]["window"] == {"start": 0, "stop": 1}
+    assert found["notes"]["recorder"][-1] == "window: ValueError: from 5 to 2 there is no step"
+
+
 def test_an_abandoned_step_is_not_running_in_the_journal_either(tmp_path: Path) -> None:
     with recorder(tmp_path, warmup=1) as rec:
         with rec.step():

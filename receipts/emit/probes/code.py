@@ -38,7 +38,7 @@ def at_start(stated: Stated) -> None:
         if number >= AT_LEAST and time.perf_counter() > until:
             break
         _digest(stated, name, own[name])
-    script = own.get("__main__")
+    script = stated.kept["script"] = own.get("__main__")
     if script is not None:
         _commit(stated, script)
 
@@ -46,6 +46,9 @@ def at_start(stated: Stated) -> None:
 def at_end(stated: Stated) -> None:
     """State the digest of all that was imported, and tell of checkouts beside the main script's."""
     found = imported.files()
+    if (script := stated.kept.get("script")) is not None:
+        # Python takes the file's name from a main script that has ended, before it calls what runs at exit.
+        found.setdefault("__main__", script)
     own = imported.project(found)
     digests: dict[str, str] = stated.kept.get("digests", {})
     changed = []
