@@ -6,8 +6,10 @@ Memory stays small whatever the file's size: a block is never longer than `LONGE
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal
 
 from receipts.lint.inline import IGNORE
@@ -59,7 +61,7 @@ class Block:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column, from 1, of an offset in ``raw``."""
-        start, number, column = max((item for item in self.lines if item[0] <= offset), default=self.lines[0])
+        start, number, column = self.lines[max(bisect_right(self.lines, offset, key=itemgetter(0)) - 1, 0)]
         return number, column + offset - start + 1
 
 
