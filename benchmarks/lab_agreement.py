@@ -112,6 +112,7 @@ ALIASES = {
     "wheels.python": "platform",
 }
 PREFIXES = {"backends.env.": "flags.", "backends.patches": "patches", "wheels.": "wheels"}
+OWN = tuple(f"features.{section}." for section in ("model", "parallelism", "batch", "compile_posture", "backends"))
 # The person rejects for a second change that the records do not state: they show one axis, or none.
 NOT_IN_RECORD = ("one_axis", "no_stated_difference")
 DERIVED = ("parallelism.data", "batch.accumulation", "model.parameters_active", "model.parameters_total", "data.kind")
@@ -197,6 +198,8 @@ class Judged:
 
 def renamed(name: str) -> str:
     """The product's name of an axis."""
+    # A setting that only the records have a word for stands under it among the features.
+    name = name.removeprefix("features.") if name.startswith(OWN) else name
     for prefix, ours in PREFIXES.items():
         if name not in ALIASES and name.startswith(prefix):
             return f"{ours}{name.removeprefix(prefix)}" if ours.endswith(".") else ours

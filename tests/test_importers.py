@@ -59,6 +59,7 @@ def one(folder: Path, row: dict[str, Any], mapping: str) -> Any:
     [
         ("~90400", "", 90400),
         ("4.73B", "", 4.73e9),
+        ("7b", "", 7e9),
         ("98k", "", 98000),
         ("about 5.5 s", "ms", 5.5),
         ("1,450", "ms", 1.45),
@@ -501,3 +502,50 @@ def test_blanks_around_the_names_of_csv_columns_and_empty_lines_are_nothing(tmp_
         {"id": "a", "outcome": " ok"},
         {"id": "b", "outcome": "ok"},
     ]
+
+
+SETTINGS = '[rest]\nfrom = ["model", "batch"]\nto = "features"\n'
+
+
+def test_a_setting_that_no_entry_names_is_a_feature_where_the_mapping_asks_for_it(tmp_path: Path) -> None:
+    row = {"model": {"activation": "SiLU", "blocks": ["attention", "mlp"]}, "batch": {"warm": 0.5, "packed": True}}
+    stated = one(tmp_path, row, SETTINGS)
+    assert stated["features.model.activation"] == "SiLU"
+    assert stated["features.model.blocks"] == "attention + mlp"
+    assert stated["features.batch.warm"] == 0.5
+    assert stated["features.batch.packed"] is True
+
+
+def test_what_an_entry_names_is_no_feature_and_neither_is_a_column_elsewhere(tmp_path: Path) -> None:
+    field = '[[field]]\nto = "model.hidden"\nfrom = "model.hidden"\nas = "integer"\n'
+    stated = one(tmp_path, {"model": {"hidden": 512, "note": None}, "author": "somebody"}, field + SETTINGS)
+    assert not [path for path in stated if path.startswith("features.")]
+    assert stated["model.hidden"] == 512
+
+
+def test_columns_that_nothing_reads_are_told_with_their_rows(tmp_path: Path) -> None:
+    rows = [{"id": "a", "outcome": "ok", "author": "x", "model": {"text": "w" * 201}}, {"id": "b", "outcome": "ok"}]
+    rows.append({"id": "c", "outcome": "ok", "author": "y", "section": "named by the context"})
+    found = write(tmp_path, rows, SETTINGS)
+    assert dict(found.unnamed) == {"author": 2, "model.text": 1}
+    call = ["import", "notebook", str(tmp_path / "rows.json"), "--mapping", str(tmp_path / "mapping.toml")]
+    assert (
+        "columns that no entry names, with their rows: author (2), model.text (1)"
+        in CliRunner().invoke(group, call).output
+    )
+    told = json.loads(CliRunner().invoke(group, [*call, "--json"]).output)
+    assert told["unnamed"] == {"author": 2, "model.text": 1}
+
+
+@pytest.mark.parametrize(
+    ("rest", "at"),
+    [
+        ('[rest]\nto = "features"\n', "rest.from"),
+        ('[rest]\nfrom = ["model"]\nto = "notes"\n', "rest.to"),
+        ('[rest]\nfrom = ["model"]\nto = "features"\nskip = []\n', "rest.skip"),
+    ],
+)
+def test_a_rest_that_says_too_little_is_refused(tmp_path: Path, rest: str, at: str) -> None:
+    with pytest.raises(InputError) as raised:
+        write(tmp_path, [], rest)
+    assert [problem.at for problem in raised.value.problems] == [at]

@@ -76,7 +76,7 @@ def _claim(accept: bool, mechanical: str, axes: list[str]) -> dict[str, Any]:
     }
 
 
-def _run(name: str, rate: int, **batch: int) -> dict[str, Any]:
+def _run(name: str, rate: int, **batch: int | str) -> dict[str, Any]:
     return {
         "id": name,
         "kind": "training",
@@ -107,6 +107,16 @@ def test_two_changed_axes_that_a_person_accepts_count_as_a_false_rejection(
     assert figures["arithmetic_agree"] == 1.0
     assert figures["disagreements"][0]["product_reasons"][0].startswith("C101")
     assert benchmark.broken_bars(figures)
+
+
+def test_a_setting_that_only_the_records_have_a_word_for_is_the_axis_that_they_name(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    runs = (_run("one", 1000, packing="on"), _run("two", 500, packing="off"))
+    folder = _folder(tmp_path, _claim(True, "one_axis", ["batch.packing"]), *runs)
+    judged, _, _ = benchmark.judge(folder, checkout / "examples" / "lab" / "mapping.toml")
+    assert judged[0].verdict.difference.axes == ("features.batch.packing",)
+    assert judged[0].axes_agree
 
 
 def test_a_second_change_that_no_record_states_is_counted_apart(

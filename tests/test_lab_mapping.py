@@ -104,3 +104,34 @@ def test_parameters_gathered_in_fp8_are_another_precision_of_the_same_recipe(sta
     names = ("numerics.compute_dtype", "numerics.fp8_recipe", "numerics.fp8_scope")
     assert [plain.get(name) for name in names] == ["fp8", "delayed", None]
     assert [gathered.get(name) for name in names] == ["fp8+param_gather", "delayed", None]
+
+
+@pytest.mark.parametrize(
+    ("asked", "posture", "backend"),
+    [
+        ("none", "eager", "none"),
+        ("not requested (eager)", "eager", "none"),
+        ("on", None, "torch.compile"),
+        ("mode=max-autotune", None, "mode=max-autotune"),
+        ("warm inductor/Triton cache", None, None),
+        (None, None, None),
+    ],
+)
+def test_whether_anything_compiles_belongs_to_the_posture(
+    stated: Any, asked: str | None, posture: str | None, backend: str | None
+) -> None:
+    found = stated(compile_posture={"torch_compile": asked})
+    assert (found.get("compile.posture"), found.get("compile.backend")) == (posture, backend)
+
+
+def test_two_fp8_recipes_by_name_are_two(stated: Any) -> None:
+    assert stated(norm={"precision": "fp8_dynamic"})["numerics.fp8_recipe"] == "dynamic"
+    assert stated(norm={"precision": "fp8_delayed"})["numerics.fp8_recipe"] == "delayed"
+    assert "numerics.fp8_recipe" not in stated(norm={"precision": "fp8"})
+
+
+def test_a_setting_that_the_file_has_no_word_for_is_a_feature(stated: Any) -> None:
+    found = stated(parallelism={"schedule": "1F1B", "zero_stage": 3}, author="somebody")
+    assert found["parallelism.schedule"] == "1F1B"
+    assert found["features.parallelism.zero_stage"] == 3
+    assert "features.author" not in found

@@ -109,6 +109,10 @@ def _print(found: Imported, out: Path | None, stored: int | None) -> None:
         output.line(f"  {to}: {output.clean(text)[:80]}{times}")
     if len(unread) > SHOWN:
         output.line(f"  and {len(unread) - SHOWN} more; see them all with --json")
+    if found.unnamed:
+        named = [f"{output.clean(path)[:80]} ({count})" for path, count in found.unnamed.items()]
+        more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+        output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
     where = f", written to {out}" if out is not None else ""
     where += f", {stored} in the store" if stored is not None else ""
     output.line(f"{len(found.made)} receipts, {len(found.refused)} rows refused{where}")
@@ -123,4 +127,5 @@ def _json(found: Imported) -> dict[str, object]:
             {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in found.refused
         ],
         "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in found.unread],
+        "unnamed": dict(found.unnamed),
     }

@@ -11,13 +11,12 @@ from datetime import date
 from typing import Any
 
 from receipts.errors import Problem
-from receipts.importers.mapping import Field, Mapping, MemoryColumns, Pattern, Spread
+from receipts.importers.mapping import PLACE, Field, Mapping, MemoryColumns, Pattern, Spread
 from receipts.importers.quantity import Quantity, kind_of, read_quantity, rounded_text
 from receipts.importers.table import Row
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import find
 
-_PLACE = re.compile(r"\{([^{}]+)\}")
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 MAX_KEY = 200  # what receipts.receipt.maps allows a key
 _OPEN = ("flags", "features", "patches", "wheels", "notes")
@@ -117,13 +116,14 @@ def filled(template: str, row: Row) -> str | None:
         optional = name.endswith("?")
         found = row.where if name == "row" else row.at(name.removesuffix("?"))
         missing = missing or (found is None and not optional)
-        return "" if found is None else _text(found)
+        return "" if found is None else as_text(found)
 
-    text = _PLACE.sub(value, template).strip()
+    text = PLACE.sub(value, template).strip()
     return None if missing or not text else text
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A cell as the table printed it."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(getattr(value, "text", value))
@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
 def _holds(row: Row, item: Field) -> bool:
     def said(path: str) -> str:
         value = row.at(path)
-        return "" if value is None else _text(value).lower()
+        return "" if value is None else as_text(value).lower()
 
     wanted = all(said(path) in values for path, values in item.when.items())
     return wanted and not any(said(path) in values for path, values in item.unless.items())
@@ -172,7 +172,7 @@ def _of_list(source: list[Any], item: Field) -> Any:
     if item.take != "all":
         return source[0 if item.take == "first" else -1]
     if item.join:
-        return item.join.join(_text(entry) for entry in source)
+        return item.join.join(as_text(entry) for entry in source)
     if item.patterns and all(isinstance(entry, str) for entry in source):
         matched = [entry for entry in source if any(pattern.search(entry) for pattern, _ in item.patterns)]
         return matched[0] if matched else None
@@ -183,7 +183,7 @@ def _translated(source: Any, item: Field) -> tuple[bool, Any]:
     """The value by the map, else by the first pattern that matches; whether either knows the source."""
     if not item.map and not item.patterns:
         return True, source
-    text = _text(source)
+    text = as_text(source)
     if text.lower() in item.map:
         return True, item.map[text.lower()]
     return by_pattern(item.patterns, text)
@@ -200,12 +200,12 @@ def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
 
 def _put_formed(draft: Draft, item: Field, source: Any, value: Any) -> None:
     if item.form == "text":
-        draft.put(item.to, value if isinstance(value, bool) or item.map else _text(value))
+        draft.put(item.to, value if isinstance(value, bool) or item.map else as_text(value))
     elif item.form == "list":
-        parts = _text(value).split(item.split) if item.split else value if isinstance(value, list) else [value]
+        parts = as_text(value).split(item.split) if item.split else value if isinstance(value, list) else [value]
         draft.put(item.to, [part.strip() if isinstance(part, str) else part for part in parts if part != ""])
     elif item.form == "date":
-        day = _day(_text(value))
+        day = _day(as_text(value))
         draft.put(item.to, f"{day.isoformat()}T00:00:00Z") if day else draft.leave(item.to, source)
     else:
         _put_number(draft, item, source, value)
@@ -255,11 +255,11 @@ def _spread(draft: Draft, row: Row, spread: Spread) -> None:
     if source is None:
         return
     if isinstance(source, list):
-        entries: Table[str, Any] = dict.fromkeys(map(_text, source), True)
+        entries: Table[str, Any] = dict.fromkeys(map(as_text, source), True)
     elif isinstance(source, dict):
         entries = source
     else:
-        entries = {_text(source): True}
+        entries = {as_text(source): True}
     for name, value in entries.items():
         if value is None or value == "" or name in spread.skip:
             continue
@@ -279,17 +279,17 @@ def _memory(draft: Draft, row: Row, columns: MemoryColumns) -> None:
     listed = row.at(columns.from_)
     if listed is None:
         return
-    one_chip = _text(row.at(columns.chips)) == "1"
+    one_chip = as_text(row.at(columns.chips)) == "1"
     rows: dict[str, dict[str, Any]] = {}
     for entry in listed if isinstance(listed, list) else [listed]:
         cell = Row(row.where, entry if isinstance(entry, dict) else {columns.value: entry})
-        text = " ".join(_text(cell.at(name)) for name in (columns.where, columns.kind) if cell.at(name) is not None)
-        unit = _text(cell.at(columns.unit) or "").partition(" ")[0]
+        text = " ".join(as_text(cell.at(name)) for name in (columns.where, columns.kind) if cell.at(name) is not None)
+        unit = as_text(cell.at(columns.unit) or "").partition(" ")[0]
         sized = unit == "" or kind_of(unit) == "bytes"
         found = read_quantity(cell.at(columns.value), unit) if sized else None
         known, leaf = by_pattern(columns.kinds, text)
         if found is None or not known or found.kind not in ("", "bytes"):
-            draft.leave(f"memory {text}".strip(), f"{_text(cell.at(columns.value))} {unit}".strip())
+            draft.leave(f"memory {text}".strip(), f"{as_text(cell.at(columns.value))} {unit}".strip())
         elif leaf not in _LEAVES:
             continue
         elif one_chip:
@@ -308,8 +308,8 @@ def _note(draft: Draft, name: str, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, list):
-        draft.put(f"notes.{name}", [_text(item)[:10_000] for item in value])
+        draft.put(f"notes.{name}", [as_text(item)[:10_000] for item in value])
     elif isinstance(value, bool | int):
         draft.put(f"notes.{name}", value)
     else:
-        draft.put(f"notes.{name}", _text(value)[:10_000])
+        draft.put(f"notes.{name}", as_text(value)[:10_000])

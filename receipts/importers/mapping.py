@@ -21,6 +21,7 @@ from receipts.receipt.catalogue import find
 Form = Literal["text", "number", "integer", "list", "date"]
 Otherwise = Literal["keep", "note", "refuse", "nothing"]
 Pattern = tuple[re.Pattern[str], Any]
+PLACE = re.compile(r"\{([^{}]+)\}")  # of a template
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,14 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """What becomes of columns that no entry names: each is a key of an open map. Those at and below ``from_``."""
+
+    from_: tuple[str, ...]
+    to: Literal["flags", "features"]
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryColumns:
     """A list of memory figures. ``kinds`` name the leaf that a kind of figure is; ``phases`` the phase of a place."""
 
@@ -85,6 +94,18 @@ class Mapping:
     spreads: tuple[Spread, ...] = ()
     memory: MemoryColumns | None = None
     notes: Table[str, str] = field(default_factory=dict)
+    rest: Rest | None = None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Every path that an entry names."""
+        templates = (self.launch, self.context, *(item.template for item in self.fields))
+        places = {place.removesuffix("?") for text in templates for place in PLACE.findall(text)}
+        read = {path for item in self.fields for path in (*item.from_, *item.when, *item.unless)}
+        read |= {item.from_ for item in self.spreads} | {*self.dated, *self.notes.values()}
+        if self.memory is not None:
+            read |= {self.memory.from_, self.memory.chips}
+        return frozenset(places | read)
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -103,7 +124,7 @@ def read_mapping(path: Path) -> Mapping:
     return made
 
 
-_SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes"})
+_SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes", "rest"})
 _NOTEBOOK = frozenset({"name", "rows", "launch", "context", "dated", "undated"})
 _RENAMED = {"from": "from_", "as": "form", "else": "otherwise"}
 _SPELLED = {new: old for old, new in _RENAMED.items()}
@@ -141,6 +162,7 @@ class _Reader:
         listed = [self._field(f"field[{number}]", item) for number, item in enumerate(table.get("field", ()))]
         spreads = [self._spread(f"spread[{number}]", item) for number, item in enumerate(table.get("spread", ()))]
         memory = self._memory(table["memory"]) if "memory" in table else None
+        rest = self._rest(table["rest"]) if "rest" in table else None
         notes = table.get("notes", {})
         if self.problems:
             return None
@@ -156,6 +178,7 @@ class _Reader:
             spreads=tuple(item for item in spreads if item is not None),
             memory=memory,
             notes=notes,
+            rest=rest,
         )
 
     def _field(self, at: str, table: Table[str, Any]) -> Field | None:
@@ -200,6 +223,16 @@ class _Reader:
             self.refuse(f"{at}.to", f"{to!r} is no open map", "spread to flags, features, patches or wheels")
             return None
         return Spread(str(table.get("from", "")), to, _texts(table.get("skip", ())), dict(table.get("rename", {})))
+
+    def _rest(self, table: Table[str, Any]) -> Rest | None:
+        self.known("rest", table, frozenset({"from", "to"}))
+        if not table.get("from"):
+            self.refuse("rest.from", "it is missing", "name the columns that hold settings")
+        to = table.get("to")
+        if to not in ("flags", "features"):
+            self.refuse("rest.to", f"{to!r} is neither flags nor features", 'write to = "features"')
+            return None
+        return Rest(_texts(table.get("from", ())), to)
 
     def _memory(self, table: Table[str, Any]) -> MemoryColumns | None:
         names = frozenset(_SPELLED.get(item.name, item.name) for item in fields(MemoryColumns))

@@ -7,13 +7,16 @@ What the table does not state stays unstated. What cannot be read is reported, a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from receipts.errors import InputError, Problem
 from receipts.importers.assemble import Draft, assemble
 from receipts.importers.mapping import Mapping, read_mapping
+from receipts.importers.rest import spill
 from receipts.importers.table import Row, read_table
 from receipts.receipt import Document, Parsed, parse
 
@@ -45,11 +48,12 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of a table."""
+    """What became of a table. ``unnamed`` are the columns that nothing reads, each with the number of its rows."""
 
     made: tuple[Made, ...]
     refused: tuple[Refusal, ...]
     unread: tuple[Unread, ...]
+    unnamed: Table[str, int] = field(default_factory=dict)
 
     def require_all(self, source: str) -> None:
         """Raise InputError with every refused row."""
@@ -76,11 +80,13 @@ def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
     refused: list[Refusal] = []
     unread: list[Unread] = []
     launches: dict[str, str] = {}
+    named, unnamed = mapping.named, Counter[str]()
     for row in rows:
         if row.problem is not None:
             refused.append(Refusal(row.where, (row.problem,)))
             continue
         draft = assemble(row, mapping)
+        unnamed.update(spill(draft, row, named, mapping.rest))
         unread.extend(Unread(row.where, to, text) for to, text in draft.unread)
         launch = draft.tree.get("run", {}).get("launch")
         if launch in launches:
@@ -96,7 +102,7 @@ def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
             continue
         launches[parsed.receipt.run.launch] = row.where
         made.append(Made(row, parsed))
-    return Imported(tuple(made), tuple(refused), tuple(unread))
+    return Imported(tuple(made), tuple(refused), tuple(unread), unnamed)
 
 
 def encode(draft: Draft) -> bytes:
