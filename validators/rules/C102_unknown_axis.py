@@ -5,7 +5,8 @@ they were; the 13 % belonged to the graphs.
 
 *Rejected.* `parallelism.tensor` stated on A and not on B. Or on neither, and the two name no common `run.context`.
 
-A parameter count that differs while nothing changed that makes parameters: some setting is not what was stated.
+A parameter count that differs while nothing changed that makes parameters: some setting is not what was stated. Two
+models by name, of neither of which a width or a depth is stated: their context holds no one geometry.
 
 *Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
 axis does not exist for it; or the lane lets the axis be waived, and a reason is given.
@@ -13,12 +14,16 @@ axis does not exist for it; or the lane lets the axis be waived, and a reason is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from receipts.axes import Unknown
 from receipts.metrics.rates import stated
 from receipts.rule import COMPARABLE, I, Offence, Pair, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
+_GEOMETRY = ("model.hidden", "model.depth")
+_NOT_IN_NAMES = re.compile(r"[\W_]+")
 _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wheels")
 
 
@@ -40,17 +45,26 @@ def unknown_axis(pair: Pair) -> Iterator[Offence]:
         where = {"a": "not stated on A", "b": "not stated on B", "both": "not stated"}[gap.missing]
         yield Offence(
             at=gap.axis,
-            found=f"{paths}: {where}",
+            found=where if paths == gap.axis else f"{paths}: {where}",
             expected="stated on both sides, or on neither within one run.context",
-            do=f"state {paths}, or name the run.context that both launches share",
+            do=f"{_capture(gap)}state {paths}, or name the run.context that both launches share",
         )
-    yield from _parameters(pair)
+    if not any(_makes_parameters(axis) for axis in _open(pair)):
+        yield from _parameters(pair)
+        yield from _names(pair)
+
+
+def _makes_parameters(axis: str) -> bool:
+    return axis in _MAKES_PARAMETERS or axis.startswith(("model.", "patches.", "features."))
+
+
+def _capture(gap: Unknown) -> str:
+    whole = [item.path.partition(".")[0] for item in gap.members if item.path.endswith(".complete")]
+    return f"capture all {whole[0]}, and " if whole else ""
 
 
 def _parameters(pair: Pair) -> Iterator[Offence]:
     """Exact counts that differ beyond their printed digits: an axis moved that the receipts do not carry."""
-    if any(axis in _MAKES_PARAMETERS or axis.startswith(("model.", "patches.", "features.")) for axis in _open(pair)):
-        return
     for path in _COUNTS:
         a, b = stated(pair.a.launch, path), stated(pair.b.launch, path)
         if a is not None and b is not None and not a.meets(b):
@@ -61,6 +75,25 @@ def _parameters(pair: Pair) -> Iterator[Offence]:
                 expected="one count for one architecture",
                 do="state the setting of the model that differs, or correct the count",
             )
+
+
+def _names(pair: Pair) -> Iterator[Offence]:
+    """Two models by their names, and no geometry or count that would show them to be one."""
+    a, b = pair.values("model.name")
+    if a is None or b is None or _plain(a) == _plain(b):
+        return
+    if any(None not in pair.values(path) for path in (*_GEOMETRY, "model.parameters_total")):
+        return
+    yield Offence(
+        at="model.name",
+        found=f"{a} on A, {b} on B, and neither states its geometry",
+        expected="one model, or the settings that tell the two apart",
+        do=f"state {' and '.join(_GEOMETRY)}, or one model.name where it is one model",
+    )
+
+
+def _plain(name: str) -> str:
+    return _NOT_IN_NAMES.sub("", name).casefold()
 
 
 def _open(pair: Pair) -> tuple[str, ...]:
