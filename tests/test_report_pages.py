@@ -18,6 +18,7 @@ import rule_cases as cases
 from receipts.cli import main
 from receipts.errors import ResourceError, UsageError
 from receipts.report import Week, WeekData, collect, moment, render, write
+from receipts.report.render import _broken
 from receipts.report.text import cell, change, gib, number, percent, plain, span
 
 
@@ -49,7 +50,7 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -117,6 +118,24 @@ def test_what_a_picture_shows_stands_in_the_markdown_as_a_table(data: WeekData, 
     for one in data.drawn.chips:
         assert f"[{one.receipt.short}](#{one.receipt.anchor})" in text
     assert "<svg" not in text
+
+
+def test_a_long_path_may_go_on_in_the_next_line_after_a_dot_or_an_underscore() -> None:
+    assert _broken("state measurement.window.warmup_steps") == ("state measurement.<wbr>window.<wbr>warmup_<wbr>steps")
+    assert _broken("a::CUDACachingAllocator::insert_events") == (
+        "a::<wbr>CUDACachingAllocator::<wbr>insert_<wbr>events"
+    )
+    assert _broken("model.depth 1.5 to 2.5") == "model.depth 1.5 to 2.5"
+    assert _broken("<b>measurement.window</b>.\0") == "&lt;b&gt;measurement.<wbr>window&lt;/b&gt;.\\x00"
+
+
+def test_what_a_rules_page_spells_is_spelt_on_the_page(files: dict[str, bytes]) -> None:
+    assert "<code>fixed-accumulation</code>" in files["index.html"].decode()
+    assert "`fixed-accumulation`" in files["report.md"].decode()
+    assert (
+        "`"
+        not in re.sub(r"<style>.*?</style>", "", files["index.html"].decode(), flags=re.DOTALL).split("Rules</h2>")[1]
+    )
 
 
 def test_every_table_header_has_a_scope(html: Outline) -> None:

@@ -216,6 +216,22 @@ def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
     assert all(f">{number}</text>" in svg for number in range(1, 11))
 
 
+def test_of_what_took_the_frontier_within_a_week_the_last_is_numbered(store: Store) -> None:
+    days = [before(2), before(1), before(1, 33), before(1, 57), before(0)]
+    data = fill(store, [launch(at, 1.0 - index / 20) for index, at in enumerate(days)])
+    (lane,) = data.drawn.lanes.values()
+    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
+    assert figure is not None
+    assert figure.table is not None
+    assert [row.cells[0] for row in figure.table.rows] == [("1",), ("",), ("",), ("2",), ("3",)]
+    taken = lane.courses[0].taken
+    links = [part.anchor for part in figure.caption if isinstance(part, Link)]
+    assert links == [taken[index].receipt.anchor for index in (0, 3, 4)]
+    svg = figure.draw("weeks")
+    assert svg is not None
+    assert [f">{number}</text>" in svg for number in range(1, 5)] == [True, True, True, False]
+
+
 def test_what_one_row_tells_is_no_picture(store: Store) -> None:
     data = fill(store, [launch(before(0), 1.0)])
     (lane,) = data.drawn.lanes.values()

@@ -392,5 +392,5 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)
     text = render(replace(data, lanes=(cut,)))["report.md"].decode()
-    assert "None of the week: accepted comparisons.\n" in text
+    assert "The week has no accepted comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

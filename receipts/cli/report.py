@@ -253,8 +253,9 @@ def _told(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: boo
         return 0
     counts = data.counts
     output.line(
-        f"{data.week}: {counts.submitted} receipts ({counts.valid} valid, {counts.unwitnessed} unwitnessed, "
-        f"{counts.invalid} invalid, {counts.superseded} superseded), {data.compared} pairs judged"
+        f"{data.week}: {counts.submitted} receipt{'s' * (counts.submitted != 1)} ({counts.valid} valid, "
+        f"{counts.unwitnessed} unwitnessed, {counts.invalid} invalid, {counts.superseded} superseded), "
+        f"{data.compared} pair{'s' * (data.compared != 1)} judged"
     )
     if not counts.submitted and data.last_week:
         output.note(f"no receipt ran in {data.week}; the newest ran in {data.last_week}: --week {data.last_week}")

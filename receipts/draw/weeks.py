@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 from receipts.draw import inline, legend
@@ -21,9 +22,12 @@ _TOP: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A receipt that took the frontier in the week at this place of the axis; ``number`` is how a caption calls it."""
+    """A receipt that took the frontier in the week at this place of the axis.
 
-    number: int
+    ``number`` is how a caption calls it; None where another of its week took the frontier after it.
+    """
+
+    number: int | None
     week: int
     rate: float
     mfu: float | None
@@ -60,7 +64,11 @@ def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title
 def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
     parts = []
     for item in courses:
-        told = [f"{weeks[change.week]} {change.rate:,.0f} tokens/s/chip ({change.number})" for change in item.changes]
+        told = [
+            f"{weeks[change.week]} {change.rate:,.0f} tokens/s/chip ({change.number})"
+            for change in item.changes
+            if change.number is not None
+        ]
         parts.append(f"{item.series}: {', '.join(told[-8:])}")
     return "; ".join(parts)
 
@@ -112,15 +120,27 @@ def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -
     canvas.marks(places, mark)
 
 
+def _risers(panel: Panel, item: Course) -> Iterator[tuple[float, float]]:
+    """Places along the upright parts of a course, so close that no number fits between two."""
+    for earlier, later in pairwise(item.changes):
+        x, top = panel.at(later.week, max(earlier.rate, later.rate))
+        bottom = panel.at(later.week, min(earlier.rate, later.rate))[1]
+        yield from ((x, top + step * 8.0) for step in range(1, int((bottom - top) / 8.0) + 1))
+
+
 def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
-    """Numbers over their marks, else below them; where both are taken the table alone has them."""
-    places = {change.number: panel.at(change.week, change.rate) for item in courses for change in item.changes}
-    taken = [(x, y, 6.0) for x, y in places.values()]
-    for number, (x, y) in places.items():
-        half = extent(str(number), SMALL) / 2
-        for at in (y - 12.0, y + 12.0):
+    """Numbers over their marks, else to the left of them, else below; where all are taken the table alone has them."""
+    changes = [change for item in courses for change in item.changes]
+    taken = [(*panel.at(change.week, change.rate), 6.0) for change in changes]
+    taken += [(x, y, 1.0) for item in courses for x, y in _risers(panel, item)]
+    for change in changes:
+        if change.number is None:
+            continue
+        x, y = panel.at(change.week, change.rate)
+        half = extent(str(change.number), SMALL) / 2
+        for over, at in ((x, y - 12.0), (x - half - 8.0, y), (x, y + 12.0)):
             others = (place for place in taken if place[:2] != (x, y))
-            if all(abs(x - left) >= half + wide or abs(at - up) >= 10.0 for left, up, wide in others):
-                canvas.label(x, at, str(number), ha="center", size=SMALL, bold=True)
-                taken.append((x, at, half))
+            if all(abs(over - left) >= half + wide or abs(at - up) >= 10.0 for left, up, wide in others):
+                canvas.label(over, at, str(change.number), ha="center", size=SMALL, bold=True)
+                taken.append((over, at, half))
                 break

@@ -26,6 +26,7 @@ from receipts.report.page import (
     more,
     numbered,
     rule,
+    without,
 )
 from receipts.report.pictures import over_sequence, over_weeks, step_times
 from receipts.report.sections import ceilings, regime
@@ -54,8 +55,7 @@ def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -
         _refused(lane),
         _inconclusive(lane, drawn),
     ))  # fmt: skip
-    none = (f"None of the week: {', '.join(nothing)}.",) if nothing else ()
-    return Section(place(lane.name), f"Lane {plain(lane.name)}", (head, *none), sections=tuple(kept))
+    return Section(place(lane.name), f"Lane {plain(lane.name)}", (head, *without(nothing)), sections=tuple(kept))
 
 
 def place(name: str, part: str = "") -> str:

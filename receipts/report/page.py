@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from receipts.report.ref import Ref
 from receipts.report.text import plain
@@ -119,9 +119,18 @@ def folded(sections: Iterable[Section]) -> tuple[list[Section], list[str]]:
     return kept, empty
 
 
+def without(names: Sequence[str]) -> tuple[str, ...]:
+    """The sentence on what there was none of; none where there was some of everything."""
+    if not names:
+        return ()
+    *first, last = names
+    return (f"The week has no {', no '.join(first)}{' and no ' if first else ''}{last}.",)
+
+
 def link(ref: Ref) -> Cell:
     """A receipt by its name and the start of its id."""
-    name = () if ref.name == ref.short else (f" {plain(ref.name)}",)
+    said = plain(ref.name).strip()
+    name = () if said in ("", ref.short) else (f" {said}",)
     return (Link(ref.short, ref.anchor), *name)
 
 

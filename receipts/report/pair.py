@@ -201,10 +201,11 @@ def _sides(data: PairData) -> Section:
         )
         for side in (data.a, data.b)
     )
-    says = "The first launch of a side answers for all: the others differ from it in no axis."
+    several = any(len(side.receipts) > 1 for side in (data.a, data.b))
+    says = ("The first launch of a side answers for all: the others differ from it in no axis.",) if several else ()
     table = Table("Both sides with their five answers", columns, rows)
     points = (("witnessed by", (links(data.witnesses, 6),)),) if data.witnesses else ()
-    return Section("sides", "The two sides", (says,), (table,), points=points)
+    return Section("sides", "The two sides", says, (table,), points=points)
 
 
 def _changed(made: Comparison) -> Section:
@@ -265,7 +266,7 @@ def _effects(made: Comparison, timed: Compared | None) -> Section:
         Column("read from"),
     )
     rejected = made.status == "rejected"
-    rows = tuple(Row(_effect(item, made, rejected=rejected)) for item in made.results)
+    rows = tuple(Row(_effect(item, rejected=rejected)) for item in made.results)
     after = ["Each metric stands alone: no interval is adjusted for the others."]
     if any("stated" in (item.a.source, item.b.source) for item in made.results):
         after.append("* as stated: no effect follows from it.")
@@ -281,12 +282,11 @@ def _effects(made: Comparison, timed: Compared | None) -> Section:
     )
 
 
-def _effect(item: MetricResult, made: Comparison, *, rejected: bool) -> tuple[Cell, ...]:
+def _effect(item: MetricResult, *, rejected: bool) -> tuple[Cell, ...]:
     metric = metrics.get(item.metric)
-    kind = made.effect if item.metric == made.metric else item.effect.kind
     numbers: tuple[Cell, ...] = ((UNKNOWN,), (UNKNOWN,), ("refused",))
     if not rejected:
-        numbers = ((change(item.ratio),), (span(item.effect.low, item.effect.high),), (kind,))
+        numbers = ((change(item.ratio),), (span(item.effect.low, item.effect.high),), (item.effect.kind,))
     return (
         (metric.title,),
         (_reading(item, item.a),),

@@ -154,14 +154,18 @@ def _reasons(verdict: Comparison, status: str) -> list[Reason]:
     for item in found:
         if wanted is Level.ERROR and item.subject != "pair" and not item.code.startswith("C") and item.at in quoted:
             continue
-        key = f"{item.code} {item.found}" if item.code == "C105" else item.code
+        # Of a side's launches the first that a rule spoils stands for all that it spoils.
+        key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code == "C105" else item.code
         made.setdefault(key, _reason(item))
     return list(made.values())[:FEW_REASONS]
 
 
 def _reason(item: Finding) -> Reason:
     side = {"a": "A", "b": "B"}.get(item.subject, "")
-    return Reason(item.code, item.name, side, item.found if not item.unjudged else f"{item.at} {item.found}", item.do)
+    found = f"{item.at} {item.found}" if item.unjudged else item.found
+    # A bare number says nothing without the leaf that it stands at.
+    where = f" ({item.at})" if item.code == "C105" and item.found[-1:].isdigit() else ""
+    return Reason(item.code, item.name, side, f"{found}{where}", item.do)
 
 
 def cut(found: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:

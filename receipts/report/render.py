@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 FORMS: Mapping[str, str] = {"report.md": "md.j2", "index.html": "html.j2"}
 _LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
+_LONG_WORD = re.compile(r"[^\s]{16,}")
+_JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
 
 
 def render(data: WeekData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
@@ -117,7 +119,7 @@ def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
         keep_trailing_newline=True,
         finalize=cell if markdown else _printable,
     )
-    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn)
+    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn, broken=_broken)
     made.tests.update(link=lambda item: isinstance(item, Link), code=lambda item: isinstance(item, Code))
     return made
 
@@ -125,6 +127,14 @@ def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
 def _printable(item: Any) -> Any:
     """What autoescape does not know: control characters and direction marks. Markup of our own stays."""
     return item if hasattr(item, "__html__") or not isinstance(item, str) else plain(item, CELL)
+
+
+def _broken(item: str) -> Markup:
+    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like."""
+    from markupsafe import Markup
+
+    text = plain(item, CELL)  # which shows a NUL as words
+    return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
 
 
 def _drawn(figure: Figure) -> Markup | None:

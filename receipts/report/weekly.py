@@ -81,7 +81,7 @@ def _lead(data: WeekData) -> Iterator[str]:
 
 def _method(data: WeekData) -> Section:
     """How the report came about: below what it says, since nobody reads it twice."""
-    carried = f"{data.compared:,} pairs were judged, and {data.adjusted:,} that were not refused carry an interval"
+    carried = f"Pairs judged: {data.compared:,}; of these not refused and with an interval: {data.adjusted:,}"
     adjusted = (
         "; their verdicts are adjusted by Holm over all of them, the intervals are not." if data.adjusted else "."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.draw import weeks as drawing
@@ -160,26 +161,34 @@ def _weeks(found: Sequence[Course], last: str) -> list[str]:
     """Every week from the first that has a result to the last of the report."""
     held = [week for course in found for week, _ in course.best]
     first, end = Week.parse(min([*held, last])), Week.parse(last)
-    count = (end.since - first.since).days // 7 + 1
-    return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(count)]
+    length = (end.since - first.since).days // 7 + 1
+    return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(length)]
 
 
-def _numbered(found: Sequence[Course]) -> list[tuple[int, Course, Taken]]:
-    every = [(course, taken) for course in found for taken in course.taken]
-    return [(index, course, taken) for index, (course, taken) in enumerate(every, 1)]
+def _numbered(found: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]:
+    """What took the frontier, shape by shape; a number for what had it when its week was over."""
+    made: list[tuple[int | None, Course, Taken]] = []
+    numbers = count(1)
+    for course in found:
+        for taken, later in zip_longest(course.taken, course.taken[1:]):
+            again = later is not None and (later.week, later.before) == (taken.week, taken.before)
+            made.append((None if again else next(numbers), course, taken))
+    return made
 
 
-def _caption(title: str, every: Sequence[tuple[int, Course, Taken]]) -> Cell:
+def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Cell:
     says = (
-        f"{title}: the best valid result so far of each shape. A number marks the receipt that took the frontier; a "
-        "small hollow mark is the best of a week that did not. MFU is that of the same receipts. "
+        f"{title}: the best valid result so far of each shape. A number marks the receipt that had the frontier when "
+        "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
+        "not take it. MFU is that of the same receipts. "
     )
-    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, _, taken in every[:NAMED])
-    left = len(every) - NAMED
+    told = [(index, taken) for index, _, taken in every if index is not None]
+    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in told[:NAMED])
+    left = len(told) - NAMED
     return (says, *named, f" and {left} more in the table." if left > 0 else ".")
 
 
-def _table(title: str, every: Sequence[tuple[int, Course, Taken]]) -> Table:
+def _table(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Table:
     columns = (
         Column("no.", numeric=True),
         Column("week"),
@@ -190,7 +199,7 @@ def _table(title: str, every: Sequence[tuple[int, Course, Taken]]) -> Table:
     )
     rows = tuple(
         Row((
-            (str(index),),
+            ("" if index is None else str(index),),
             (f"{taken.week}{' (held when the weeks shown began)' if taken.before else ''}",),
             (course.name,),
             numbered(number(taken.rate), taken.receipt),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 12
 NEAREST = 2  # failures that are named beyond one ceiling
+_GRADES = {"repeated": "repeated by two launches", "peak": "peaks of one", "failed": "failed where nothing fitted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +133,16 @@ def section(anchor: str, lane: str, made: Ceilings) -> Section:
     if validated:
         tables.append(_table(f"{plain(lane)}: validated ceilings, three launches on two days or hosts", validated))
     if others:
-        tables.append(_table(f"{plain(lane)}: repeated by two launches, and peaks of one", others, made.more))
+        grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in others}
+        tables.append(_table(f"{plain(lane)}: {', '.join(grades.values())}", others, made.more))
     says = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
     if not made.reached:
         says = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
     elif not validated:
         says = f"{says} None is validated yet."
-    left = (
-        (f"{made.shapeless:,} launches state no whole shape (chips, sequence length, micro batch, depth).",)
-        if made.shapeless
-        else ()
-    )
+    several = _many(made.shapeless, "launch", "es")
+    shape = "chips, sequence length, micro batch, depth"
+    left = (f"Without a whole shape ({shape}): {several}.",) if made.shapeless else ()
     return Section(anchor, "Ceilings", (says, *left), tuple(tables))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, link, links, more, rule
+from receipts.report.page import Cell, Code, Column, Row, Section, Table, folded, link, links, more, rule, without
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, plain
 from receipts.value import dataclass
@@ -91,9 +91,8 @@ def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
     inner, nothing = folded((_offences(made), _superseded(made)))
     if not lanes and not inner:
         return Section("intake", "Receipts of the week", nothing="receipts")
-    none = (f"None of the week: {', '.join(nothing)}.",) if nothing else ()
     tables = (_lanes(lanes),) if lanes else ()
-    return Section("intake", "Receipts of the week", none, tables, sections=tuple(inner))
+    return Section("intake", "Receipts of the week", without(nothing), tables, sections=tuple(inner))
 
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:

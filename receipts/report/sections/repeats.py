@@ -129,7 +129,7 @@ def section(made: Repeats) -> Section:
     total = sum(item.seconds or 0.0 for item in made.found)
     says = (
         f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
-        f"repeats took: {minutes(total)} minutes. receipts preflight PLAN asks before the launch."
+        f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
     )
     return Section("repeats", "Known failures", (says,), (table,))
 

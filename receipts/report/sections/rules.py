@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.errors import NotFound
-from receipts.report.page import Entry, Link, Section
+from receipts.report.page import Cell, Code, Entry, Link, Section
 from receipts.report.text import plain
 from receipts.value import dataclass
 
@@ -72,5 +72,13 @@ def _entry(code: str, item: Cited | None) -> Entry:
     return Entry(
         f"{_PREFIX}{item.code}",
         f"{item.code} {item.name.replace('_', ' ')}",
-        (("level", (level,)), *((name, (plain(text, LONGEST),)) for name, text in item.parts)),
+        (("level", (level,)), *((name, _spelt(plain(text, LONGEST))) for name, text in item.parts)),
     )
+
+
+def _spelt(text: str) -> Cell:
+    """A page's text; what stands between backticks is to be read sign by sign."""
+    pieces = text.split("`")
+    closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
+    parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
+    return tuple(part for part in parts if part)
