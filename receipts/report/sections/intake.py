@@ -122,7 +122,7 @@ def _offences(made: Intake) -> Section:
 
 def _superseded(made: Intake) -> Section:
     if not made.fallen:
-        return Section("intake-superseded", "Superseded in the week", nothing="superseded receipts")
+        return Section("intake-superseded", "Superseded in the week", nothing="retractions or supersessions")
     columns = (Column("receipt"), Column("replaced by"), Column("reason"))
     rows = tuple(Row(_cells(item)) for item in made.fallen)
     table = Table("Receipts that no longer stand since the week", columns, rows, more(made.fallen_more, "receipts"))
