@@ -135,3 +135,9 @@ def test_a_setting_that_the_file_has_no_word_for_is_a_feature(stated: Any) -> No
     assert found["parallelism.schedule"] == "1F1B"
     assert found["features.parallelism.zero_stage"] == 3
     assert "features.author" not in found
+
+
+def test_the_active_memory_of_an_allocator_is_live(stated: Any) -> None:
+    figure = {"where": "device", "value": 2, "unit": "GiB", "kind": "active"}
+    found = stated(hardware={"count": 1}, metrics={"peak_mem": [figure]})
+    assert found["memory.chips[0].peak_bytes"] == 2 * 2**30

@@ -122,6 +122,8 @@ def _by_axes(a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collec
                 tally.unknown(axis, Member(path, None, None), "both")
         elif _brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
+        elif held_by_context and _typed_on_neither(path, a, b):
+            tally.held.append(path)
         elif va is None or vb is None:
             tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
@@ -148,9 +150,18 @@ def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
     """Whether a switch typed alike on both sides acts on one side only, because its degree there is above one."""
     if path not in FOLLOWS or OFF not in (va, vb):
         return False
-    typed = path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
-    ta, tb = a.stated.get(typed), b.stated.get(typed)
+    ta, tb = _typed(path, a, b)
     return ta is not None and ta == tb
+
+
+def _typed_on_neither(path: str, a: Parsed, b: Parsed) -> bool:
+    """Whether a switch is off on one side for its degree alone: nobody typed it, and one context holds that."""
+    return path in FOLLOWS and _typed(path, a, b) == (None, None)
+
+
+def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
+    typed = path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
+    return a.stated.get(typed), b.stated.get(typed)
 
 
 def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:

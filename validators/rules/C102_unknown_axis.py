@@ -8,6 +8,9 @@ they were; the 13 % belonged to the graphs.
 A parameter count that differs while nothing changed that makes parameters: some setting is not what was stated. Two
 models by name, of neither of which a width or a depth is stated: their context holds no one geometry.
 
+A number of micro steps that one side alone states, or that the global batches do not explain, where no micro batch is
+stated: the micro batch moved, or may have.
+
 *Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
 axis does not exist for it; or the lane lets the axis be waived, and a reason is given.
 """
@@ -49,6 +52,7 @@ def unknown_axis(pair: Pair) -> Iterator[Offence]:
             expected="stated on both sides, or on neither within one run.context",
             do=f"{_capture(gap)}state {paths}, or name the run.context that both launches share",
         )
+    yield from _micro_batch(pair)
     if not any(_makes_parameters(axis) for axis in _open(pair)):
         yield from _parameters(pair)
         yield from _names(pair)
@@ -89,6 +93,23 @@ def _names(pair: Pair) -> Iterator[Offence]:
         found=f"{a} on A, {b} on B, and neither states its geometry",
         expected="one model, or the settings that tell the two apart",
         do=f"state {' and '.join(_GEOMETRY)}, or one model.name where it is one model",
+    )
+
+
+def _micro_batch(pair: Pair) -> Iterator[Offence]:
+    """Micro steps are all that some rows tell of their micro batch: a context holds none that they contradict."""
+    a, b = pair.values("batch.accumulation")
+    whole_a, whole_b = pair.values("batch.global_batch")
+    if a == b or pair.values("batch.micro_batch") != (None, None) or "batch.micro_batch" in _open(pair):
+        return
+    if None not in (a, b, whole_a, whole_b) and a * whole_b == b * whole_a:
+        return
+    said = [f"{count} micro steps on {side}" for side, count in (("A", a), ("B", b)) if count is not None]
+    yield Offence(
+        at="batch.micro_batch",
+        found=f"not stated, and {', '.join(said)}",
+        expected="one micro batch, or its value on both sides",
+        do="state batch.micro_batch",
     )
 
 
