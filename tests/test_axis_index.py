@@ -17,7 +17,7 @@ from receipts.axes.configuration import configuration
 from receipts.axes.effective import Memory
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
-from receipts.store import Filters, Store, condition, find, index, open_store, sought
+from receipts.store import Filters, Store, condition, find, front, index, open_store, sought
 from receipts.store import reindex as reindex_module
 from receipts.store.address import address
 from receipts.store.engine import reading, writing
@@ -468,10 +468,12 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     assert len(list(store.find(filters))) == 1
 
 
-@pytest.mark.parametrize(("near", "counted"), [(0, 5), (7, 5), (1000, 5), (0, 1000)])
+@pytest.mark.parametrize(
+    ("near", "counted", "few_of_axes"), [(0, 5, 4), (0, 5, 1), (7, 5, 4), (1000, 5, 4), (0, 1000, 50)]
+)
 @pytest.mark.parametrize("order", ["newest", "oldest", "stored"])
 def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
-    store: Store, near: int, counted: int, order: find.Order, monkeypatch: pytest.MonkeyPatch
+    store: Store, near: int, counted: int, few_of_axes: int, order: find.Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(near)
     day = [f"2026-03-{draw.randrange(1, 28):02d}T09:00:00+00:00" for _ in range(60)]
@@ -492,6 +494,9 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     monkeypatch.setattr(find, "COUNTED", counted)
     monkeypatch.setattr(find, "_NEAR", near)
     monkeypatch.setattr(find, "_PAGE", 8)
+    for module in (find, front):
+        monkeypatch.setattr(module, "FEW", few_of_axes)
+    monkeypatch.setattr(front, "_GUESSED", 2)
     for texts in (
         ("numerics.seed=2", "flags.A=1"),
         ("lane=cpu-jax", "numerics.seed!=2"),

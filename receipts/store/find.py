@@ -17,6 +17,7 @@ from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
 from receipts.store.clauses import Clause, column_of, likeness, path_of, said
 from receipts.store.conditions import NOT_STATED, Condition, condition, meets, number
+from receipts.store.front import FEW, configurations, front, page_of_configurations
 from receipts.store.ordered import COUNTED, Lists, Order, Place, counted, counted_axis, page, page_of_axes
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS, PATHS, Entry, entries, entry, standing
@@ -93,25 +94,31 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
     if lists is None:
         return _walked(connection, filters, asked)
     in_order = filters.limit is not None and filters.order != "stored"
-    keyed = counted(connection, lists) if lists.keyed else COUNTED
-    of_axes = min((counted_axis(connection, values) for values in lists.axes), default=COUNTED)
-    # A text's list is in order, so that its newest few need not all be looked at.
-    fewer = of_axes <= keyed and not (lists.column and keyed < COUNTED)
-    if fewer and (of_axes < _FEW or (lists.axes and in_order)):
-        return _by_axes(connection, filters, asked, lists, common=of_axes >= _FEW)
-    if keyed < COUNTED or (lists.keyed and in_order and (lists.column or not asked.beyond)):
+    if lists.axes:
+        of_axes = min(counted_axis(connection, values, FEW) for values in lists.axes)
+        # Receipts of a text or a facet, up to which each is sooner asked for its axes: a text's are read in order.
+        enough = of_axes if of_axes < FEW else COUNTED if lists.column else _NEAR
+        if (of_axes < FEW or in_order) and not (lists.keyed and counted(connection, lists, enough) < enough):
+            return _by_axes(connection, filters, asked, lists, common=of_axes >= FEW)
+    if lists.keyed and ((in_order and (lists.column or not asked.beyond)) or counted(connection, lists) < COUNTED):
         return _paged(connection, filters, asked, partial(page, connection, lists, filters.order))
     return _walked(connection, filters, asked)
 
 
 def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lists, *, common: bool) -> Iterator[Entry]:
-    """By values of axes. What many receipts have, the newest have, too, in most cases: they are asked first.
-
-    Where it was long ago that the last one had it, a walk through the order would pass by all that came since.
-    """
+    """By values of axes. What many receipts have, the newest have, too, in most cases: they are asked first."""
     if common and (found := _nearest(connection, filters, asked)) is not None:
         return iter(found)
-    return _paged(connection, filters, asked, partial(page_of_axes, connection, lists, filters.order))
+    order = filters.order
+    numbers = configurations(connection, lists, order)
+    if len(numbers) < FEW:
+        return _paged(connection, filters, asked, partial(page_of_configurations, connection, lists, order, numbers))
+
+    def page_after(after: Place | None, most: int) -> list[Place]:
+        found = front(connection, lists, order, numbers, most) if after is None else None
+        return page_of_axes(connection, lists, order, after, most) if found is None else found
+
+    return _paged(connection, filters, asked, page_after)
 
 
 def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[Entry] | None:

@@ -19,7 +19,7 @@ Order = Literal["newest", "oldest", "stored"]
 MOST: Final = 200
 COUNTED: Final = 50_000  # what a list is counted up to
 _MOST_VALUES: Final = 30_000  # of one statement: SQLite may refuse 32,767, and PostgreSQL refuses 65,536
-_SORT: Final = {"newest": "at DESC, receipt DESC", "oldest": "at, receipt", "stored": "receipt"}
+SORT: Final = {"newest": "at DESC, receipt DESC", "oldest": "at, receipt", "stored": "receipt"}
 _AFTER: Final = {"newest": "(at, receipt) < (?, ?)", "oldest": "(at, receipt) > (?, ?)", "stored": "receipt > ?"}
 Place = tuple[int, int]
 
@@ -28,13 +28,15 @@ class Lists(NamedTuple):
     """What every receipt that is asked for has: one of some texts in a column, one of some facets, values of axes.
 
     ``column`` is `host`, `context` or `revision`, or empty where no text is asked for; ``facets`` is None where any
-    will do. ``first`` and ``last`` bound the time, in microseconds since 1970.
+    will do, and ``lanes`` where these are of every lane. ``first`` and ``last`` bound the time, in microseconds since
+    1970.
     """
 
     column: str = ""
     texts: tuple[str, ...] = ()
     facets: tuple[int, ...] | None = None
     axes: tuple[tuple[int, ...], ...] = ()
+    lanes: tuple[str, ...] | None = None
     first: int | None = None
     last: int | None = None
 
@@ -49,7 +51,7 @@ class Lists(NamedTuple):
         return 0 < len(self.texts or self.facets or ()) <= MOST
 
 
-class _Sql(NamedTuple):
+class Sql(NamedTuple):
     text: str
     values: tuple[Any, ...] = ()
 
@@ -60,43 +62,54 @@ def page(connection: Connection, lists: Lists, order: Order, after: Place | None
     What else is asked for may be left out, so that there come more.
     """
     column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
-    chosen = [*(_among("facet", lists.facets) if lists.column else ()), *_with_values(lists.axes, "placements")]
+    chosen = [*(among("facet", lists.facets) if lists.column else ()), *with_values(lists.axes, "placements")]
     if len(keys) * sum(len(item.values) for item in chosen) > _MOST_VALUES:
         chosen = []  # who reads the page asks every receipt on it for all, in any case
-    further = [*_bounds(lists, order, after), *chosen]
+    return by_key(connection, column, keys, [*bounds(lists, order, after), *chosen], order, most)
+
+
+def by_key(
+    connection: Connection, column: str, keys: Sequence[Any], further: Sequence[Sql], order: Order, most: int
+) -> list[Place]:
+    """Time and number of the first receipts of one of these texts or facets that have what else is wanted."""
     # SQLite counts nothing, and might take the list of another column that it then sorts.
     index = f" INDEXED BY placements_{column}" if connection.dialect.name == "sqlite" else ""
     where = " AND ".join([f"{column} = ?", *(item.text for item in further)])
-    one = f"SELECT at, receipt FROM placements{index} WHERE {where} ORDER BY {_SORT[order]} LIMIT ?"
+    one = f"SELECT at, receipt FROM placements{index} WHERE {where} ORDER BY {SORT[order]} LIMIT ?"
     text = " UNION ALL ".join([f"SELECT * FROM ({one}) AS found"] * len(keys))
     given = [value for key in keys for value in (key, *chain(*(item.values for item in further)), most)]
-    return _read(connection, f"{text} ORDER BY {_SORT[order]} LIMIT ?", [*given, most])
+    return places(connection, f"{text} ORDER BY {SORT[order]} LIMIT ?", [*given, most])
 
 
 def page_of_axes(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
     """Time and number of the next receipts with a value of each axis, a facet and a text, at most so many."""
-    lead, *others = sorted(lists.axes, key=lambda values: counted_axis(connection, values))
+    lead, *others = shortest_first(connection, lists)
     # A cross join is one in this order, on SQLite.
     joined = "CROSS JOIN" if connection.dialect.name == "sqlite" else "JOIN"
     on = "WHERE" if connection.dialect.name == "sqlite" else "ON"
-    wanted = [*_among("one.value", lead), *_with_values(others, "one")]
-    wanted += [*_among("facet", lists.facets), *(_among(lists.column, lists.texts) if lists.column else ())]
-    wanted += _bounds(lists, order, after)
+    wanted = [*among("one.value", lead), *with_values(others, "one")]
+    wanted += [*among("facet", lists.facets), *(among(lists.column, lists.texts) if lists.column else ())]
+    wanted += bounds(lists, order, after)
     same = f"{on} placements.configuration = one.configuration {'AND' if on == 'WHERE' else 'WHERE'}"
     text = f"SELECT at, receipt FROM axes one {joined} placements {same} {' AND '.join(item.text for item in wanted)}"
     given = [*chain(*(item.values for item in wanted)), most]
-    return _read(connection, f"{text} ORDER BY {_SORT[order]} LIMIT ?", given)
+    return places(connection, f"{text} ORDER BY {SORT[order]} LIMIT ?", given)
 
 
-def counted(connection: Connection, lists: Lists) -> int:
-    """How many receipts have one of the texts, or else one of the facets; at most `COUNTED`."""
+def shortest_first(connection: Connection, lists: Lists) -> list[tuple[int, ...]]:
+    """The axes' values, those first that the fewest configurations have."""
+    return sorted(lists.axes, key=lambda values: counted_axis(connection, values))
+
+
+def counted(connection: Connection, lists: Lists, most: int = COUNTED) -> int:
+    """How many receipts have one of the texts, or else one of the facets; at most so many."""
     column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
-    return _counted(connection, "placements", column, keys)
+    return _counted(connection, "placements", column, keys, most)
 
 
-def counted_axis(connection: Connection, values: Sequence[int]) -> int:
-    """How many configurations have one of an axis' values; at most `COUNTED`."""
-    return _counted(connection, "axes", "value", values)
+def counted_axis(connection: Connection, values: Sequence[int], most: int = COUNTED) -> int:
+    """How many configurations have one of an axis' values; at most so many."""
+    return _counted(connection, "axes", "value", values, most)
 
 
 def facets(connection: Connection) -> list[tuple[int, str]]:
@@ -112,43 +125,44 @@ def texts(connection: Connection, column: str, beginning: str, most: int) -> lis
         f"WITH RECURSIVE walk (text) AS ({after} >= ? UNION ALL SELECT ({after} > walk.text) FROM walk "
         "WHERE walk.text IS NOT NULL) SELECT text FROM walk WHERE text IS NOT NULL LIMIT ?"
     )
-    return [text for (text,) in _rows(connection, sql, [beginning, most])]
+    return [text for (text,) in rows(connection, sql, [beginning, most])]
 
 
-def _bounds(lists: Lists, order: Order, after: Place | None) -> Iterator[_Sql]:
+def bounds(lists: Lists, order: Order, after: Place | None) -> Iterator[Sql]:
     if lists.first is not None:
-        yield _Sql("at >= ?", (lists.first,))
+        yield Sql("at >= ?", (lists.first,))
     if lists.last is not None:
-        yield _Sql("at <= ?", (lists.last,))
+        yield Sql("at <= ?", (lists.last,))
     if after is not None:
-        yield _Sql(_AFTER[order], after[1:] if order == "stored" else after)
+        yield Sql(_AFTER[order], after[1:] if order == "stored" else after)
 
 
-def _with_values(axes: Sequence[Sequence[int]], of: str) -> Iterator[_Sql]:
-    """That the configuration of a row has a value of each axis."""
+def with_values(axes: Sequence[Sequence[int]], of: str, *, walked: bool = False) -> Iterator[Sql]:
+    """That the configuration of a row has a value of each axis; where rows are ``walked``, looked up for each."""
     for at, values in enumerate(axes):
-        same = f"SELECT 1 FROM axes a{at} WHERE a{at}.configuration = {of}.configuration"
-        for item in _among(f"a{at}.value", values):
-            yield _Sql(f"EXISTS ({same} AND {item.text})", item.values)
+        for item in among(f"a{at}.value", values):
+            one = f"SELECT 1 FROM axes a{at} WHERE a{at}.configuration = {of}.configuration AND {item.text}"
+            # PostgreSQL might make a list of all that meet an EXISTS; a limit is asked of each.
+            yield Sql(f"({one} LIMIT 1) IS NOT NULL" if walked else f"EXISTS ({one})", item.values)
 
 
-def _among(column: str, values: Sequence[Any] | None) -> Iterator[_Sql]:
+def among(column: str, values: Sequence[Any] | None) -> Iterator[Sql]:
     if values is not None:
-        yield _Sql(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+        yield Sql(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
 
 
-def _counted(connection: Connection, table: str, column: str, keys: Sequence[Any]) -> int:
-    (item,) = _among(column, keys)
+def _counted(connection: Connection, table: str, column: str, keys: Sequence[Any], most: int) -> int:
+    (item,) = among(column, keys)
     sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {item.text} LIMIT ?) AS found"
-    ((number,),) = _rows(connection, sql, [*item.values, COUNTED])
+    ((number,),) = rows(connection, sql, [*item.values, most])
     return int(number)
 
 
-def _read(connection: Connection, sql: str, values: Sequence[Any]) -> list[Place]:
-    return [(at, receipt) for at, receipt in _rows(connection, sql, values)]
+def places(connection: Connection, sql: str, values: Sequence[Any]) -> list[Place]:
+    return [(at, receipt) for at, receipt in rows(connection, sql, values)]
 
 
-def _rows(connection: Connection, sql: str, values: Sequence[Any]) -> list[Any]:
+def rows(connection: Connection, sql: str, values: Sequence[Any]) -> list[Any]:
     text = sql.replace("?", "%s") if connection.dialect.name == "postgresql" else sql
     found: list[Any] = run(connection, text, values).fetchall()
     return found

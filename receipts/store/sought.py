@@ -63,11 +63,13 @@ class Sought:
         if not (self._facets or self._texts or self._axes) or not self._whole:
             return None
         column = next((name for name in _TEXTS if name in self._texts), "")
+        met, lanes = self._met() if self._facets else (None, None)
         return Lists(
             column,
             self._texts.get(column, ()),
-            self._met() if self._facets else None,
+            met,
             tuple(self._axes),
+            lanes,
             max((first for first, _ in self._times if first is not None), default=None),
             min((last for _, last in self._times if last is not None), default=None),
         )
@@ -76,15 +78,18 @@ class Sought:
     def _whole(self) -> bool:
         return holds_all(self._connection)
 
-    def _met(self) -> tuple[int, ...]:
-        """Digests of the facets that meet every condition on their columns."""
+    def _met(self) -> tuple[tuple[int, ...], tuple[str, ...] | None]:
+        """Digests of the facets that meet every condition on their columns, and their lanes where these are not all."""
         found = ordered.facets(self._connection)
-        every = ((digest, dict(zip(OF_FACET, json.loads(text), strict=True))) for digest, text in found)
-        return tuple(
-            digest
-            for digest, values in every
+        every = {digest: dict(zip(OF_FACET, json.loads(text), strict=True)) for digest, text in found}
+        met = {
+            digest: values["lane"]
+            for digest, values in every.items()
             if all(value_meets(column, values[column], item) for column, item in self._facets)
-        )
+        }
+        lanes = set(met.values())
+        some = len(lanes) < len({values["lane"] for values in every.values()})
+        return tuple(met), tuple(sorted(lanes)) if some else None
 
     def _text(self, column: str, item: Condition) -> None:
         if item.operator != "=" or item.value == NOT_STATED:
