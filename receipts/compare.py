@@ -6,7 +6,6 @@ Values in, a `Comparison` out: no store, no files. Callers fetch receipts and `F
 from __future__ import annotations
 
 import fnmatch
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -16,6 +15,7 @@ from receipts import metrics
 from receipts.accelerators import dtype_of
 from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.effective import leaves_of
+from receipts.effect import effect_of
 from receipts.errors import UsageError
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
@@ -39,8 +39,6 @@ from receipts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from receipts.stats.effect import Effect
-    from receipts.stats.estimate import Sigma
     from receipts.study import Study
 
 Uncounted = tuple[tuple[str, str], ...]
@@ -109,11 +107,9 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
     findings = judge_pair(pair, rulebook.rules)
     sides = (*pair.findings_a, *pair.findings_b)
-    results = tuple(_results(pair, asked.beside))
+    results = tuple(_named(item, pair, findings) for item in _results(pair, asked.beside))
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
-    if effect in ("faster", "slower", "equivalent", "indicated") and _effect_open(pair, findings):
-        effect = "unproven"
     comparable = comparable_answer(findings)
     path = _path(pair, findings)
     parsed_a, parsed_b = pair.a.launch.parsed, pair.b.launch.parsed
@@ -285,23 +281,25 @@ def _path(pair: Pair, findings: Iterable[Finding]) -> PathAnswer:
     return "unwitnessed" if "unwitnessed" in answers else "witnessed"
 
 
-def _effect_open(pair: Pair, findings: Iterable[Finding]) -> bool:
-    """Whether some offence or open question forbids to name an effect on the metric asked for.
+def _named(result: MetricResult, pair: Pair, findings: Iterable[Finding]) -> MetricResult:
+    """The result; its effect keeps its numbers and loses its name where some finding forbids to name one."""
+    effect = result.effect
+    if effect.kind in ("unproven", "ambiguous") or not _effect_open(pair, findings, metrics.get(result.metric)):
+        return result
+    return replace(result, effect=replace(effect, kind="unproven"))
+
+
+def _effect_open(pair: Pair, findings: Iterable[Finding], metric: Metric) -> bool:
+    """Whether some offence or open question forbids to name an effect on a metric.
 
     C110 speaks of the very effect that was computed, and so does not silence it.
     """
     for item in (*pair.findings_a, *pair.findings_b, *findings):
         if item.question is not Question.EFFECT or item.level is Level.SHOWN or item.code in GROUP_RULES:
             continue
-        if not item.taints or item.spoils(pair.metric.taint):
+        if not item.taints or item.spoils(metric.taint):
             return True
     return False
-
-
-def _times(group: Sequence[Launch]) -> list[float | None]:
-    """Start times in seconds; a launch whose start is only known to the day has none."""
-    runs = [launch.parsed.receipt.run for launch in group]
-    return [run.started.timestamp() if run.started_stated is None else None for run in runs]
 
 
 def _results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
@@ -326,75 +324,3 @@ def _location(readings: Sequence[Reading]) -> Reading:
     middle = len(values) // 2
     value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
     return Reading(value, len(values), readings[0].source, readings[0].text if len(values) == 1 else None)
-
-
-def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
-    """The noise floor of step times: measured by the store's own repeats, else as the lane declares it."""
-    from receipts.stats.estimate import Sigma
-
-    if metric.summary not in ("step", "rate"):
-        return None
-    if pair.facts is not None and pair.facts.sigma is not None:
-        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured")
-    return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
-
-
-def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
-    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
-
-    ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
-    """
-    if metric.name not in pair.kept:
-        pair.kept[metric.name] = _effect(pair, metric, a, b)
-    found: Effect = pair.kept[metric.name]
-    return found
-
-
-def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
-    from receipts.stats import effect as effects
-
-    why = _unproven(metric, a, b)
-    values_a = [item.value for item in a if item.value is not None]
-    values_b = [item.value for item in b if item.value is not None]
-    if why:
-        return effects.unproven(why, len(values_a), len(values_b))
-    better: Literal["lower", "higher"] = "lower" if metric.better == "lower" else "higher"
-    if pair.facts is not None and metric.name in pair.facts.exact_memory:
-        fact = effects.exactly(values_a, values_b, better=better)
-        if fact is not None:
-            return fact
-    return effects.compare(
-        values_a,
-        values_b,
-        better=better,
-        sigma=_sigma(pair, metric),
-        delta=pair.lane.delta,
-        times_a=_times(pair.group_a),
-        times_b=_times(pair.group_b),
-        largest_spread=_largest_spread(pair, metric),
-    )
-
-
-def _largest_spread(pair: Pair, metric: Metric) -> float | None:
-    """The largest log ratio of the metric between two equal launches that the store has shown; None where it has not.
-
-    Step times have their own. The highest live peaks of two launches lie no further apart than those of some chip do.
-    """
-    if pair.facts is None:
-        return None
-    if metric.name == "peak_bytes":
-        share = pair.facts.chip_spread
-        return -math.log1p(-share) if share is not None and share < 1 else None
-    return pair.facts.largest_spread if metric.summary in ("step", "rate") else None
-
-
-def _unproven(metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
-    """Why no effect can be given; empty where one can."""
-    if metric.summary == "outcome":
-        return "an outcome is a fact of one launch, not an effect"
-    if any(item.value is None for item in (*a, *b)):
-        return "the metric is not on both sides"
-    stated = any(item.source in ("stated", "derived") for item in (*a, *b))
-    if stated and metric.summary in ("step", "rate", "memory"):
-        return "the numbers are as stated; what they were taken from was not kept"
-    return ""

@@ -203,3 +203,14 @@ def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> 
         if item.effect.low is not None and item.effect.high is not None and item.effect.ratio is not None:
             assert ratio(item) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
     assert ratio(replace(verdict.results[0], effect=replace(headline(verdict), ratio=None), stated_ratio=None)) == "~"
+
+
+def test_what_forbids_to_name_an_effect_forbids_it_on_every_metric_that_it_taints_and_keeps_the_numbers() -> None:
+    slow = {"measurement__health__clock_mhz": 1860.0, "numerics__seed": 7}
+    verdict = judged(
+        group("a", 5, seconds=0.85, **slow), group("b", 5, seconds=0.8, measurement__health__clock_mhz=1980.0)
+    )
+    effects = {item.metric: item.effect for item in verdict.results}
+    assert effects["tokens_per_second"].kind == effects["step_seconds"].kind == verdict.effect == "unproven"
+    assert effects["step_seconds"].high is not None
+    assert effects["peak_bytes"].kind == "equivalent"

@@ -111,7 +111,7 @@ def _cut(name: str) -> str:
 
 
 def _effect(hop: Hop) -> str:
-    return effect_word(hop.headline, hop.verdict) if hop.headline is not None else hop.verdict.effect
+    return effect_word(hop.headline) if hop.headline is not None else hop.verdict.effect
 
 
 def _gain(item: Gain | None) -> str:

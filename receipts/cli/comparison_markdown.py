@@ -7,7 +7,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.cli.comparison_text import effect_word, interval, payback, ratio, reading, reason, told, value
+from receipts.axes import Member
+from receipts.cli.comparison_text import (
+    MARK,
+    MARKED,
+    effect_word,
+    interval,
+    nothing_changed,
+    payback,
+    ratio,
+    reading,
+    reason,
+    told,
+    unknown,
+    value,
+)
 from receipts.cli.decisions import sentence
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
 from receipts.report.text import cell
@@ -30,20 +44,29 @@ def markdown(
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
     lines = [f"**A** {a}  ", f"**B** {b}", ""]
-    lines += ["| changed | A | B | |", "| --- | --- | --- | --- |"]
+    rows = []
     uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
     for change in verdict.difference.changed:
         mark = uncounted.get(change.axis, "counts")
         mark = f"waived: {waived[change.axis]}" if change.axis in waived else mark
         for item in change.members:
-            lines.append(f"| {cell(item.path)} | {cell(value(item.a))} | {cell(value(item.b))} | {cell(mark)} |")
-    for item in verdict.difference.derived:
-        lines.append(f"| {cell(item.path)} | {cell(value(item.a))} | {cell(value(item.b))} | derived |")
+            rows.append(_row(item, mark))
+    rows += [_row(item, "derived") for item in verdict.difference.derived]
+    rows += [_row(item, "block: never counted") for item in verdict.difference.blocks]
+    if rows:
+        lines += ["| changed | A | B | |", "| --- | --- | --- | --- |", *rows]
+    else:
+        lines.append(f"Changed: no {nothing_changed(verdict)}.")
+    gaps = unknown(verdict)
+    if gaps:
+        lines += ["", *(f"- {cell(said)}" for said in gaps)]
     lines += ["", "| metric | A | B | change | 95 % interval | effect |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for result in verdict.results:
         parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
         title = metrics.get(result.metric).title
-        lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result, verdict)} |")
+        lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result)} |")
+    if any(MARK in reading(result, side) for result in verdict.results for side in (result.a, result.b)):
+        lines += ["", cell(MARKED)]
     why = reason(verdict)
     if why:
         lines += ["", cell(why)]
@@ -66,6 +89,10 @@ def markdown(
         lines += ["", *(f"- decided on `{item.receipt[:12]}`: {cell(sentence(item))}" for item in decisions)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]
     return "\n".join(lines)
+
+
+def _row(item: Member, mark: str) -> str:
+    return f"| {cell(item.path)} | {cell(value(item.a))} | {cell(value(item.b))} | {cell(mark)} |"
 
 
 def _launches(ids: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.axes import Member
+from receipts.axes import Member, in_words
 from receipts.cli import output
 from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 SHOWN_HELD = 12
+MARK = "*"
+MARKED = f"{MARK} as the receipt states it; the others are computed from its steps and its memory rows"
 
 
 def print_text(
@@ -81,16 +83,7 @@ def told(verdict: Comparison) -> list[Finding]:
 
 def value(item: Any) -> str:
     """An axis value for people."""
-    if item is None:
-        return "not stated"
-    if isinstance(item, bool):
-        return str(item).lower()
-    if isinstance(item, tuple | list):
-        return ", ".join(str(part) for part in item) or "none"
-    if isinstance(item, float):
-        return f"{item:.6g}"
-    text = str(item)
-    return f"{text[:12]}…" if len(text) == 64 and text.isalnum() else text
+    return "not stated" if item is None else in_words(item)
 
 
 def _rows(members: Sequence[Member], mark: str) -> list[tuple[str, str, str, str]]:
@@ -110,7 +103,14 @@ def _changed(verdict: Comparison) -> None:
         rows.extend(_rows(change.members, mark if len(change.members) == 1 else f"{mark} (axis {change.axis})"))
     rows.extend(_rows(verdict.difference.derived, "derived"))
     rows.extend(_rows(verdict.difference.blocks, "block: never counted"))
-    output.table(("axis", "A", "B", ""), rows, empty="no axis: the two are repeats of one configuration")
+    output.table(("axis", "A", "B", ""), rows, empty=f"no {nothing_changed(verdict)}")
+
+
+def nothing_changed(verdict: Comparison) -> str:
+    """What there is to say where no axis changed, behind the word "no"."""
+    if verdict.difference.unknown:
+        return "axis that both sides state; what one of them does not state may have changed"
+    return "axis: the two are repeats of one configuration"
 
 
 def _held(verdict: Comparison) -> None:
@@ -130,15 +130,19 @@ def _names(paths: Sequence[str]) -> str:
 
 
 def _unknown(verdict: Comparison) -> None:
-    if not verdict.difference.unknown:
-        return
-    output.heading("Unknown")
+    if verdict.difference.unknown:
+        output.heading("Unknown")
+        for said in unknown(verdict):
+            output.wrapped(said, 2, 4)
+
+
+def unknown(verdict: Comparison) -> list[str]:
+    """What is not stated as it must be, by the side that states it."""
     groups: dict[str, list[str]] = {}
     words = {"a": "stated on B only", "b": "stated on A only", "both": "stated on neither"}
     for gap in verdict.difference.unknown:
         groups.setdefault(words[gap.missing], []).extend(item.path for item in gap.members)
-    for says, paths in groups.items():
-        output.wrapped(f"{says}: {', '.join(paths)}", 2, 4)
+    return [f"{says}: {', '.join(paths)}" for says, paths in groups.items()]
 
 
 def _effects(verdict: Comparison) -> None:
@@ -151,9 +155,11 @@ def _effects(verdict: Comparison) -> None:
             reading(item, item.b),
             ratio(item),
             interval(item),
-            effect_word(item, verdict),
+            effect_word(item),
         ))  # fmt: skip
     output.table(("metric", "A", "B", "change", "95 % interval", "effect"), rows, right=(1, 2, 3))
+    if any(MARK in cell for row in rows for cell in row[1:3]):
+        output.wrapped(MARKED)
     why = reason(verdict)
     if why:
         output.wrapped(why)
@@ -169,10 +175,10 @@ def reason(verdict: Comparison) -> str:
 
 
 def reading(item: MetricResult, side: Reading) -> str:
-    """One side's value with its unit; `*` marks a number that was stated and not measured."""
+    """One side's value with its unit; `MARK` behind a number that was stated and not measured."""
     if side.value is None:
         return side.text or "~"
-    mark = "*" if side.source in ("stated", "derived") else ""
+    mark = MARK if side.source in ("stated", "derived") else ""
     return metrics.shown(metrics.get(item.metric), side.value) + mark
 
 
@@ -189,9 +195,9 @@ def interval(item: MetricResult) -> str:
     return f"{(low - 1) * 100:+.2f} … {(high - 1) * 100:+.2f} %"
 
 
-def effect_word(item: MetricResult, verdict: Comparison) -> str:
+def effect_word(item: MetricResult) -> str:
     """The effect in words that fit the metric: memory grows, it is not slow."""
-    kind = verdict.effect if item.metric == verdict.metric else item.effect.kind
+    kind = item.effect.kind
     if metrics.get(item.metric).summary in ("step", "rate"):
         return kind
     lower_is_better = metrics.get(item.metric).better == "lower"
@@ -209,8 +215,10 @@ def payback(verdict: Comparison) -> str:
         return ""
     saved = (step.a.value or 0) - (step.b.value or 0)
     cost = (built.b.value or 0) - (built.a.value or 0)
-    if cost <= 0:
+    if cost <= 0 or verdict.comparable == "no":
         return ""
+    if step.effect.kind in ("unproven", "ambiguous"):
+        return f"B compiles {cost:.1f} s longer; whether a step is faster is {step.effect.kind}: nothing pays back yet."
     if saved <= 0:
         return f"B compiles {cost:.1f} s longer and saves nothing a step: it never pays back."
     steps = f"{cost / saved:,.0f} steps"

@@ -109,7 +109,7 @@ def _table(axis: str, items: Sequence[Judged], more: Sequence[str]) -> None:
             _moved(item),
             ratio(headline) if headline else "~",
             interval(headline) if headline else "~",
-            effect_word(headline, item.verdict) if headline else item.verdict.effect,
+            effect_word(headline) if headline else item.verdict.effect,
             item.verdict.status,
             str(len(item.verdict.b)),
             item.entry.id[:12],

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.compare import effect_of
+from receipts.effect import effect_of
 from receipts.rule import EFFECT, RATE, I, Offence, Pair, rule
 
 

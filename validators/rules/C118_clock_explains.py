@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from receipts.compare import effect_of
+from receipts.effect import effect_of
 from receipts.metrics import Launch
 from receipts.rule import EFFECT, MFU, RATE, I, Offence, Pair, rule
 
