@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 __all__ = ["browser_found", "chromium", "demo_pages", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the suite in the background makes it deaf to SIGINT, and every program that it starts as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
