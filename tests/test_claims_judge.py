@@ -144,6 +144,46 @@ def test_an_mfu_says_on_what_basis_it_stands() -> None:
     assert _judge({"kind": "mfu", "baseline": [], "effect": "29.2 %"}, b=b).status == "refuted"
 
 
+def _mfu(share: float, **leaves: Any) -> dict[str, Any]:
+    return {"drop": GONE, "set": {"measurement.stated.mfu": share, **leaves}}
+
+
+def _mfu_claim(effect: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> ClaimVerdict:
+    return rule_cases.judge_claim({"base": "megatron", "claim": {"metric": "mfu", "effect": effect}, "a": a, "b": b})
+
+
+def test_an_mfu_of_no_named_denominator_is_open_and_not_refuted() -> None:
+    found = _mfu_claim("at least 1.05", _mfu(0.30), _mfu(0.33))
+    assert found.comparison is not None
+    assert found.comparison.status == "rejected"
+    assert any("R104" in reason for reason in found.reasons)
+    assert found.status == "unproven"
+
+
+def test_numbers_outside_the_claim_refute_it_whatever_they_divide_by() -> None:
+    assert _mfu_claim("at least 1.5", _mfu(0.30), _mfu(0.33)).status == "refuted"
+
+
+def test_a_second_axis_refutes_whatever_else_is_left_out() -> None:
+    other = _mfu(0.33, **{"numerics.seed": 7, "numerics.learning_rate": 0.5})
+    assert _mfu_claim("at least 1.05", _mfu(0.30), other).status == "refuted"
+
+
+def test_an_mfu_against_the_sparse_peak_is_refuted() -> None:
+    names = {"formula": "palm", "peak_flops_per_second": 1.979e15, "peak_dtype": "bf16", "peak_sparse": True}
+    sparse = {f"measurement.stated.{name}": value for name, value in names.items()}
+    assert _mfu_claim("at least 1.05", _mfu(0.30, **sparse), _mfu(0.33, **sparse)).status == "refuted"
+
+
+def test_one_mfu_is_refuted_for_what_it_states_and_not_for_what_it_leaves_out() -> None:
+    def status(**leaves: Any) -> str:
+        claim = {"kind": "mfu", "baseline": [], "effect": "33 %"}
+        return rule_cases.judge_claim({"base": "megatron", "claim": claim, "b": _mfu(0.33, **leaves)}).status
+
+    assert status() == "unproven"
+    assert status(**{"measurement.stated.peak_flops_per_second": 1.979e15}) == "refuted"
+
+
 @pytest.mark.parametrize(
     ("effect", "facts", "launches", "status"),
     [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.claims.bound import Bound
 from receipts.metrics import Launch, Metric
+from receipts.receipt.catalogue import find
 from receipts.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question, Reading
 
 if TYPE_CHECKING:
@@ -115,6 +116,12 @@ def _rounded(reading: Reading) -> tuple[float, float]:
     return reading.value - half, reading.value + half
 
 
+def silent(item: Finding, launches: Sequence[Launch]) -> bool:
+    """Whether an offence is no more than a leaf that the launches leave out: that contradicts no number."""
+    known = bool(launches) and find(item.at) is not None
+    return known and not any(item.at in launch.stated for launch in launches)
+
+
 def of_value(
     claim: Claim, launches: Sequence[Launch], about: Sequence[Finding], path: PathAnswer, facts: Facts | None
 ) -> Assessment:
@@ -126,9 +133,11 @@ def of_value(
     grade = _basis(launches[0]) if metric.name == "mfu" else None
     if len(values) < len(readings):
         return Assessment("open", f"{metric.title} is not on every launch", grade=grade)
-    offence = next((item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)), None)
+    offences = [item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)]
+    offence = min(offences, key=lambda item: silent(item, launches), default=None)
     if offence is not None:
-        return Assessment("fails", f"{offence.code} {offence.at}: {offence.found}", grade=grade)
+        what = f"{offence.code} {offence.at}: {offence.found}"
+        return Assessment("open" if silent(offence, launches) else "fails", what, grade=grade)
     measured = all(item.source in ("steps", "memory") for item in readings)
     if not measured:
         low = min(_rounded(item)[0] for item in readings)

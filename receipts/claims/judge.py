@@ -20,10 +20,11 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.rule import Case, ClaimCase, Facts
 from receipts.rulebook import Rulebook
-from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, Comparison, Finding, Level, path_answer
+from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, Comparison, Finding, Level, Question, path_answer
 
 NOTHING = "K101"
 AGE = "K106"
+BAD_RECEIPT = "C105"
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,23 @@ def status(findings: Sequence[Finding], case: ClaimCase) -> ClaimStatus:
     if any(item.code == NOTHING for item in findings):
         return "unproven"
     levels = {item.level for item in findings}
-    rejected = case.comparison is not None and case.comparison.status == "rejected"
-    if Level.ERROR in levels or rejected or case.assessment.state == "fails":
+    if Level.ERROR in levels or _contradicted(case) or case.assessment.state == "fails":
         return "refuted"
     return "supported" if case.assessment.state == "holds" and Level.OPEN not in levels else "unproven"
+
+
+def _contradicted(case: ClaimCase) -> bool:
+    """Whether its comparison is rejected, and for more than what a side leaves out: an MFU of no named denominator."""
+    comparison = case.comparison
+    if comparison is None or comparison.status != "rejected":
+        return False
+    sides = {"a": case.baseline, "b": case.candidate}
+    silences = [
+        item.code == BAD_RECEIPT and assess.silent(item, sides.get(item.subject, ()))
+        for item in comparison.findings
+        if item.level is Level.ERROR and item.question is Question.COMPARABLE and item.code.startswith("C")
+    ]
+    return comparison.path == "left" or not silences or not all(silences)
 
 
 def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
