@@ -86,18 +86,18 @@ def reached(
 
 
 def _ends(direction: Any) -> Statement:
-    """Launches of a shape that ended well, from one end of the index that covers the order.
-
-    Which of them count is told apart afterwards: a condition on a column of the order would have SQLite sort them all.
-    """
-    order = ("accelerator", "global_batch", "provenance", "status", "path_answer", "started")
+    """Launches of a shape that count, from one end of the index that covers the order."""
+    order = ("status", "accelerator", "global_batch", "path_answer", "started")
     return Statement(
-        select(receipts.c.started, receipts.c.host, receipts.c.provenance, receipts.c.status)
+        select(receipts.c.started, receipts.c.host)
         .where(
             receipts.c.lane == bindparam("lane"),
             receipts.c.kind == literal("training"),
             receipts.c.outcome == literal("ok"),
             *(receipts.c[name] == bindparam(name) for name in _SIZE),
+            receipts.c.provenance == literal("measured"),
+            # The other two come after it; were they named, SQLite would sort what it finds.
+            receipts.c.status > literal("invalid"),
             standing(),
         )
         .order_by(*(direction(receipts.c[name]) for name in order))
@@ -116,8 +116,7 @@ def spread(connection: Connection, lane: str, shapes: Sequence[Shape]) -> tuple[
 
 def _spread(connection: Connection, lane: str, shape: Shape) -> Shape:
     given = {"lane": cut(safe(lane)), **{name: getattr(shape, name) for name in _SIZE}}
-    rows = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
-    good = [(row[0], row[1]) for row in rows if row[2] == "measured" and row[3] != "invalid"]
+    good = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
     return shape._replace(
         days=len({started.date() for started, _ in good}),
         hosts=len({host for _, host in good if host is not None}),

@@ -11,6 +11,7 @@ Schema, one line a revision (``migrations/versions/``):
     0003   receipts.witness_for
     0004   axis_values, configurations, axes, placements, signatures; seals, origins, erased
     0005   facets; placements.at, facet, host, context, revision
+    0006   columns of receipts_shape, placements_facet and configurations_lane
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from receipts.store.tables.receipts import (
 )
 from receipts.store.tables.seals import erased, origins, seals
 
-HEAD: Final = "0005"
+HEAD: Final = "0006"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
 REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
 

@@ -162,10 +162,11 @@ def _partial_on_postgresql(_table: Table, connection: Connection, **_options: An
         _EARLY.dialect_options["postgresql"]["where"] = axis_values.c.early == 1
 
 
-Index("configurations_lane", configurations.c.lane, configurations.c.catalogue)
+# With their numbers, so that PostgreSQL reads those of a lane without their rows.
+Index("configurations_lane", *(configurations.c[name] for name in ("lane", "catalogue", "seq")))
 # With all that lists choose by, so that the newest few of many are found without a row of the table.
 Index("placements_configuration", *(placements.c[name] for name in ("configuration", "receipt", "facet", "at")))
-Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt")))
+Index("placements_facet", *(placements.c[name] for name in ("facet", "at", "receipt", "configuration")))
 for _name in ("host", "context", "revision"):
     Index(f"placements_{_name}", *(placements.c[name] for name in (_name, "at", "receipt", "facet")))
 Index("signatures_signature", signatures.c.signature, signatures.c.outcome)

@@ -196,15 +196,15 @@ def _partial_on_postgresql(_table: Table, connection: Connection, **_options: An
 Index("receipts_started", receipts.c.started)
 # Covers what the envelope, earlier failures and a lane's frontier ask, so that none of them reads a row of the table.
 # Names that may be long stay out of it: PostgreSQL takes at most 2,704 bytes an entry. One index and not two, because
-# each costs every submit one more page to write.
+# each costs every submit one more page to write. What counts as a launch of a shape comes first after the shape.
 Index(
     "receipts_shape",
     *(
         receipts.c[name]
         for name in (
-            *("lane", "kind", "outcome", "chips", "sequence_length", "micro_batch", "depth", "accelerator"),
-            *("global_batch", "provenance", "status", "path_answer", "started", "tokens_per_second", "step_seconds"),
-            *("mfu", "peak_bytes", "id"),
+            *("lane", "kind", "outcome", "chips", "sequence_length", "micro_batch", "depth", "provenance", "status"),
+            *("accelerator", "global_batch", "path_answer", "started", "tokens_per_second", "step_seconds", "mfu"),
+            *("peak_bytes", "id"),
         )
     ),
 )
