@@ -17,6 +17,7 @@ from receipts.errors import InputError, Problem
 from receipts.value import dataclass
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
+DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"
 
 
@@ -201,6 +202,21 @@ def tile(pattern: Pattern | str, depth: int) -> str:
     """
     blocks = _read_or_raise(pattern).blocks
     return "".join(blocks[index % len(blocks)] for index in range(depth))
+
+
+@lru_cache(maxsize=256)
+def shortest_tile(text: str, depth: int) -> str:
+    """The shortest text that makes the same stack of `depth` blocks as `text`; with stages, groups or MTP, `text`.
+
+    AEMEAEMEAEMR, the same written twice, and its 52 letters make one stack of 52.
+    """
+    if not text or depth > DEEPEST or any(sign in text for sign in (MTP, STAGE, OPEN, CLOSE)):
+        return text
+    stack = (text * -(-depth // len(text)))[:depth]
+    for length in range(1, min(len(text), depth)):
+        if stack == (stack[:length] * -(-depth // length))[:depth]:
+            return stack[:length]
+    return stack[: len(text)]
 
 
 def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | None = None) -> Mapping[str, int]:

@@ -144,6 +144,45 @@ def test_a_wheel_by_itself_and_in_an_object_are_one_version() -> None:
 # differences
 
 
+@pytest.mark.parametrize("written", ["AEMEAEMEAEMR" * 2, ("AEMEAEMEAEMR" * 5)[:52]])
+def test_a_tile_written_out_is_the_same_stack(written: str) -> None:
+    assert difference(receipt(), receipt({"model.pattern": written})).axes == ()
+
+
+def test_a_rotated_tile_is_another_stack() -> None:
+    assert difference(receipt(), receipt({"model.pattern": "EMEAEMEAEMRA"})).axes == ("pattern",)
+
+
+def test_one_kind_of_attention_follows_the_pattern_that_counts_it() -> None:
+    found = difference(receipt(), receipt({"model.depth": 36, "model.attention_kinds": "9 full"}))
+    assert found.axes == ("pattern",)
+    assert value("model.attention_kinds", {"model.attention_kinds": "9 DSA + 4 MLA"}) == "9 DSA + 4 MLA"
+    assert value("model.attention_kinds", {"model.attention_kinds": "9 full"}, ("model.pattern",)) == "9 full"
+
+
+def test_what_is_captured_has_no_order() -> None:
+    a, b = (
+        receipt({
+            "compile.cuda_graph_implementation": "local",
+            "compile.cuda_graph_scope": scope,
+            "path.witnessed.cuda_graphs": True,
+        })
+        for scope in (["attn", "mamba"], ["mamba", "attn"])
+    )  # fmt: skip
+    assert difference(a, b).axes == ()
+
+
+@pytest.mark.parametrize("spelling", ["Transformer.Engine", "transformer_engine"])
+def test_a_wheel_is_one_distribution_however_its_name_is_spelled(spelling: str) -> None:
+    a, b = ({"wheels": {"complete": True, name: "2.13.0"}} for name in ("transformer-engine", spelling))
+    assert difference(receipt(a), receipt(b)).axes == ()
+
+
+def test_two_spellings_in_one_set_stand_apart() -> None:
+    both = effective(receipt({"wheels": {"complete": True, "flash-attn": "2.8.3", "flash_attn": "3.0.0"}}))
+    assert (both["wheels.flash-attn"], both["wheels.flash_attn"]) == ("2.8.3", "3.0.0")
+
+
 def test_a_receipt_differs_from_itself_in_nothing() -> None:
     found = difference(receipt(), receipt())
     assert (found.changed, found.unknown, found.derived, found.regimes, found.work) == ((), (), (), (), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -179,6 +180,30 @@ def test_markdown_lets_nothing_of_a_label_become_markup(shell: Shell) -> None:
     paths = [shell.write("base", run__label="<img src=x>|`*"), shell.write("cand", numerics__learning_rate=0.001)]
     said = shell("compare", *paths, "--format", "markdown")
     assert r"\<img src=x\>\|\`\*" in said.out
+
+
+def test_markdown_names_hosts_and_what_is_unknown(shell: Shell) -> None:
+    other = shell.write("cand", run__host="elsewhere", numerics__seed=None)
+    said = shell("compare", shell.write("base"), other, "--format", "markdown")
+    assert re.search(r"^\| run\.host \|.*\| elsewhere \| block: never counted \|$", said.out, re.MULTILINE)
+    assert "\n\n- stated on A only: numerics.seed\n" in said.out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_what_is_unknown_is_never_called_a_repeat(shell: Shell, form: str) -> None:
+    base = shell.write("base")
+    unknown = shell("compare", base, shell.write("cand", numerics__seed=None), "--format", form)
+    assert "repeats of one configuration" not in unknown.out
+    assert "what one of them does not state may have changed" in unknown.out
+    same = shell("compare", base, shell.write("twin", run__launch="another"), "--format", form)
+    assert "the two are repeats of one configuration" in same.out
+
+
+def test_a_compile_that_takes_longer_pays_nothing_back_while_no_effect_is_shown(shell: Shell) -> None:
+    paths = [shell.write("base", compile__compile_seconds=1.0), shell.write("cand", compile__compile_seconds=9.0)]
+    said = shell("compare", *paths).out
+    assert "B compiles 8.0 s longer; whether a step is faster is unproven" in said
+    assert "* as the receipt states it" in said
 
 
 @pytest.mark.parametrize("form", ["text", "line", "markdown", "json"])

@@ -16,6 +16,7 @@ from receipts.patterns import (
     family_of,
     kind_counts,
     read,
+    shortest_tile,
     tile,
 )
 
@@ -42,6 +43,19 @@ def test_tiling_cuts_the_last_repeat() -> None:
     assert tile(NAM56R, 13) == "AEMEAEMEAEMRA"
     assert tile(NAM56R, 5) == "AEMEA"
     assert counts("AEMEAEMEAEMRA", 13) == {"A": 4, "M": 3, "E": 5, "R": 1}
+
+
+@given(st.text("AEMR", min_size=1, max_size=15), st.integers(1, 60))
+def test_the_shortest_tile_makes_the_same_stack(text: str, depth: int) -> None:
+    short = shortest_tile(text, depth)
+    assert tile(short, depth) == tile(text, depth)
+    assert len(short) <= min(len(text), depth)
+    assert shortest_tile(tile(text, depth), depth) == shortest_tile(text * 2, depth) == short
+
+
+@pytest.mark.parametrize("text", ["AEME|AEMR", "AEM/A-", "[*-]E[*-]E"])
+def test_stages_groups_and_mtp_heads_keep_a_pattern_as_it_was_written(text: str) -> None:
+    assert shortest_tile(text, 52) == text
 
 
 @given(st.text(alphabet="AMER", min_size=1, max_size=20), st.integers(1, 200))

@@ -51,6 +51,8 @@ def _leaves(case: RuleCase) -> tuple[str, ...]:
     # Beside both, tokens a step repeat what the batch and its length make.
     repeated = {"batch.global_batch", "batch.sequence_length"} <= set(stated)
     again = {"measurement.tokens_per_step"} if repeated else set()
+    if case.code == "R105":  # on given chips the sharded and the replicated degree are two names of one choice
+        again |= {"parallelism.shard", "parallelism.replicate"}
     # Without its end a window holds every step to the last: nothing is left out that could be hidden.
     again.add("measurement.window.stop")
     return tuple(path for path in stated if not _ROW.search(path) and not _exempt(path) and path not in again)

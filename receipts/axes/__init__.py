@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipts.axes.difference import Change, Difference, Member, Unknown, difference, same_context
-from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_of, effective
+from receipts.axes.effective import OFF, UNSET, axis_leaves, axis_of, effective, in_words
 
 __all__ = [
     "OFF",
@@ -16,5 +16,6 @@ __all__ = [
     "axis_of",
     "difference",
     "effective",
+    "in_words",
     "same_context",
 ]

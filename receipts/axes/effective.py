@@ -1,12 +1,14 @@
 """Effective axis values: what a switch does, not what was typed.
 
 Sequence parallelism at tensor 1 is off, and so is a graph scope that nothing implements; on the path, what evidence
-shows goes before what was asked for. Only facts that the receipt states lead to an effective value.
+shows goes before what was asked for; a pattern is the stack that it makes, however often its tile is written out. Only
+facts that the receipt states lead to an effective value.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -26,6 +28,9 @@ UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")
 Value = Any
 _NOTHING = frozenset({"none", "off"})
+_DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
+_SEPARATORS: Final = re.compile(r"[-_.]+")
+_ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
 _WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})
 Stated = Mapping[str, Any]
 T = TypeVar("T")
@@ -148,6 +153,25 @@ def _graphs(stated: Stated) -> Mapping[str, Value]:
     return dict.fromkeys(members, OFF) if off else {}
 
 
+def _stack(stated: Stated) -> Mapping[str, Value]:
+    """The shortest tile that makes the stack, and the kind of its attention blocks where they have but one."""
+    from receipts.patterns import shortest_tile  # what a command without receipts never needs
+
+    pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
+    if pattern is None or depth is None:
+        return {}
+    found = {"model.pattern": shortest_tile(pattern, depth)}
+    kinds = _ONE_KIND.fullmatch(stated.get("model.attention_kinds") or "")
+    if kinds is not None:  # how many the pattern has is its own to say, and R109 holds the count against it
+        found["model.attention_kinds"] = kinds[1]
+    return found
+
+
+def wheel_name(key: str) -> str:
+    """A distribution's name as indexes know it (PEP 503): ``transformer_engine`` is ``transformer-engine``."""
+    return _SEPARATORS.sub("-", key).lower()
+
+
 def canonical(value: Value) -> Value:
     """One form for values that mean the same: whole floats are integers, and ``none`` is ``off``."""
     if isinstance(value, str):
@@ -155,8 +179,21 @@ def canonical(value: Value) -> Value:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return tuple(canonical(item) for item in value)
+        # What is captured, or compiled, is a set: nobody orders it.
+        return tuple(sorted((canonical(item) for item in value), key=str))
     return value
+
+
+def in_words(value: Value) -> str:
+    """A value for people: lists with commas, and of a digest what tells it from others."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = str(value)
+    return f"{text[:12]}…" if len(text) == _DIGEST and text.isalnum() else text
 
 
 def flag_text(value: Value) -> str:
@@ -274,6 +311,7 @@ def _effective(stated: Stated, parsed: Parsed) -> Mapping[str, Value]:
         if decided is not None:
             found[decided[0]] = decided[1]
     found.update(_graphs(stated))
+    found.update(_stack(stated))
     machine = found.get("hardware.accelerator")
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
         found["hardware.accelerator"] = known.key
@@ -289,10 +327,13 @@ def _open(parsed: Parsed) -> Mapping[str, Value]:
             if key == COMPLETE and entry is True:
                 continue
             if name == "wheels":
-                found[f"wheels.{key}"] = getattr(entry, "version", entry)
+                wheel = f"wheels.{wheel_name(key)}"
+                if wheel in found:  # two spellings in one set: each stands as it was typed
+                    wheel = f"wheels.{key}"
+                found[wheel] = getattr(entry, "version", entry)
                 # Two builds of one version are two wheels.
                 if getattr(entry, "digest", None) is not None:
-                    found[f"wheels.{key}.digest"] = entry.digest
+                    found[f"{wheel}.digest"] = entry.digest
             else:
                 found[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
     return found

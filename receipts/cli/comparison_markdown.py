@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.axes import Member
 from receipts.cli.comparison_text import (
-    MARK,
     MARKED,
     effect_word,
     interval,
+    mixed,
     nothing_changed,
     payback,
     ratio,
@@ -65,7 +65,7 @@ def markdown(
         parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
         title = metrics.get(result.metric).title
         lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result)} |")
-    if any(MARK in reading(result, side) for result in verdict.results for side in (result.a, result.b)):
+    if mixed(verdict):
         lines += ["", cell(MARKED)]
     why = reason(verdict)
     if why:

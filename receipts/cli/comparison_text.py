@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from receipts.store import Decision
 
 SHOWN_HELD = 12
+STATED = ("stated", "derived")
 MARK = "*"
 MARKED = f"{MARK} as the receipt states it; the others are computed from its steps and its memory rows"
 
@@ -158,7 +159,7 @@ def _effects(verdict: Comparison) -> None:
             effect_word(item),
         ))  # fmt: skip
     output.table(("metric", "A", "B", "change", "95 % interval", "effect"), rows, right=(1, 2, 3))
-    if any(MARK in cell for row in rows for cell in row[1:3]):
+    if mixed(verdict):
         output.wrapped(MARKED)
     why = reason(verdict)
     if why:
@@ -178,8 +179,14 @@ def reading(item: MetricResult, side: Reading) -> str:
     """One side's value with its unit; `MARK` behind a number that was stated and not measured."""
     if side.value is None:
         return side.text or "~"
-    mark = MARK if side.source in ("stated", "derived") else ""
+    mark = MARK if side.source in STATED else ""
     return metrics.shown(metrics.get(item.metric), side.value) + mark
+
+
+def mixed(verdict: Comparison) -> bool:
+    """Whether stated numbers stand beside computed ones; where all are stated, the reason says so."""
+    readings = [side for item in verdict.results for side in (item.a, item.b) if side.value is not None]
+    return len({side.source in STATED for side in readings}) > 1
 
 
 def ratio(item: MetricResult) -> str:

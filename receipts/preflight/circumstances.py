@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from receipts.axes import effective
+from receipts.axes.effective import wheel_name
 from receipts.lane import Lane
 from receipts.preflight.answer import Unlike
 from receipts.receipt import Parsed
@@ -41,7 +42,6 @@ def lineage(parsed: Parsed, lane: Lane) -> tuple[tuple[str, str], ...]:
     """The wheels of a launch that its lane's lineages name, else the frameworks' own, with their versions."""
     named = [name for item in (*lane.documented, *lane.validated) for name in item.wheels if "." not in name]
     values = effective(parsed)
-    found = [
-        (name, str(values[f"wheels.{name}"])) for name in dict.fromkeys([*named, *_USUAL]) if f"wheels.{name}" in values
-    ]
+    paths = {f"wheels.{wheel_name(name)}": name for name in reversed([*named, *_USUAL])}
+    found = [(name, str(values[path])) for path, name in reversed(paths.items()) if path in values]
     return tuple(found[:_MOST])

@@ -12,9 +12,12 @@ alone bought nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from receipts.axes import in_words
 from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+
+_MOST = 6  # axes that are named in a row; each has a finding of its own
 
 
 @rule("C101", "many_axes", E, on="pair", question=COMPARABLE)
@@ -26,12 +29,17 @@ def many_axes(pair: Pair) -> Iterator[Offence]:
         if change.axis not in pair.counted:
             continue
         values = "; ".join(
-            f"{item.a} → {item.b}" if item.path == change.axis else f"{item.path} {item.a} → {item.b}"
+            f"{'' if item.path == change.axis else f'{item.path} '}{in_words(item.a)} → {in_words(item.b)}"
             for item in change.members
         )
         yield Offence(
             at=change.axis,
             found=values,
-            expected=f"one changed axis; {len(pair.counted)} changed: {', '.join(pair.counted)}",
-            do="run the pair with one of them held, or find a chain of one-axis receipts between the two",
+            expected=f"one changed axis; {len(pair.counted)} changed: {_named(pair.counted)}",
+            do="run a pair in which one of them changes, or find a chain of one-axis receipts between the two",
         )
+
+
+def _named(axes: Sequence[str]) -> str:
+    more = f" and {len(axes) - _MOST} more" if len(axes) > _MOST else ""
+    return ", ".join(axes[:_MOST]) + more

@@ -94,7 +94,11 @@ def _judge(pair: Pair, path: str) -> Iterator[Offence]:
 
 
 def _differs(path: str, a: object, b: object, do: str) -> Offence:
-    return Offence(at=path, found=f"{a} on A, {b} on B", expected="one regime on both sides", do=do)
+    return Offence(at=path, found=f"{_said(a)} on A, {_said(b)} on B", expected="one regime on both sides", do=do)
+
+
+def _said(value: object) -> object:
+    return "none" if value is None else value
 
 
 def _unstated(path: str, side: str) -> Offence:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.axes import in_words
 from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 
@@ -29,7 +30,7 @@ def different_basis(pair: Pair) -> Iterator[Offence]:
             missing = " and ".join(side for side, value in (("A", a), ("B", b)) if value is None)
             yield _offence(path, f"not stated on {missing}", I)
         elif a != b:
-            yield _offence(path, f"{a} on A, {b} on B", E)
+            yield _offence(path, f"{in_words(a)} on A, {in_words(b)} on B", E)
     if pair.metric.basis and not _geometry_moved(pair):
         a, b = pair.values("measurement.stated.flops_per_token")
         if a is not None and b is not None and a != b:

@@ -25,7 +25,8 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
         without = [launch for launch in group if launch.read(pair.metric).value is None]
         # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
-        timed = pair.metric.summary in ("step", "rate") and all(launch.durations for launch in without)
+        timed = all(launch.durations and launch.step_seconds is None for launch in without)
+        timed = timed and pair.metric.summary in ("step", "rate")
         if without and not timed:
             missing.append(side)
         elif without:

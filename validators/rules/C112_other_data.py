@@ -4,7 +4,8 @@
 loss did not.
 
 *Rejected.* The same dataset name with other digests; real on one side and synthetic on the other; first losses that
-differ by more than the lane's parity while nothing changed that could move them.
+differ by more than the lane's parity while nothing changed that could move them: another micro batch cuts the same
+global batch otherwise, and its loss is the same.
 
 A digest, a kind or a first loss that only one side states leaves the question open: what is not there contradicts
 nothing, and proves nothing. A first loss that is not there is shown alone where both sides name one dataset and one
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.axes import in_words
 from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, rule
 from receipts.verdict import Level
 
@@ -33,7 +35,6 @@ _MOVES_FIRST_LOSS = (
     "model.mtp_depth",
     "model.mtp_wiring",
     "model.tied_embeddings",
-    "batch.micro_batch",
     "batch.global_batch",
     "batch.sequence_length",
     "numerics.parameter_dtype",
@@ -48,7 +49,7 @@ def other_data(pair: Pair) -> Iterator[Offence]:
     for path in ("data.dataset_digest", "data.kind"):
         a, b = pair.values(path)
         if a is not None and b is not None and a != b:
-            yield _offence(path, f"{a} on A, {b} on B")
+            yield _offence(path, f"{in_words(a)} on A, {in_words(b)} on B")
         elif (a is None) != (b is None):
             yield _one_sided(path, "A" if a is None else "B")
     a, b = pair.values("measurement.loss.first")

@@ -4,7 +4,7 @@
 family, and the gain that was measured was the gain of leaving it out.
 
 *Rejected.* Tensor 1 → 2, and `path.ssm` goes from the lane's kernels to something else; or a feature that the lane
-requires is on in A and off in B.
+requires is on in A and off, or unset, in B.
 
 *Accepted.* Every required feature is as it was.
 """
@@ -13,28 +13,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.axes import effective
+from receipts.axes import OFF, UNSET, effective, in_words
 from receipts.rule import PATH, E, Offence, Pair, rule
 
-_OFF = (None, "off", "none", "0", "false", 0, False)
+_NAMED = 3  # changed axes that are named beside it; C101 lists them all
+_OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
 @rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
 def layout_costs_feature(pair: Pair) -> Iterator[Offence]:
     """Features that the lane requires, and that the change switched off."""
+    changed = {member.path: member for change in pair.difference.changed for member in change.members}
     left, right = effective(pair.a.parsed), effective(pair.b.parsed)
-    causes = ", ".join(axis for axis in pair.difference.axes) or "nothing stated"
     for name in pair.lane.required_features:
         path = name if "." in name else f"features.{name}"
-        a, b = left.get(path), right.get(path)
+        # What a map that was captured whole does not name is unset there, which only the difference knows.
+        a, b = (changed[path].a, changed[path].b) if path in changed else (left.get(path), right.get(path))
         if a in _OFF or a == b or (b is None and path not in pair.b.stated):
             continue
         # Two kernels of one family against each other are an experiment, where nothing else moved.
         chosen = path.startswith("path.") and pair.difference.axes != (path,)
         if chosen or b in _OFF:
+            others = _with(tuple(axis for axis in pair.difference.axes if axis != path))
             yield Offence(
                 at=path,
-                found=f"{causes} moved {path} from {a} to {b}",
+                found=f"{in_words(a)} on A, {in_words(b)} on B{others}",
                 expected=f"{path} kept at {a}: lane {pair.lane.name} requires it",
                 do="keep the feature on both sides, or compare in a lane that does not require it",
             )
+
+
+def _with(others: tuple[str, ...]) -> str:
+    if not others:
+        return ""
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return f", where {', '.join(others[:_NAMED])}{more} changed"

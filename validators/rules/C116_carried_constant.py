@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.axes.effective import OFF, canonical
 from receipts.rule import NONE, Offence, Pair, W, rule
 
 _GROUPING = (
@@ -44,10 +45,11 @@ def carried_constant(pair: Pair) -> Iterator[Offence]:
         return
     for path in _CONSTANTS:
         a, b = pair.values(path)
-        if a is not None and a == b and a != "none":
+        if a is not None and a == b and canonical(a) != OFF:
+            shown = f"{a:,}" if isinstance(a, int) else a
             yield Offence(
                 at=path,
-                found=f"{path} stayed at {a} while {', '.join(moved)} changed",
+                found=f"{shown} on both sides, while {', '.join(moved)} changed",
                 expected="constants tuned for the grouping that they serve",
-                do="tune it again on B before B is judged",
+                do="tune it on B before its speed is taken for that of the new grouping",
             )

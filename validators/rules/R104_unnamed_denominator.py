@@ -41,13 +41,20 @@ def needs(case: Case) -> Iterable[str]:
     if case.get(RATIO) is None or case.get(PEAK) is None:
         return
     machine = _machine(case)
-    known = machine is not None and (
-        _is(case.get(PEAK), machine.peak(case.get(DTYPE))) or machine.is_sparse_figure(case.get(PEAK))
-    )
-    if not known:
+    known = machine is not None and _is(case.get(PEAK), machine.peak(case.get(DTYPE)))
+    if not known and not _sparse(case, machine):
         yield SPARSE
     if case.get("hardware.accelerator") is None:
         yield "hardware.accelerator"
+
+
+def _sparse(case: Case, machine: Accelerator | None) -> bool:
+    """Whether the peak is a sparse one: the source says so, or the registry knows the figure as its type's."""
+    peak, dtype = case.get(PEAK), case.get(DTYPE)
+    if case.get(SPARSE) is True or machine is None:
+        return case.get(SPARSE) is True
+    typed = _is(peak, machine.peak(dtype, sparse=True)) and not _is(peak, machine.peak(dtype))
+    return typed or machine.is_sparse_figure(peak)
 
 
 @rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs)
@@ -61,11 +68,7 @@ def unnamed_denominator(case: Case) -> Iterator[Offence]:
     peak, machine = case.get(PEAK), _machine(case)
     if peak is None:
         return
-    sparse = case.get(SPARSE) is True
-    if machine is not None:
-        typed = _is(peak, machine.peak(case.get(DTYPE), sparse=True)) and not _is(peak, machine.peak(case.get(DTYPE)))
-        sparse = sparse or typed or machine.is_sparse_figure(peak)
-    if sparse:
+    if _sparse(case, machine):
         dense = machine.peak(case.get(DTYPE)) if machine is not None else None
         yield Offence(
             at=PEAK,

@@ -5,7 +5,7 @@ the other convention. TP 1, PP 4, EP 2, DP 2 is eight chips in Megatron-Core, wh
 ranks, and sixteen where experts are a mesh axis of their own.
 
 *Rejected.* Tensor 2, pipeline 1, context 1 and data 3 on eight chips. Expert 3 over a data degree of 4 in
-Megatron-Core, whose expert groups are cut from tensor × context × data.
+Megatron-Core, whose expert groups are cut from tensor × context × data. Shards of 8, replicated twice, on eight chips.
 
 *Accepted.* Tensor 2, expert 4, data 4 on eight chips of Megatron-Core. Data unstated, where the other degrees divide
 the chips: it follows. In a lane without a convention, what fits either reading. A microbenchmark: it has no layout.
@@ -72,6 +72,13 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
             found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {chips} chips",
             expected=f"{chips}" if data else f"with shard and replicate, a divisor of {chips}",
             do="state the degrees as the framework counts them, or the chips that took part",
+        )
+    elif chips % spread:
+        yield Offence(
+            at=SHARD,
+            found=f"shard {case.get(SHARD) or 1} × replicate {case.get(REPLICATE) or 1} are {spread} ranks",
+            expected=f"a divisor of {chips} chips",
+            do="state over how many ranks parameters are sharded, and how many such groups there are",
         )
     if case.lane.convention != "expert_in_data" or not fits:
         return

@@ -78,6 +78,7 @@ def _tokens(case: Case) -> Iterator[Offence]:
         yield Offence(
             at=TOKENS,
             found=f"{tokens:,}",
-            expected=f"{whole * length:,}: {whole} sequences of {length}, less {without_target} token(s) each at most",
+            expected=f"{whole * length:,}: {whole} sequences of {length}; with targets alone, down to "
+            f"{whole * (length - without_target):,}",
             do="state the tokens of all chips in one optimiser step, or the batch that they are of",
         )

@@ -2,6 +2,7 @@
 
 *Why.* A switch that cannot act is read as one that did: sequence parallelism at tensor 1, a graph scope without an
 implementation, an FP8 recipe over bf16. Comparisons use its effective value, off, and say so here.
+What could act and was seen not to is R302's or R307's.
 
 *Rejected.* `sequence: true` at tensor 1. An FP8 recipe with a compute type of bf16.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.axes.effective import OFF, axis_leaves, effective
+from receipts.axes.effective import OFF, axis_leaves, in_words, intended
 from receipts.rule import NONE, Case, Offence, W, rule
 
 TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
@@ -23,7 +24,7 @@ DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 @rule("R110", "idle_switch", W, question=NONE, of_configuration=True)
 def idle_switch(case: Case) -> Iterator[Offence]:
     """Each switch that is typed as on and whose effective value is off."""
-    acting = effective(case.parsed)
+    acting = intended(case.parsed)
     for leaf in axis_leaves():
         value = acting.get(leaf.path)
         if value != OFF and not (value == 1 and leaf.path in DEGREES):
@@ -33,7 +34,7 @@ def idle_switch(case: Case) -> Iterator[Offence]:
         if typed is not None and _on(typed):
             yield Offence(
                 at=typed_at,
-                found=f"{typed} is asked for and cannot act",
+                found=f"{in_words(typed)} is asked for and cannot act",
                 expected="a switch that acts, or none",
                 do="leave it out, or turn on what it depends on",
             )

@@ -54,7 +54,7 @@ def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iter
     yield Offence(
         at=_leaf(unstated[0] if unstated else next(iter(versions)), case),
         found=stated or f"{', '.join(unstated)} not stated",
-        expected=f"no set like {_says(lineage)} ({lineage.source})",
+        expected=f"versions that work together, which {_says(lineage)} do not: {lineage.source}",
         do=f"state {', '.join(unstated)}" if unstated else "install versions that work together, and run again",
         level=I if unstated else E,
     )

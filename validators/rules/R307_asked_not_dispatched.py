@@ -6,7 +6,11 @@ without an implementation captured none; `quantization=fp8` left every matmul in
 *Rejected.* FP8 asked for and bf16 matmuls seen; a graph implementation named and no graph replayed; recompute asked for
 and none applied; overlap asked for and none seen.
 
-*Accepted.* What was asked for was seen, or nothing was asked for. Overlap on one chip has nothing to overlap.
+A path counter that stands below what it must, or above none, leaves the question open: the launch contradicts its own
+witness, and nobody is asked to count.
+
+*Accepted.* What was asked for was seen, or nothing was asked for. Overlap on one chip has nothing to overlap. A launch
+that failed counted as far as it came.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.route import ANYTHING, dtypes, parts
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
 
 _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
 _GRAPHS, _GRAPHS_SEEN = "compile.cuda_graph_implementation", "path.witnessed.cuda_graphs"
@@ -46,7 +50,7 @@ def _needs(case: Case) -> Iterator[str]:
         yield _OVERLAP
 
 
-@rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
+@rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs)
 def asked_not_dispatched(case: Case) -> Iterator[Offence]:
     """Switches that were asked for, and that evidence shows not to have acted."""
     lost = (dtypes(case.get(_DTYPE) or "") & _NARROW) - dtypes(case.get(_DTYPE_SEEN) or "")
@@ -61,6 +65,27 @@ def asked_not_dispatched(case: Case) -> Iterator[Offence]:
         missing = parts(case.get(_OVERLAP)) - ANYTHING - parts(case.get(_OVERLAP_SEEN))
         if missing:
             yield _offence(_OVERLAP_SEEN, f"overlap {case.get(_OVERLAP_SEEN)}", f"{case.get(_OVERLAP)}, as asked")
+    yield from _counters(case)
+
+
+def _counters(case: Case) -> Iterator[Offence]:
+    """Open and no error: a receipt without its counters would be accepted."""
+    measurement = case.receipt.measurement
+    for index, counter in enumerate((measurement.path_counters or ()) if measurement else ()):
+        wanted, ran = counter.expected, counter.count
+        too_few = wanted is not None and ran < wanted and case.receipt.run.outcome == "ok"
+        if too_few or (wanted == 0 and ran > 0):
+            yield Offence(
+                at=f"measurement.path_counters[{index}].count",
+                found=f"{counter.name} stood at {ran:,}",
+                expected=f"{wanted:,}{_of(counter.steps, counter.layers)}",
+                do="find which calls took another route, and correct path.witnessed or the count that is expected",
+                level=I,
+            )
+
+
+def _of(steps: int | None, layers: int | None) -> str:
+    return f": {steps:,} steps × {layers:,} layers" if steps is not None and layers is not None else ""
 
 
 def _offence(at: str, found: str, expected: str) -> Offence:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.axes import in_words
 from receipts.route import WITNESSED
 from receipts.rule import PATH, Case, E, I, Offence, W, rule
 from receipts.witness import apart
@@ -59,8 +60,8 @@ def _as_witness(case: Case) -> Iterator[Offence]:
     found = apart(own, other, case.lane)
     for change in found.changed:
         for member in change.members:
-            found_here = f"{change.axis}: {member.a}"
-            yield _offence(_asked(member.path), found_here, f"{member.b}, as in {other.id[:12]} ({other.name})")
+            there = f"{in_words(member.b)}, as in {other.id[:12]} ({other.name})"
+            yield _offence(_asked(member.path), in_words(member.a), there)
     for gap in found.unknown:
         yield Offence(
             at=_asked(gap.members[0].path),

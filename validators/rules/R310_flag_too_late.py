@@ -42,5 +42,5 @@ def flag_too_late(case: Case) -> Iterator[Offence]:
                 at=f"flags.{name}.before_runtime",
                 found=f"{name} was set after the runtime was imported",
                 expected="set before the import, where the runtime reads it",
-                do=f"export {name} before the process starts, and run again",
+                do=f"export {name.partition('.')[0]} before the process starts, and run again",
             )

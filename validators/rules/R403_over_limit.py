@@ -41,6 +41,6 @@ def over_limit(case: Case) -> Iterator[Offence]:
                 yield Offence(
                     at=f"memory.chips[{index}].{name}",
                     found=f"{value / _GIB:.2f} GiB on chip {row.chip} in phase {row.phase}",
-                    expected=f"at most its limit, {limit / _GIB:.2f} GiB",
+                    expected=f"at most its limit, {limit / _GIB:.2f} GiB: {value - limit:,} bytes less",
                     do="check the units (GB, GiB, MiB) and which chip and which kind of memory the figures are of",
                 )
