@@ -5,7 +5,8 @@ against a measured one: the number moves and nothing that an experimenter change
 
 *Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one, and
 one that names the launch it is the witness for. Peak memory read at the end on A, and before the first step on B. A
-window of steps 3 to 5 against one of steps 3 to 8; a mean over a window whose statistic the other side leaves open.
+window of steps 3 to 5 against one of steps 3 to 8; a mean over a window whose statistic the other side leaves open; a
+median against the best step, where a side did not keep its steps.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
 differs, since nothing compiles inside its window (R201 and R202 guard that). One window in two wordings: `iters 3-6`,
@@ -22,6 +23,7 @@ from receipts.receipt.memory import MemoryPhase
 from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 
 _WINDOW = ("measurement.window.start", "measurement.window.stop", "measurement.window.stated")
+_STATISTIC = "measurement.stated.statistic"
 
 
 @rule("C104", "different_regime", E, on="pair", question=COMPARABLE)
@@ -50,6 +52,14 @@ def different_regime(pair: Pair) -> Iterator[Offence]:
                 yield from _windows(pair, path, a, b)
             elif (a is None) != (b is None) and not _other_window(pair):
                 yield _unstated(path, "A" if a is None else "B")
+        a, b = (_statistic(side) for _, side in pair.sides)
+        if a is not None and b is not None and a != b:
+            yield _differs(_STATISTIC, a, b, "take one statistic on both sides")
+
+
+def _statistic(side: Case) -> str | None:
+    """What the side's number is over its steps: their median where they are kept, else as stated."""
+    return "median" if side.launch.durations else side.get(_STATISTIC)
 
 
 def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offence]:
@@ -59,7 +69,7 @@ def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offence]:
         yield _differs(path, a, b, "state the step times, or measure over one window")
     elif one.statistic is None or other.statistic is None:
         if one != other:
-            yield _unstated("measurement.stated.statistic", "A" if one.statistic is None else "B")
+            yield _unstated(_STATISTIC, "A" if one.statistic is None else "B")
     elif one != other:
         yield _differs(path, a, b, "take one statistic on both sides")
 
