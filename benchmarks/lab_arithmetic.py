@@ -47,7 +47,10 @@ def checks(claim: Mapping[str, Any], a: Launch, b: Launch, metric: str) -> Itera
         for figure, value in recorded.items():
             # The assumption is the record's own input, and no result.
             if isinstance(value, int | float) and figure != "seq_len_assumed":
-                yield Check(claim["id"], f"{side}.{figure}", value, computed.get(figure))
+                found = computed.get(figure)
+                if figure == "gflop_per_token" and found:
+                    found = min(_by_rate(launch, found), key=lambda item: abs(item - value))
+                yield Check(claim["id"], f"{side}.{figure}", value, found)
     values = [_printed(launch, metric) for launch in (a, b)]
     for number, value in enumerate(auto.get("values") or ()):
         if isinstance(value, int | float):
@@ -67,6 +70,12 @@ def _printed(launch: Launch, metric: str) -> float | None:
 def _stated(launch: Launch, name: str) -> float | None:
     value = launch.stated.get(f"measurement.stated.{name}")
     return float(value) if value is not None else None
+
+
+def _by_rate(launch: Launch, found: float) -> list[float]:
+    """FLOPs a token by each rate that a row states: one of all chips and one a chip are rounded apart."""
+    tflops, each = _stated(launch, "tflops_per_second_per_chip"), _stated(launch, "tokens_per_second_per_chip")
+    return [found, tflops * 1e3 / each] if tflops and each else [found]
 
 
 def _side(launch: Launch, assumed_length: int | None) -> Mapping[str, float | None]:

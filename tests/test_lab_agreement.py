@@ -142,6 +142,18 @@ def test_a_figure_that_does_not_follow_is_an_arithmetic_disagreement(
     assert [item["figure"] for item in figures["arithmetic_disagreements"]] == ["change_a_vs_b_pct"]
 
 
+def test_flops_a_token_follow_from_either_rate_that_a_row_states(
+    benchmark: ModuleType, checkout: Path, tmp_path: Path
+) -> None:
+    claim = _claim(True, "one_axis", ["mbs"])
+    claim["arithmetic"]["auto"] = {"a": {"gflop_per_token": 9.07}, "b": {"gflop_per_token": 9.2}}
+    runs = [_run("one", 207000, mbs=2), _run("two", 207000, mbs=1)]
+    for run in runs:
+        run["metrics"] |= {"tok_per_s_per_gpu": 25900, "tflops_per_gpu": 235}
+    judged, _, _ = benchmark.judge(_folder(tmp_path, claim, *runs), checkout / "examples" / "lab" / "mapping.toml")
+    assert [check.agrees for check in judged[0].arithmetic] == [True, False]
+
+
 def test_a_change_that_the_two_numbers_do_not_give_is_overstated(
     benchmark: ModuleType, checkout: Path, tmp_path: Path
 ) -> None:

@@ -49,6 +49,23 @@ def test_a_subsection_shares_its_sections_context_and_a_cell_that_of_its_matrix(
     assert found["run.context"] == context
 
 
+@pytest.mark.parametrize(
+    ("section", "precision", "context"),
+    [
+        ("8 chips BF16", "bf16", "8 chips"),
+        ("8 chips - FP8", "fp8", "8 chips"),
+        ("8 chips FP8", None, "8 chips FP8"),
+        ("BF16", "bf16", "BF16"),
+        ("FP8 and the rest", "fp8", "FP8 and the rest"),
+    ],
+)
+def test_tables_one_a_precision_are_one_where_their_rows_state_it(
+    stated: Any, section: str, precision: str | None, context: str
+) -> None:
+    source = {"repo": "r", "path": "p", "section": section}
+    assert stated(source=source, precision=precision)["run.context"] == f"r:p#{context}"
+
+
 def test_a_sections_title_speaks_of_its_rows_unless_a_row_says_otherwise(stated: Any) -> None:
     source = {"repo": "r", "path": "p", "section": "Sweep (MBS=6, no indexer)"}
     assert stated(source=source)["features.indexer_loss"] == "off"

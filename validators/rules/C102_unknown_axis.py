@@ -12,7 +12,8 @@ A number of micro steps that one side alone states, or that the global batches d
 stated: the micro batch moved, or may have.
 
 *Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
-axis does not exist for it; or the lane lets the axis be waived, and a reason is given.
+axis does not exist for it; or the lane lets the axis be waived, and a reason is given. A count that grew by one learned
+position for each token that the sequence is longer.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from receipts.rule import COMPARABLE, I, Offence, Pair, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
+_WIDEST = 2**16  # no model's hidden width is near it
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
 _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wheels")
 
@@ -73,12 +75,22 @@ def _parameters(pair: Pair) -> Iterator[Offence]:
         a, b = stated(pair.a.launch, path), stated(pair.b.launch, path)
         if a is not None and b is not None and not a.meets(b):
             va, vb = pair.values(path)
+            if _of_positions(pair, vb - va):
+                continue
             yield Offence(
                 at=path,
                 found=f"{va:,} on A, {vb:,} on B, and nothing changed that makes parameters",
                 expected="one count for one architecture",
                 do="state the setting of the model that differs, or correct the count",
             )
+
+
+def _of_positions(pair: Pair, more: int) -> bool:
+    """Whether the counts differ by a learned position for each token that the sequence is longer, and nothing else."""
+    a, b = pair.values("batch.sequence_length")
+    width = more / (b - a) if a is not None and b is not None and a != b else 0.0
+    hidden = {value for value in pair.values("model.hidden") if value is not None}
+    return width in hidden if hidden else width.is_integer() and 0 < width <= _WIDEST
 
 
 def _names(pair: Pair) -> Iterator[Offence]:
