@@ -158,3 +158,18 @@ def test_the_active_memory_of_an_allocator_is_live(stated: Any) -> None:
     figure = {"where": "device", "value": 2, "unit": "GiB", "kind": "active"}
     found = stated(hardware={"count": 1}, metrics={"peak_mem": [figure]})
     assert found["memory.chips[0].peak_bytes"] == 2 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("window", "metrics", "statistic"),
+    [
+        (None, {"iter_ms": 5.0, "iter_ms_stat": "median"}, "median"),
+        (None, {"iter_ms": 5.0, "iter_ms_stat": "mean (median 4.9)", "tok_per_s": 900}, None),
+        ("5 warm-up, 15 measured, median", {"iter_ms": 5.0, "tok_per_s": 900}, "median"),
+        ("tok_sec is the mean of per-step rates", {"iter_ms": 5.0, "iter_ms_stat": "mean"}, "mean_of_rates"),
+    ],
+)
+def test_a_step_times_statistic_is_no_rates(
+    stated: Any, window: str | None, metrics: dict[str, Any], statistic: str | None
+) -> None:
+    assert stated(window=window, metrics=metrics).get("measurement.stated.statistic") == statistic
