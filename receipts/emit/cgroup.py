@@ -31,12 +31,15 @@ def _files(process: str, root: str) -> list[str]:
             rows = [line.rstrip("\n").split(":", 2) for line in stream.read(16384).splitlines()]
     except OSError:
         return []
-    for row in rows:
-        if len(row) == 3 and row[0] == "0":
-            # Version 2. Inside a container the path may be that of the host, and only the mount's root is there.
-            return [f"{root}{row[2].rstrip('/')}/memory.events", f"{root}/memory.events"]
-    for row in rows:
-        if len(row) == 3 and "memory" in row[1].split(","):
-            place = f"{root}/memory"
-            return [f"{place}{row[2].rstrip('/')}/memory.oom_control", f"{place}/memory.oom_control"]
-    return []
+    found = []
+    for number, controllers, path in (row for row in rows if len(row) == 3):
+        # On a host of both versions memory is counted by the first, and the second has a row all the same.
+        if number == "0":
+            place, file = root, "memory.events"
+        elif "memory" in controllers.split(","):
+            place, file = f"{root}/memory", "memory.oom_control"
+        else:
+            continue
+        # Inside a container the path may be that of the host, and only the mount's root is there.
+        found += [f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}"]
+    return found

@@ -156,6 +156,17 @@ def test_kills_are_counted_in_both_versions_of_control_groups(tmp_path: Path) ->
     assert cgroup.more_kills({str(events): 2, str(tmp_path / "gone"): 3}) == 0
 
 
+def test_kills_are_counted_where_a_host_has_both_versions_and_the_first_counts_memory(tmp_path: Path) -> None:
+    (tmp_path / "cgroup").write_text("9:name=systemd:/\n4:cpu,memory:/jobs/1\n0::/\n", encoding="ascii")
+    counted = tmp_path / "memory" / "jobs" / "1" / "memory.oom_control"
+    counted.parent.mkdir(parents=True)
+    counted.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", encoding="ascii")
+    before = cgroup.oom_kills(f"..{tmp_path}", str(tmp_path))
+    assert before == {str(counted): 0}
+    counted.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", encoding="ascii")
+    assert cgroup.more_kills(before) == 1
+
+
 CUDA = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB "
     "of which 1.05 GiB is free. Process 77 has 30.00 GiB memory in use. Including non-PyTorch memory, this process has "
