@@ -90,7 +90,7 @@ EDITS = {
     "UPDATE receipts SET label = 'better' WHERE seq = 2": "label is better",
     "UPDATE receipts SET status = 'invalid' WHERE seq = 2": "status is invalid",
     "UPDATE receipts SET path_answer = 'left' WHERE seq = 2": "path_answer is left",
-    "UPDATE receipts SET started = '2020-01-01 00:00:00' WHERE seq = 2": "started is 2020",
+    "UPDATE receipts SET started = '2020-07-02 12:00:00' WHERE seq = 2": "started is 2020",
     "UPDATE receipts SET submitted_at = '2020-01-01 00:00:00' WHERE seq = 2": "seal seal 2 over columns",
     "UPDATE receipts SET generation = 7 WHERE seq = 2": "over columns",
     "UPDATE receipts SET id = substr(id, 2) || substr(id, 1, 1) WHERE seq = 2": "document receipt",
