@@ -252,3 +252,11 @@ def test_it_says_where_each_side_lies_in_what_the_lane_sustained(shell: Shell) -
 
 def test_two_files_without_a_store_have_no_envelope(shell: Shell) -> None:
     assert "Envelope" not in shell("compare", shell.write("a"), shell.write("b")).out
+
+
+def test_why_an_axis_does_not_count_stands_below_the_table(shell: Shell) -> None:
+    wide = {"batch__global_batch": 32, "batch__accumulation": 4}
+    said = shell("compare", shell.write("base"), shell.write("cand", **wide), "--metric", "outcome")
+    rows = said.out.split("Changed")[1].split("Held")[0]
+    assert "outcome does not depend on it\n" in rows
+    assert "  outcome does not depend on it: a chip holds one micro batch at a time" in rows

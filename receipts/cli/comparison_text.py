@@ -95,16 +95,21 @@ def _changed(verdict: Comparison) -> None:
     output.heading("Changed")
     uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
     rows: list[tuple[str, str, str, str]] = []
+    because: dict[str, str] = {}
     for change in verdict.difference.changed:
         mark = "counts"
         if change.axis in uncounted:
-            mark = uncounted[change.axis]
+            # Why stands below the table: it would be the widest column, row for row.
+            mark, _, why = uncounted[change.axis].partition(": ")
+            because |= {mark: why} if why else {}
         if change.axis in waived:
             mark = f"waived: {waived[change.axis]}"
         rows.extend(_rows(change.members, mark if len(change.members) == 1 else f"{mark} (axis {change.axis})"))
     rows.extend(_rows(verdict.difference.derived, "derived"))
     rows.extend(_rows(verdict.difference.blocks, "block: never counted"))
     output.table(("axis", "A", "B", ""), rows, empty=f"no {nothing_changed(verdict)}")
+    for mark, why in because.items():
+        output.wrapped(f"{mark}: {why}", 2, 4)
 
 
 def nothing_changed(verdict: Comparison) -> str:
