@@ -66,3 +66,11 @@ def test_a_hostile_label_never_reaches_the_terminal_raw(shell: Shell) -> None:
     for words in (("check", path), ("check", path, "-q"), ("check", path, "--json")):
         said = shell(*words)
         assert not set(HOSTILE) & set(said.out) - set("evil[31m2J"), words
+
+
+def test_a_number_is_held_against_the_statistic_that_it_claims_to_be(shell: Shell) -> None:
+    leaves = {"measurement__stated__tokens_per_second": 114000.0, "measurement__stated__mfu": 0.402}
+    leaves |= {f"{path}_stated": None for path in leaves}
+    said = shell("check", shell.write("run", "megatron", **leaves)).out
+    assert "over the median step of the window" in said
+    assert "from the stated tokens/s, the stated FLOPs a token, 8 chips" in said

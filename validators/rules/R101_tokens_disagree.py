@@ -88,13 +88,21 @@ def _against(case: Case, path: str, computed: Iterable[Candidate], times: float 
         _mean_of_rates(case) or gap(value, computed) <= TWO_STATISTICS or _may_be_mean_of_rates(case, value, closest)
     ):
         level, do = W, "state the statistic of both numbers"
+    meant = _of_its_statistic(case, value, computed) or closest
     yield Offence(
         at=path,
         found=f"{case.get(path):,.6g}" + (f" on {times:g} chips" if times != 1.0 else ""),
-        expected=f"{closest.value.low / times:,.6g} to {closest.value.high / times:,.6g}, {closest.name}",
+        expected=f"{meant.value.low / times:,.6g} to {meant.value.high / times:,.6g}, {meant.name}",
         do=do,
         level=level,
     )
+
+
+def _of_its_statistic(case: Case, value: float, computed: Iterable[Candidate]) -> Candidate | None:
+    """What the number should have been by the statistic that it claims to be."""
+    said = f"{case.get('measurement.stated.statistic')} step"
+    alike = [item for item in computed if said in item.name]
+    return nearest(value, alike) if alike else None
 
 
 def _two_statistics(case: Case) -> bool:
