@@ -18,9 +18,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-V"]):
         sys.stdout.write(f"receipts {__version__}\n")
         return 0
-    from receipts.cli.group import run
-
+    try:
+        from receipts.cli.group import run
+    except ModuleNotFoundError as missing:
+        if not (told := lacking(missing)):
+            raise
+        sys.stderr.write(told)
+        return 2
     return run(words) if arguments is not None else _as_program(run, words)
+
+
+def lacking(missing: ModuleNotFoundError) -> str:
+    """Which library is not installed: where a job runs, the recorder may be all that is. Empty for a module of ours."""
+    name = (missing.name or "").partition(".")[0]
+    if name in ("", "receipts"):
+        return ""
+    return f"receipts: {name} is not installed, and the commands need it: pip install frontier-receipts\n"
 
 
 def _as_program(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:

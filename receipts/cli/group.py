@@ -178,10 +178,15 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         return 130
-    except Exception:
+    except Exception as error:
         # Python would end with 1, which here says that something does not hold.
         import traceback
 
+        from receipts.cli import lacking
+
+        if isinstance(error, ModuleNotFoundError) and (told := lacking(error)):
+            sys.stderr.write(told)
+            return 2
         traceback.print_exc()
         sys.stderr.write("receipts: this is a defect of the program; report it with the lines above\n")
         return 4

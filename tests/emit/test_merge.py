@@ -171,7 +171,10 @@ def test_the_failure_is_that_of_the_rank_that_began_it(shell: Shell) -> None:
 
 def test_the_failure_is_that_of_the_rank_that_went_and_not_of_those_that_lost_it(shell: Shell) -> None:
     words = "RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer"
-    lost = {"run__outcome": "crash", "failure": {"class": "not_oom", "message": words, "step": 2, "phase": "steady"}}
+    lost: dict[str, Any] = {
+        "run__outcome": "crash",
+        "failure": {"class": "not_oom", "message": words, "step": 2, "phase": "steady"},
+    }
     silent = {"message": "the process ended without a word", "step": 2, "phase": "steady"}
     went = part(1, 3, run__outcome="crash", failure=silent)
     files = write(shell.folder, part(0, 3, **lost), went, part(2, 3, **lost))

@@ -77,6 +77,17 @@ def test_a_whole_run_needs_nothing_else(tmp_path: Path) -> None:
     assert not {"torch", "jax", "numpy"} & set(ast.literal_eval(done.stdout))
 
 
+def test_a_command_says_what_it_lacks_where_the_recorder_is_all_that_is_installed(tmp_path: Path) -> None:
+    for hidden, words in (("click", "--help"), ("pydantic", "check run.json")):
+        code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.modules[{hidden!r}] = None\n"
+        code += f"from receipts.cli import main; sys.exit(main({words.split()!r}))"
+        (tmp_path / "run.json").write_text("{}", encoding="utf-8")
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stderr
+        assert f"receipts: {hidden} is not installed" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def test_the_package_itself_imports_nothing() -> None:
     code = HOOK % str(ROOT) + "import receipts; print(receipts.__version__)"
     done = subprocess.run([sys.executable, "-S", "-E", "-c", code], capture_output=True, text=True, check=False)
