@@ -484,9 +484,10 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         parsed(
             **{name: draw.choice(values) for name, values in few.items()},
             run__started=at,
+            run__label=("early-1", "early-2", "late-1")[number % 3],
             run__outcome="oom" if draw.random() < 0.2 else "ok",
         )
-        for at in day
+        for number, at in enumerate(day)
     ]
     store.submit_many([judged(item) for item in many])
     store.retract(many[0].id, "wrong")
@@ -497,6 +498,7 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     for module in (find, front):
         monkeypatch.setattr(module, "FEW", few_of_axes)
     monkeypatch.setattr(front, "_GUESSED", 2)
+    monkeypatch.setattr(find, "_NAMED", 1000 if few_of_axes == 4 else 1)
     for texts in (
         ("numerics.seed=2", "flags.A=1"),
         ("lane=cpu-jax", "numerics.seed!=2"),
@@ -511,6 +513,10 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         ("code.commit=b*", "host!=host-1"),
         ("outcome=ok", "started>=2026-03-10", "started<2026-03-20"),
         ("lane=cpu-jax", "kind=train*"),
+        ("label=early*", "numerics.seed=2"),
+        ("label=early*", "host=host-2"),
+        ("label=early*", "lane=cpu-torch"),
+        ("host=host-*", "host=*-2"),
     ):
         asked = tuple(map(condition, texts))
         whole = [row.id for row in store.find(Filters(asked, order=order))]

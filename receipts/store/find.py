@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, UnaryExpression, select
+from sqlalchemy import Connection, UnaryExpression, func, select
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
@@ -18,6 +18,7 @@ from receipts.receipt.leaf import Role
 from receipts.store.clauses import Clause, column_of, likeness, path_of, said
 from receipts.store.conditions import NOT_STATED, Condition, condition, meets, number
 from receipts.store.front import FEW, configurations, front, page_of_configurations
+from receipts.store.listed import instant
 from receipts.store.ordered import COUNTED, Lists, Order, Place, counted, counted_axis, page, page_of_axes
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS, PATHS, Entry, entries, entry, standing
@@ -31,6 +32,7 @@ _PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON t
 _NEAR: Final = 3000  # receipts that are asked in order before all that have a value are listed
 _FEW: Final = 2000  # receipts that are read and sorted, whatever else is asked of them
 _PAGE: Final = 2000  # receipts of a list that are looked at together
+_NAMED: Final = 50_000  # receipts of a name's beginning that are asked for the rest
 
 
 class Filters(NamedTuple):
@@ -101,6 +103,8 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
         if (of_axes < FEW or in_order) and not (lists.keyed and counted(connection, lists, enough) < enough):
             return _by_axes(connection, filters, asked, lists, common=of_axes >= FEW)
     if lists.keyed and ((in_order and (lists.column or not asked.beyond)) or counted(connection, lists) < COUNTED):
+        if (named := _named(connection, filters, asked)) is not None:
+            return named
         return _paged(connection, filters, asked, partial(page, connection, lists, filters.order))
     return _walked(connection, filters, asked)
 
@@ -109,6 +113,8 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
     """By values of axes. What many receipts have, the newest have, too, in most cases: they are asked first."""
     if common and (found := _nearest(connection, filters, asked)) is not None:
         return iter(found)
+    if common and (named := _named(connection, filters, asked)) is not None:
+        return named
     order = filters.order
     numbers = configurations(connection, lists, order)
     if len(numbers) < FEW:
@@ -118,7 +124,8 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
         found = front(connection, lists, order, numbers, most) if after is None else None
         return page_of_axes(connection, lists, order, after, most) if found is None else found
 
-    return _paged(connection, filters, asked, page_after)
+    # All that are on the lists are sorted for each page: what the first does not answer has few of them.
+    return _paged(connection, filters, asked, page_after, further=COUNTED)
 
 
 def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[Entry] | None:
@@ -142,16 +149,40 @@ def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[En
     return found if len(found) == filters.limit else None
 
 
+def _named(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[Entry] | None:
+    """Receipts that meet every clause, in order, where these begin with a name of not too many; else None."""
+    named = select(receipts.c.seq, receipts.c.started).where(*asked.few)
+    counted_ones = select(func.count()).select_from(named.limit(_NAMED + 1).subquery())
+    if not asked.few or connection.execute(counted_ones).scalar_one() > _NAMED:
+        return None
+    # Not in SQL's order, for which an engine may walk through all receipts to find the first few.
+    rows = connection.execute(named.where(*_unsought(connection, asked), *_standing(filters))).all()
+    places = [(seq, seq) if filters.order == "stored" else (instant(at), seq) for seq, at in rows]
+    places.sort(reverse=filters.order == "newest")
+    return _those(connection, filters, asked, places)
+
+
+def _those(connection: Connection, filters: Filters, asked: _Asked, places: Sequence[Place]) -> Iterator[Entry]:
+    """Those of some receipts that meet the clauses, in the order of these."""
+    for start in range(0, len(places), _PAGE):
+        yield from _checked(connection, filters, asked, [number for _, number in places[start : start + _PAGE]])
+
+
 def _paged(
-    connection: Connection, filters: Filters, asked: _Asked, page_after: Callable[[Place | None, int], list[Place]]
+    connection: Connection,
+    filters: Filters,
+    asked: _Asked,
+    page_after: Callable[[Place | None, int], list[Place]],
+    *,
+    further: int = _PAGE,
 ) -> Iterator[Entry]:
-    """Receipts of a list that meet the clauses, in its order."""
+    """Receipts of a list that meet the clauses, in its order; ``further`` are the most of a page after the first."""
     after, most = None, _PAGE if filters.limit is None else min(2 * filters.limit, _PAGE)
     while places := page_after(after, most):
-        yield from _checked(connection, filters, asked, [number for _, number in places])
+        yield from _those(connection, filters, asked, places)
         if len(places) < most:
             return
-        after, most = places[-1], min(4 * most, _PAGE)
+        after, most = places[-1], further if further > _PAGE else min(4 * most, _PAGE)
 
 
 def _checked(connection: Connection, filters: Filters, asked: _Asked, numbers: Sequence[int]) -> list[Entry]:
@@ -169,6 +200,9 @@ def _walked(connection: Connection, filters: Filters, asked: _Asked) -> Iterator
         return
     if filters.order != "stored" and (found := _nearest(connection, filters, asked)) is not None:
         yield from found
+        return
+    if (named := _named(connection, filters, asked)) is not None:
+        yield from named
         return
     query = entries().where(*plain, *_standing(filters)).order_by(*_ORDER[filters.order])
     with connection.execute(query.execution_options(yield_per=1000)) as rows:

@@ -95,9 +95,14 @@ class Sought:
         if item.operator != "=" or item.value == NOT_STATED:
             return
         if not is_pattern(item):
-            self._texts[column] = (cut(item.value),)
+            self._has_text(column, (cut(item.value),))
         elif self._whole and (found := self._meeting(column, item)) is not None:
-            self._texts[column] = found
+            self._has_text(column, found)
+
+    def _has_text(self, column: str, texts: tuple[str, ...]) -> None:
+        """One of these, and one of those that were asked for before."""
+        before = self._texts.get(column, texts)
+        self._texts[column] = tuple(text for text in texts if text in before)
 
     def _meeting(self, column: str, item: Condition) -> tuple[str, ...] | None:
         """Texts of a column that meet a condition; None where they are too many to tell, or one of them is cut."""
@@ -121,7 +126,7 @@ class Sought:
         found = _placed(column.in_(met))
         if item.operator == "!=":
             return found.is_(None)
-        self._texts["revision"] = met
+        self._has_text("revision", met)
         return found.is_not(None)
 
     def _time(self, item: Condition) -> None:
