@@ -26,6 +26,10 @@ from receipts.store.tables import receipts
 
 LISTED: Final = 51  # rows: as many as `receipts list` asks for
 OF_A_STATE: Final = 1900  # launches of one state of the code, and a few more
+# Neighbours of one axis, as many as every store of the series has: ten thousand launches are five states of the code,
+# and one that is asked for has four others. What more of them there are in larger stores is answered, and takes time.
+ALIKE: Final = 4
+ALIKE_NAME: Final = f"neighbours, look-up, the newest {ALIKE} of an axis"
 NEAR_MS, LIST_MS, BRIDGE_MS, PREFLIGHT_MS = 20.0, 50.0, 200.0, 50.0
 # Two filters each: selective ones and others, axes that are no column, a commit, patterns, what nobody has, what many
 # have and nobody together, and what was long ago.
@@ -121,6 +125,7 @@ class Drawn:
         store = self._store
         both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
         yield Ask("neighbours, look-up", [partial(store.neighbours, *item, None, MOST) for item in both], NEAR_MS)
+        yield Ask(ALIKE_NAME, [partial(store.neighbours, *item, None, ALIKE) for item in both], NEAR_MS)
         yield Ask("neighbours in the code alone", [partial(store.neighbours, *item, "code") for item in both], NEAR_MS)
         yield Ask("launches of one configuration", [partial(store.replicate_candidates, *item) for item in both])
         well = [one for one in parsed if one.receipt.run.outcome == "ok"][: max(2, self._rounds // 40)]
