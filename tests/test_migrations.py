@@ -221,17 +221,18 @@ def test_what_stored_receipts_are_listed_by_is_filled_in_as_a_submit_lists_them(
         _copy(file, url)
     schema.upgrade(address(url))
     engine = connect(address(url))
+    query = select(placements.c.receipt, placements.c.revision, placements.c.at, placements.c.facet)
     with engine.connect() as reader:
-        query = select(placements.c.receipt, placements.c.revision, placements.c.at, placements.c.facet)
         listed = {row.receipt: row for row in reader.execute(query)}
         assert {row.facet for row in listed.values()} == set(reader.execute(select(facets.c.digest)).scalars())
-    engine.dispose()
     assert len(listed) > 1
     assert [number for number, row in listed.items() if row.revision is None] == [damaged]
     assert all(row.at for row in listed.values())
     again = reindex(address(url), Rulebook().lanes, everything=True)
-    assert again.placed == 0
     assert len(again.damaged) == 1
+    with engine.connect() as reader:
+        assert {row.receipt: row for row in reader.execute(query)} == listed
+    engine.dispose()
 
 
 def _write_witnesses(file: Path) -> None:
