@@ -13,7 +13,9 @@ import rule_cases as cases
 import section_store as week
 from receipts.cli import main
 from receipts.receipt import Parsed
+from receipts.report.pair import _told
 from receipts.store import Store, open_store
+from receipts.verdict import Finding, Level, Question, Subject
 from test_report_pages import Outline
 
 FILES = ["index.html", "report.json", "report.md"]
@@ -94,6 +96,19 @@ def test_the_page_of_a_refused_comparison_prints_no_change_and_explains_its_rule
     assert not re.search(r"[+−]\d", effects)
     assert "[C101 many axes](#rule-C101)" in text
     assert "When two settings move at once, neither owns the difference." in text
+
+
+def test_what_a_rule_says_of_both_sides_stands_once() -> None:
+    def of(side: Subject, at: str = "run.host") -> Finding:
+        return Finding("R999", "rule", Level.SHOWN, Question.NONE, (), at, "found", "expected", "do", side, None)
+
+    findings = [of("a"), of("b"), of("a", "run.site"), of("pair")]
+    assert [(sides, [item.at for item in group]) for sides, group in _told(findings)] == [
+        ([], ["run.host"]),
+        (["A"], ["run.host", "run.site"]),
+        (["B"], ["run.host"]),
+    ]
+    assert [sorted(sides) for sides, _ in _told([of("b"), of("pair"), of("a")])] == [[], ["A", "B"]]
 
 
 def test_two_files_are_compared_without_a_store(files: list[str], tmp_path: Path) -> None:

@@ -309,13 +309,13 @@ def _findings(made: Comparison) -> Section:
     rows = tuple(
         Row((
             (rule(item.code, item.name),),
-            ({"a": "A", "b": "B"}.get(item.subject, "the pair"),),
+            (" and ".join(sorted(sides)) or "the pair",),
             (f"waived: {plain(item.waived, NOTE)}" if item.waived is not None else weights[item.level],),
             joined(map(found, (item, *more)), "; "),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))
-        for item, *more in _told(made.findings)
+        for sides, (item, *more) in _told(made.findings)
     )  # fmt: skip
     waiting = list(_waiting(made.findings))
     empty = () if rows or waiting else ("No rule found anything.",)
@@ -329,15 +329,19 @@ def found(item: Finding) -> Cell:
     return (says,) if says.startswith(at) else (Code(at), f" {says}")
 
 
-def _told(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Each offence once, on the pair first, its places together; what is merely unjudged is told in a sentence."""
+def _told(findings: Iterable[Finding]) -> list[tuple[list[str], list[Finding]]]:
+    """Each offence once with its sides, on the pair first, its places together; what is unjudged a sentence tells."""
     kept: dict[tuple[object, ...], dict[tuple[str, str], Finding]] = {}
     for item in findings:
         if not item.unjudged:
-            offence = (item.code, item.subject, item.level, item.waived, item.expected, item.do)
+            offence = (item.subject, item.code, item.level, item.waived, item.expected, item.do)
             kept.setdefault(offence, {}).setdefault((item.at, item.found), item)
-    groups = [list(places.values()) for places in kept.values()]
-    return sorted(groups, key=lambda group: (LEVELS[group[0].level], group[0].subject != "pair", group[0].code))
+    alike: dict[tuple[object, ...], tuple[list[str], list[Finding]]] = {}
+    for (subject, *rest), places in kept.items():
+        side = {"a": "A", "b": "B"}.get(str(subject))
+        sides, _ = alike.setdefault((side is None, *rest, *places), ([], list(places.values())))
+        sides += [side] if side else []
+    return sorted(alike.values(), key=lambda told: (LEVELS[told[1][0].level], bool(told[0]), told[1][0].code))
 
 
 def _waiting(findings: Iterable[Finding]) -> Iterator[str]:
