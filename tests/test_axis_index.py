@@ -498,6 +498,7 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     for module in (find, front):
         monkeypatch.setattr(module, "FEW", few_of_axes)
     monkeypatch.setattr(front, "_GUESSED", 2)
+    monkeypatch.setattr(front, "_PASSED", 1 if few_of_axes == 1 else 20)
     monkeypatch.setattr(find, "_NAMED", 1000 if few_of_axes == 4 else 1)
     for texts in (
         ("numerics.seed=2", "flags.A=1"),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Shape
-from receipts.store import Filters, Store, Submitted, condition, open_store, ordered
+from receipts.store import Filters, Store, Submitted, condition, facts, open_store, ordered
 from receipts.store import find as find_module
+from receipts.store.engine import reading
+from receipts.store.statement import run
 from store_receipts import parsed, ready
 
 
@@ -241,6 +244,16 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     assert facts.shapes == (Shape(1, 256, 8, 8, 2),)
     assert store.facts_of_new([one])[0].shapes == facts.shapes
     assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
+
+
+def test_launches_of_a_shape_that_do_not_count_are_passed_by_in_its_index(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "receipts.db")) as store, reading(store._engine) as connection:
+        walk = facts._NEXT_SHAPE.compiled(connection.dialect)
+        given = dict.fromkeys(("lane", "chips", "sequence_length", "micro_batch", "depth"), 0)
+        rows = run(connection, f"EXPLAIN QUERY PLAN {walk.sql}", walk.bound(given)).fetchall()
+    (counted,) = (row[3] for row in rows if " twin " in row[3])
+    assert "COVERING INDEX receipts_shape" in counted
+    assert "depth=? AND provenance=? AND status=?" in counted
 
 
 def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:

@@ -116,7 +116,7 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
     if common and (named := _named(connection, filters, asked)) is not None:
         return named
     order = filters.order
-    numbers = configurations(connection, lists, order)
+    numbers = configurations(connection, lists, order, FEW)
     if len(numbers) < FEW:
         return _paged(connection, filters, asked, partial(page_of_configurations, connection, lists, order, numbers))
 

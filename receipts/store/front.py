@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from receipts.store.ordered import (
     MOST,
+    MOST_VALUES,
     SORT,
     Lists,
     Order,
@@ -39,10 +40,10 @@ _GUESSED: Final = 200
 _PASSED: Final = 20  # receipts that are passed by in order while those of one configuration are looked up
 
 
-def configurations(connection: Connection, lists: Lists, order: Order) -> list[int]:
-    """Numbers of configurations with a value of each axis, and of one of the lanes: the `FEW` that came in last.
+def configurations(connection: Connection, lists: Lists, order: Order, most: int) -> list[int]:
+    """Numbers of configurations with a value of each axis, and of one of the lanes: so many of those that came in last.
 
-    Where the oldest are asked for, those that came in first.
+    Where the oldest are asked for, of those that came in first.
     """
     server = connection.dialect.name == "postgresql"
     lead, *others = lists.axes if server else shortest_first(connection, lists)
@@ -55,7 +56,7 @@ def configurations(connection: Connection, lists: Lists, order: Order) -> list[i
         # It would walk one list until it has enough of them, however far apart these are: both are read and merged.
         text = f"WITH found AS MATERIALIZED ({text}) SELECT configuration FROM found AS one"
     direction = "DESC" if order == "newest" else "ASC"
-    given = [*chain(*(item.values for item in wanted)), FEW]
+    given = [*chain(*(item.values for item in wanted)), most]
     with _alone(connection):
         found = rows(connection, f"{text} ORDER BY one.configuration {direction} LIMIT ?", given)
     return [number for (number,) in found]
@@ -97,7 +98,7 @@ def page_of_configurations(
 def front(connection: Connection, lists: Lists, order: Order, numbers: Sequence[int], most: int) -> list[Place] | None:
     """Time and number of the first receipts on lists of axes and facets; None where these are better read whole.
 
-    ``numbers`` are those that `configurations` gave.
+    ``numbers`` are the first `FEW` that `configurations` gives.
     """
     keys = lists.facets if lists.facets is not None else [digest for digest, _ in facets(connection)]
     if order == "stored" or lists.column or lists.first is not None or lists.last is not None or len(keys) > MOST:
@@ -108,18 +109,19 @@ def front(connection: Connection, lists: Lists, order: Order, numbers: Sequence[
             break
     else:
         return None
-    if _far(connection, lists, order, guess[-1]):
-        return None
+    enough = _enough(connection, order, guess[-1])
+    if enough > FEW and any(counted_axis(connection, values, enough) < enough for values in lists.axes):
+        every = configurations(connection, lists, order, enough)
+        return page_of_configurations(connection, lists, order, every, None, most)
     earlier = _earlier(connection, lists, order, keys, numbers[:last][-1], guess[-1], most)
     return sorted({*guess, *earlier}, reverse=order == "newest")[:most]
 
 
-def _far(connection: Connection, lists: Lists, order: Order, end: Place) -> bool:
-    """Whether so many receipts stand before a place that those on the lists are sooner read."""
+def _enough(connection: Connection, order: Order, end: Place) -> int:
+    """Configurations whose receipts are looked up while those that stand before a place are passed by."""
     first = "max" if order == "newest" else "min"
     ((number,),) = rows(connection, f"SELECT {first}(receipt) FROM placements", [])
-    worth = abs(number - end[1]) // _PASSED
-    return bool(worth > FEW and any(counted_axis(connection, values, worth) < worth for values in lists.axes))
+    return int(min(abs(number - end[1]) // _PASSED, MOST_VALUES))
 
 
 def _earlier(

@@ -18,7 +18,7 @@ Order = Literal["newest", "oldest", "stored"]
 # Lists that are read side by side; more of them are most of the store.
 MOST: Final = 200
 COUNTED: Final = 50_000  # what a list is counted up to
-_MOST_VALUES: Final = 30_000  # of one statement: SQLite may refuse 32,767, and PostgreSQL refuses 65,536
+MOST_VALUES: Final = 30_000  # of one statement: SQLite may refuse 32,767, and PostgreSQL refuses 65,536
 SORT: Final = {"newest": "at DESC, receipt DESC", "oldest": "at, receipt", "stored": "receipt"}
 _AFTER: Final = {"newest": "(at, receipt) < (?, ?)", "oldest": "(at, receipt) > (?, ?)", "stored": "receipt > ?"}
 Place = tuple[int, int]
@@ -63,7 +63,7 @@ def page(connection: Connection, lists: Lists, order: Order, after: Place | None
     """
     column, keys = (lists.column, lists.texts) if lists.column else ("facet", lists.facets or ())
     chosen = [*(among("facet", lists.facets) if lists.column else ()), *with_values(lists.axes, "placements")]
-    if len(keys) * sum(len(item.values) for item in chosen) > _MOST_VALUES:
+    if len(keys) * sum(len(item.values) for item in chosen) > MOST_VALUES:
         chosen = []  # who reads the page asks every receipt on it for all, in any case
     return by_key(connection, column, keys, [*bounds(lists, order, after), *chosen], order, most)
 
