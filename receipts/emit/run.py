@@ -337,7 +337,7 @@ class Run:
         self._safely("the files of evidence", lambda: files.digest(self.facts.evidence, self.tell, self.fault))
         self.tell(["end", record.outcome, record.exit_code, record.finished])
         self._over = True
-        if self._terminate is not None:
+        if self._terminate is not None and died is None:
             self._safely("SIGTERM", self._terminate.remove)
         self._write()
 

@@ -25,6 +25,7 @@ class Terminate:
         self._before: Any = None
         self._process = os.getpid()
         self._installed = False
+        self._dying = False
 
     def install(self) -> bool:
         """Take the signal; False outside the main thread, where Python installs no handlers."""
@@ -56,12 +57,15 @@ class Terminate:
 
         # A forked child, such as a loader of data, inherits the handler; the run is its parent's to end.
         own = os.getpid() == self._process and self._installed
+        if own and self._dying:
+            return  # a second one, while the receipt is written: the first ends the process
         if own and self._before != signal.SIG_IGN:
             self._noted(number)
         if callable(self._before):
             self._before(number, frame)
         elif self._before == signal.SIG_DFL:
             if own:
+                self._dying = True
                 self._ending(number)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)

@@ -64,6 +64,22 @@ def test_sigterm_ends_the_process_as_it_would_have_and_writes_a_receipt(shell: S
     assert "failure" not in found
 
 
+def test_a_second_sigterm_does_not_cut_the_receipt_short(shell: Shell) -> None:
+    twice = """
+from receipts.emit import files
+write = files.write
+def slow(*given):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return write(*given)
+files.write = slow
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = job(shell.folder, STEPS % f"exec({twice!r})")
+    assert done.returncode == -signal.SIGTERM
+    assert read(shell.folder / "run.json")["run"]["outcome"] == "preempted"
+    assert not list(shell.folder.glob("*.journal"))
+
+
 def test_killed_after_sigterm_it_was_preempted(shell: Shell) -> None:
     body = STEPS % "os.kill(os.getpid(), signal.SIGTERM); os.kill(os.getpid(), signal.SIGKILL)"
     job(shell.folder, "signal.signal(signal.SIGTERM, lambda *_: None)\n" + body)
