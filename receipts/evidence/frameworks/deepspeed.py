@@ -14,6 +14,7 @@ from typing import ClassVar
 from receipts.evidence.frameworks.deepspeed_config import DeepSpeedConfig, batch_size
 from receipts.evidence.frameworks.deepspeed_memory import DeepSpeedMemory
 from receipts.evidence.frameworks.deepspeed_reports import Collectives, profile, timers
+from receipts.evidence.frameworks.deepspeed_wrapped import Wrapped
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
@@ -37,11 +38,10 @@ _BEGIN = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] \[[A-Z]|(?<!\w)st
 _RECORDS = ("SamplesPerSec=", "skipped=", "iter time (s):")
 _TIMER = ("CurrSamplesPerSec", "MemAllocated", "MaxMemAllocated")
 _OVERFLOW = ("OVERFLOW! Rank", "loss scale overflow! Rank", "Overflow detected. Skipping step")
-# The rest of a throughput line that a page folded behind its commas.
-_FOLDED = re.compile(r"[\s>#]{0,20}(?:epoch=|\d{1,9}/\d|(?:Running|Curr|Samples|Mem|MaxMem)\w{1,30}=)[^\[\]]{1,300}")
 _AT_ONCE = 0.02
 _MAX_BLOCK = 2000
-_MAX_PIECES = 6
+# Rates that wait for the batch to be stated: those of a page, or of the beginning of a log.
+_MAX_RATES = 1000
 
 
 class DeepSpeed(LineReader):
@@ -94,21 +94,16 @@ class DeepSpeed(LineReader):
         self._memory = DeepSpeedMemory()
         self._batch: int | None = None
         self._asked_at = -1
-        self._timer, self._timer_line, self._pieces = "", 0, 0
+        self._rates: dict[int, float] = {}
+        self._timer = Wrapped()
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within the user's JSON, the table of collectives and a folded throughput line."""
-        if self._timer:
-            if self._pieces < _MAX_PIECES and _FOLDED.fullmatch(text):
-                self._pieces += 1
-                self._timer = f"{self._timer} {text.strip(' >#')}"
-                if self._timer.endswith(","):
-                    return True
-                text, number = self._unfolded()
-                return self._record(text, number)
-            self._record(*self._unfolded())
-        if _opens(text):
-            self._timer, self._timer_line, self._pieces = text.rstrip(), number, 0
+        if self._timer.text:
+            if self._timer.takes(text):
+                return self._timer.more or self._record(*self._timer.take())
+            self._record(*self._timer.take())
+        if "[timer.py:" in text and self._timer.opens(text, number):
             return True
         if self._block:
             return self._continue_block(text)
@@ -120,10 +115,6 @@ class DeepSpeed(LineReader):
         for record in _parts(text):
             more = self._record(record, number)
         return more
-
-    def _unfolded(self) -> tuple[str, int]:
-        text, self._timer = self._timer, ""
-        return text, self._timer_line
 
     def _record(self, text: str, number: int) -> bool:
         if "SamplesPerSec=" in text:
@@ -206,13 +197,18 @@ class DeepSpeed(LineReader):
 
     def finish(self) -> Reading | None:
         """The reading; without steps where Megatron's own iteration lines tell them."""
-        if self._timer:
-            self._record(*self._unfolded())
+        if self._timer.text:
+            self._record(*self._timer.take())
         reading = self.reading
         reading.records = self._records + self._config.records
         if not reading.records:
             return None
         self._memory.rows(reading)
+        if self._rates and (batch := self._samples()):
+            # The batch was stated below the steps.
+            for step, rate in self._rates.items():
+                if step in reading.steps:
+                    reading.steps.add(step, {"step_seconds": batch / rate})
         if self._overflows:
             reading.counters["overflow_steps"] = self._overflows
         if self._megatron:
@@ -266,6 +262,8 @@ class DeepSpeed(LineReader):
             return
         batch = self._samples()
         seconds = batch / rate if batch and 0 < rate < 1e15 else None
+        if batch is None and 0 < rate < 1e15 and len(self._rates) < _MAX_RATES:
+            self._rates[step] = rate
         if step in self.reading.steps:
             self.reading.steps.add(step, {"step_seconds": seconds})
         else:
@@ -362,14 +360,6 @@ def _parts(text: str) -> list[str]:
     if starts and not any(word in text[: starts[0]] for word in _RECORDS):
         del starts[0]
     return [text[start:stop] for start, stop in zip([0, *starts], [*starts, None], strict=True)]
-
-
-def _opens(text: str) -> bool:
-    """Whether a throughput line goes on below."""
-    if "[timer.py:" not in text:
-        return False
-    end = text.rstrip()
-    return len(end) < 400 and end.endswith((":stop]", ","))
 
 
 def _seconds_of_day(text: str) -> float | None:

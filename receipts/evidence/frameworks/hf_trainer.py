@@ -34,6 +34,7 @@ _SLOW_BAR = re.compile(
 )
 # The number of a task, which some launchers print before each line, looks like a key.
 _TASK = re.compile(r"^\s{0,20}\d{1,6}:\s(?=\s{0,80}['\"}])")
+_WITHIN = re.compile(r"[\w.-][\w.]|\d-")
 _TITLE = re.compile(r"([A-Za-z][\w ]{2,40}):\s*$")
 _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
@@ -341,7 +342,11 @@ class HfTrainer(LineReader):
 
     def _continue_block(self, text: str) -> bool:
         text = _TASK.sub("", text)
-        self._block.append(text)
+        if _WITHIN.fullmatch(self._block[-1][-1:] + text[:1]):
+            # A terminal's width broke a number or a name.
+            self._block[-1] += text
+        else:
+            self._block.append(text)
         self._depth += balanced(text)
         if self._depth > 0 and len(self._block) < _MAX_BLOCK and (not text.strip() or ":" in text):
             return True

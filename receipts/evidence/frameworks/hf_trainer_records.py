@@ -30,6 +30,7 @@ _LIVE: Final = {
     "total_memory_available (GB)": "bytes_limit",
     "memory/max_allocated (GiB)": "peak_bytes",
     "memory/max_mem_allocated(gib)": "peak_bytes",
+    "memory(GiB)": "peak_reserved_bytes",
 }
 _COUNTS: Final = ("train_samples", "num_input_tokens_seen", "eval_samples")
 

@@ -111,10 +111,13 @@ class MaxText(LineReader):
         if "step: " in text and self._step_line(text, number):
             return bool(self._wrapped)
         if self._wrapped:
-            whole, self._wrapped = f"{self._wrapped} {text.strip()}", ""
-            if text[:1].isspace():
-                self._step_line(whole, number, again=True)
+            before, self._wrapped = self._wrapped, ""
+            if text[:1].isspace() and before.endswith(","):
+                self._step_line(f"{before} {text.strip()}", number, again=True)
                 return False
+            if maxtext_steps.continues(before, text):
+                self._step_line(before + text, number, again=True)
+                return bool(self._wrapped)
         if self._hold:
             self._hold -= 1
             self._follow(text, number)
@@ -173,9 +176,8 @@ class MaxText(LineReader):
             return False
         for record in records:
             self._step(record, first=not again)
-        # A record that ends in a comma goes on below it, where a page or a terminal wrapped it.
-        stripped = text.rstrip()
-        self._wrapped = stripped if stripped.endswith(",") and not again and len(stripped) < 2000 else ""
+        # A record that ends in a comma goes on below it, where a page wrapped it; a terminal breaks anywhere.
+        self._wrapped = text if maxtext_steps.goes_on(text) and len(text) < 2000 else ""
         return True
 
     def _step(self, record: StepRecord, *, first: bool) -> None:

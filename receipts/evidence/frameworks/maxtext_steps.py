@@ -28,10 +28,14 @@ _START = re.compile(
     r"completed (?P<profiler>profiler activation/deactivation )?step:\s*(?P<step>\d{1,15})\b"
     r"|(?<![\w/] )(?<!\w)step:\s*(?P<bare>\d{1,15}),\s*seconds:(?=.{0,200}?TFLOP/s)"
 )
-_CELL = re.compile(r"(?<![\w/])([A-Za-z_][A-Za-z_/]*):\s*([^\s,\"'\]|]+)")
+_CELL = re.compile(r"(?<![\w/])([A-Za-z_][A-Za-z_/]*):\s*([^\s,\"'`\]|]+)")
 # The prefix or the words of the next line of a log, glued to a figure's decimals.
 _GLUED = re.compile(r"(\.\d{3})(?:[IWEF]\d{4}$|[A-DF-Z(\[].*$)")
 _RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
+# What ends a record, and what a piece of one is made of.
+_END = re.compile(r"\bloss:\s*(?:-?\d{1,9}\.\d{3}|nan|inf)")
+_PIECE = re.compile(r"[\w/.,: ]{1,200}")
+_PREFIXED = re.compile(r"[IWEF]\d{4} |completed ")
 # Characters before a record in which its worker and its phase are named.
 _PREFIX: Final = 300
 
@@ -69,6 +73,19 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
         if field and field not in found and number(cell[2]) is not None:
             found[field] = cell.span(2)
     return found
+
+
+def goes_on(text: str) -> bool:
+    """Whether the last record of a line lacks its end, the loss in three decimals, and may go on below."""
+    return _END.search(text, text.rfind("step:")) is None
+
+
+def continues(before: str, text: str) -> bool:
+    """Whether a line is the next piece of a record that a terminal's width broke: it adds to its figures."""
+    if _PIECE.fullmatch(text) is None or (not text[0].islower() and _PREFIXED.match(text)):
+        return False
+    had, has = records(before)[-1], records(before + text)[-1]
+    return (has.values, has.total_weights) != (had.values, had.total_weights) and len(has.values) >= len(had.values)
 
 
 def _record(text: str, start: re.Match[str], end: int) -> StepRecord:

@@ -97,7 +97,7 @@ class Megatron(LineReader):
         self._parameters = megatron_memory.Parameters()
         self._elastic = megatron_launch.Elastic()
         self._partial = ""
-        self._partial_line = self._pieces = 0
+        self._partial_line = self._pieces = self._width = 0
         self._bridge = self._world = False
 
     def line(self, text: str, number: int) -> bool:
@@ -214,7 +214,7 @@ class Megatron(LineReader):
             self._bridge |= megatron_memory.rows(self.reading, text, number)
 
     def _hold(self, text: str, number: int) -> None:
-        self._partial, self._partial_line, self._pieces = text, number, 1
+        self._partial, self._partial_line, self._pieces, self._width = text, number, 1, len(text)
 
     def _continues(self, text: str) -> bool:
         """Take the line after a cut one; False where it is no piece of it, and the cut one is closed as it is."""
@@ -225,8 +225,9 @@ class Megatron(LineReader):
         memory = "memory (" in self._partial
         self._partial = self._partial + text if memory else megatron_lines.joined(self._partial, text)
         self._pieces += 1
+        # A piece as long as the first one is of a terminal's width, and goes on below.
         whole = not megatron_memory.cut(self._partial) if memory else megatron_lines.whole(self._partial)
-        if whole or self._pieces > _MAX_PIECES:
+        if (whole and (memory or len(text) != self._width)) or self._pieces > _MAX_PIECES:
             self._close()
         return True
 

@@ -44,6 +44,9 @@ _COLUMNS: Final = {
     "elapsed_time_per_iteration_ms": "milliseconds",
     "global_batch_size": "batch",
 }
+_PRINTED: Final = frozenset(
+    (*_COLUMNS, "consumed_tokens", "lr", "hardware_tflops_per_gpu", "cuda_memory_allocated", "cuda_max_memory_reserved")
+)
 # Three significant digits: the last may be off by half of one in a hundred.
 _ROUNDING: Final = 1.0051
 _MAX_CELLS: Final = 60
@@ -82,7 +85,7 @@ class Nanotron(LineReader):
         self._config = NanotronConfig(self.reading)
         self._lines = 0
         self._wrapped = ""
-        self._wrapped_line = self._joined = 0
+        self._wrapped_line = self._joined = self._width = self._length = 0
         self._totals: set[int] = set()
         self._switched = False
         self._samples: set[int] = set()
@@ -95,13 +98,16 @@ class Nanotron(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a printed configuration and after a record that was wrapped."""
+        self._length = len(text)
         if self._wrapped:
-            whole, at = f"{self._wrapped} {text.strip()}", self._wrapped_line
+            before, at = self._wrapped, self._wrapped_line
             self._wrapped = ""
             if _ITERATION.search(text) is None:
                 self._joined += 1
-                return self._iteration(whole, at, wrapped=self._joined >= _MAX_JOINED or " | " not in text)
-            self._iteration(whole[: len(whole) - len(text.strip())], at, wrapped=True)
+                more = len(text) == self._width or " | " in text
+                whole = _joined(before, text.strip())
+                return self._iteration(whole, at, wrapped=self._joined >= _MAX_JOINED or not more, width=len(text))
+            self._iteration(before, at, wrapped=True)
         starts = [match.start() for match in _LOGGED.finditer(text)][1:]
         for start, end in pairwise([0, *starts]):
             self._part(text[start:end], number, glued=True)
@@ -212,15 +218,18 @@ class Nanotron(LineReader):
             batch = next(iter(self._samples))
             self.reading.state("batch.global_batch", batch, f"global_batch_size: {batch}")
 
-    def _iteration(self, text: str, line: int, *, wrapped: bool = False) -> bool:
-        """One record."""
+    def _iteration(self, text: str, line: int, *, wrapped: bool = False, width: int = 0) -> bool:
+        """One record; ``width`` is of its last piece, where it has several."""
         head = _ITERATION.search(text)
         if head is None:
             return False
         cells = [cell.partition(": ") for cell in text[head.end() :].split(" | ")[:_MAX_CELLS]]
         names = [name.strip(" |") for name, _, _ in cells]
-        if not wrapped and ("lm_loss" not in names or not text.rstrip(" `")[-1].isalnum()):
+        # A piece as long as the first one is of a terminal's width, and goes on below.
+        open_ = "lm_loss" not in names or not cells[-1][1] or not text.rstrip(" `")[-1].isalnum()
+        if not wrapped and (open_ or 0 < width == self._width):
             self._wrapped, self._wrapped_line = text.rstrip(), line
+            self._width = self._width if width else self._length
             return True
         values = {}
         for name, (_, _, word) in zip(names, cells, strict=True):
@@ -318,6 +327,17 @@ class Nanotron(LineReader):
         if size > self._peaks.get(name, -1):
             self._peaks[name] = size
             self._memory_line = line
+
+
+def _joined(record: str, rest: str) -> str:
+    """A record and its next piece: broken at a column, within a word or a figure, or between words."""
+    together, apart = record + rest, f"{record} {rest}"
+    return together if _figures(together) > _figures(apart) else apart
+
+
+def _figures(record: str) -> int:
+    cells = [cell.partition(": ") for cell in record.split(" | ")[:_MAX_CELLS]]
+    return sum(1 for name, _, word in cells if name.strip() in _PRINTED and scaled(word.strip(" |`")) is not None)
 
 
 READERS = (Nanotron,)

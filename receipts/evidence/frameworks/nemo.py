@@ -28,7 +28,7 @@ _BAR: Final = re.compile(r"Epoch (\d{1,9}): [^\[]{0,200}?(?:(\d{1,12})/(\d{1,12}
 _BARE: Final = re.compile(r"[\w ]{0,40}:? ?[-+.\deE]{1,24}\s*")
 _DELTA: Final = re.compile(r"Step (\d{1,12}): train_step_timing in s ?[=:] ?([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _PAIR: Final = re.compile(
-    r"([A-Za-z_][\w/ \-\[\].]{0,60}?) ?[=:] ?([-+]?[0-9][\w.+\-]{0,30}|[-+]?nan|[-+]?inf)(?=$|[\s,|\]])"
+    r"([A-Za-z_][\w/ \-\[\].]{0,60}?) ?[=:] ?([-+]?[0-9][\w.+\-]{0,30}|[-+]?(?:nan|inf))(?:\.0)?(?=$|[\s,|\]])"
 )
 _FIELDS: Final = {
     "train_step_timing in s": "step_seconds",
@@ -53,7 +53,7 @@ _MEMORY: Final = {
     "max_memory_reserved": "peak_reserved_bytes",
     "memory_allocated": "bytes_used",
 }
-_MAX_PIECES: Final = 4
+_MAX_PIECES: Final = 8
 _WHOLE_CELLS: Final = ("reduced_train_loss", "train_step_timing in s")
 _GROUP: Final = re.compile(
     r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"
@@ -308,7 +308,9 @@ class Nemo(LineReader):
         strange = "|" not in text and _BARE.fullmatch(piece) is None
         if "Training epoch " in text or strange or len(text) > _MAX_BAR or self._pieces >= _MAX_PIECES:
             return False
-        self._partial += piece if self._partial.endswith(("|", " ")) else f" {piece}"
+        apart = self._partial + (piece if self._partial.endswith(("|", " ")) else f" {piece}")
+        # A terminal breaks within a word or a figure, an editor between words.
+        self._partial = max(self._partial + text, apart, key=_figures)
         self._pieces += 1
         return True
 
@@ -364,6 +366,12 @@ def _cut(text: str) -> bool:
     if at < 0 or len(text) > _MAX_BAR or _PRINTED.match(text, at) is None or "|" not in text[at:]:
         return False
     return text.rstrip().endswith("|") or not all(words in text[at:] for words in _WHOLE_CELLS)
+
+
+def _figures(text: str) -> int:
+    """How many known cells of a record have a figure."""
+    cells = [cell.partition(":") for cell in text.split(" | ")[:_MAX_CELLS]]
+    return sum(1 for key, _, value in cells if key.strip(" |") in _FIELDS and number(value.strip()) is not None)
 
 
 def _positive(figures: list[float]) -> bool:

@@ -39,6 +39,8 @@ _FIELDS: Final = {
     "tflops": "tflops_per_second_per_chip",
     "mfu": "mfu",
 }
+# A record that was broken before the first of its figures.
+_BROKEN: Final = re.compile(r"(?<!\w)step:\s{0,8}\d{1,12}\s{1,8}(?:l(?:o(?:ss?:?)?)?)?\s{0,8}$")
 # Longer than what stands before a record on its own line.
 _PREFIX: Final = 160
 _MAX_BLOCK: Final = 4000
@@ -55,7 +57,8 @@ class Torchtitan(LineReader):
         b"wps: ",
         b"WPS: ",
         b"GiB(",
-        b"  loss: ",
+        b"  loss:",
+        b"INFO - step:",
         b"throughput(tps)=",
         b"Running with configs: {",
         b"Running with args: {",
@@ -104,6 +107,7 @@ class Torchtitan(LineReader):
         self._depth = 0
         self._pending: tuple[int, int | None, str] | None = None
         self._wrapped_trainer = False
+        self._broken = ""
         self._ranks = Ranks()
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
@@ -120,6 +124,11 @@ class Torchtitan(LineReader):
             return self._continue_block(text)
         if self._block:
             self._close_block()
+        if self._broken:
+            text, self._broken = f"{self._broken}{text}", ""
+        elif "step:" in text and len(text) < _MAX_RECORD and _BROKEN.search(text):
+            self._broken = f"{text} " if text[-1] in ": 0123456789" else text
+            return True
         if "[" in text and "m" in text:
             text = _RESIDUE.sub("", text)
         first = STEP.search(text)

@@ -17,7 +17,7 @@ from receipts.evidence.witnesses.torch_xla_metrics_table import WARM_STEPS, Tabl
 
 MAX_NAMES: Final = 20_000
 MAX_FOREIGN: Final = 3
-_NAME: Final = re.compile(r"(?:^|[\s\]:|>])(Metric|Counter): ([A-Za-z_][\w:.\-]{0,199})\s*$")
+_NAME: Final = re.compile(r"(?:^|[\s\]:|>`])(Metric|Counter): ([A-Za-z_][\w:.\-]{0,199})\s*$")
 _FIELD: Final = re.compile(
     r"(?:^|[\s\]:|>])(TotalSamples|Accumulator|Counter|Value|ValueRate|Rate|Mean|StdDev|Percentiles):\s*(\S{0,99})"
 )
