@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Shape
-from receipts.store import Filters, Store, Submitted, condition, facts, open_store, ordered
+from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered
 from receipts.store import find as find_module
 from receipts.store.engine import reading
 from receipts.store.statement import run
+from receipts.store.tables import placements
 from store_receipts import parsed, ready
 
 
@@ -51,7 +53,7 @@ def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> N
         ids = (other, one.id) if other != one.id else None
     # Their bytes are not needed, only their ids, so that the rows are written by hand.
     made = put(store)
-    from sqlalchemy import insert, select
+    from sqlalchemy import insert
 
     from receipts.store.engine import writing
     from receipts.store.tables import receipts
@@ -305,6 +307,10 @@ def test_a_list_of_many_texts_and_many_values_is_one_that_a_server_takes(store: 
     lists = ordered.Lists("host", hosts, facets=tuple(range(300)), axes=(tuple(range(1000)),))
     with store._reading() as connection:
         places = ordered.page(connection, lists, "newest", None, 10)
+        ((facet, ran),) = connection.execute(select(placements.c.facet, placements.c.configuration))
+        lists = ordered.Lists(facets=(facet, *range(ordered.MOST - 1)), axes=(tuple(range(1000)),))
+        assert front.front(connection, lists, "newest", [ran], 1) is None
+        assert front.front(connection, lists._replace(axes=((0, 1),)), "newest", [ran], 1) == places
     assert [number for _, number in places] == [store.entry(made.id).seq]
 
 

@@ -101,7 +101,9 @@ def front(connection: Connection, lists: Lists, order: Order, numbers: Sequence[
     ``numbers`` are the first `FEW` that `configurations` gives.
     """
     keys = lists.facets if lists.facets is not None else [digest for digest, _ in facets(connection)]
-    if order == "stored" or lists.column or lists.first is not None or lists.last is not None or len(keys) > MOST:
+    if order == "stored" or lists.column or lists.first is not None or lists.last is not None:
+        return None
+    if len(keys) > MOST or len(keys) * sum(map(len, lists.axes)) > MOST_VALUES:
         return None
     for last in (_GUESSED, len(numbers)):
         guess = page_of_configurations(connection, lists, order, numbers[:last], None, most)
