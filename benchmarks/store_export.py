@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -84,7 +85,7 @@ def _floor_out(store: Path, place: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection, connection:
         columns = {}
         for table in ("documents", "verdicts"):
             rows = connection.execute(f"SELECT body FROM {table}").fetchall()

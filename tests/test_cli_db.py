@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from command_line import Shell
 from receipts.store import schema
@@ -29,7 +30,7 @@ def test_upgrading_a_store_that_is_up_to_date_changes_nothing(shell: Shell) -> N
 
 def test_an_older_store_is_refused_with_a_command_that_works(shell: Shell) -> None:
     shell.store("one")
-    with sqlite3.connect(shell.folder / "store.sqlite") as connection:
+    with closing(sqlite3.connect(shell.folder / "store.sqlite")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
     said = shell("list")
     assert said.code == 4

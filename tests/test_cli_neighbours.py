@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def test_axes_that_nothing_stands_for_are_named(shell: Shell) -> None:
 
 def test_a_store_that_is_not_indexed_is_said_to_be_and_is_after_reindexing(lab: Shell) -> None:
     before = lab("neighbours", "base-0", "--json").json
-    with sqlite3.connect(lab.folder / "store.sqlite") as connection:
+    with closing(sqlite3.connect(lab.folder / "store.sqlite")) as connection, connection:
         for table in ("placements", "axes", "configurations", "axis_values"):
             connection.execute(f"DELETE FROM {table}")
     said = lab("neighbours", "base-0")

@@ -6,6 +6,7 @@ import io
 import os
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def _kept(store: Path) -> int:
     """Documents in a store; none where there is no store."""
     if not store.exists():
         return 0
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection, connection:
         counts = [
             connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("receipts", "documents")
         ]

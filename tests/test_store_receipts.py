@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -258,7 +259,7 @@ def test_bytes_that_were_changed_in_the_store_are_not_handed_out(tmp_path: Path)
     file = tmp_path / "store.sqlite"
     with open_store(str(file)) as store:
         made = put(store)
-    with sqlite3.connect(file) as raw:
+    with closing(sqlite3.connect(file)) as raw, raw:
         raw.execute("DROP TRIGGER documents_no_update")
         raw.execute("UPDATE documents SET body = (SELECT body FROM documents LIMIT 1) || x'00'")
         raw.execute("UPDATE documents SET body = x'789c030000000001'")
