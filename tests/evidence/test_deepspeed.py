@@ -216,3 +216,21 @@ def test_a_throughput_line_that_was_cut_does_not_take_the_next_one() -> None:
 def test_an_overflow_in_the_words_of_2021_counts() -> None:
     overflow = f"{LOG}Overflow detected. Skipping step. Attempted loss scale: 8.0, reducing to 4.0\n"
     assert read(BATCH + overflow + throughput(10)).counters == {"overflow_steps": 1}
+
+
+def test_a_batch_that_is_stated_below_the_steps_gives_their_times() -> None:
+    assert read(throughput(10) + BATCH).steps.get(10, "step_seconds") == 2.0
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 120])
+def test_a_throughput_line_that_a_terminal_broke_is_whole(width: int) -> None:
+    lines = [TIMER.strip() + " " + throughput(step, 63.125).split("] ", 3)[-1].strip() for step in (10, 20)]
+    broken = [line[at : at + width] for line in lines for at in range(0, len(line), width)]
+    found = read(BATCH + "\n".join(broken) + "\n")
+    assert found.steps.column("step_seconds") == [128 / 63.125] * 2
+    assert found.memory[0].peak_bytes == round(7.25 * 2**30)
+
+
+def test_a_throughput_line_quoted_in_a_text_keeps_its_memory() -> None:
+    quoted = throughput(3).rstrip("\n") + '".'
+    assert read(f'It reports "{quoted}\n').memory[0].peak_bytes == round(7.25 * 2**30)

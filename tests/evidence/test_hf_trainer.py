@@ -329,3 +329,15 @@ def test_a_bar_that_was_drawn_again_below_a_record_is_not_the_next_ones() -> Non
 def test_a_step_said_behind_a_record_on_its_line_is_the_next_ones() -> None:
     found = read(f"{record()}global_step: 20\n{record('2.25')}\n")
     assert found.steps.get(20, "loss") == 2.25
+
+
+def test_a_dictionary_that_a_terminal_broke_within_a_figure_is_one() -> None:
+    figures = "'loss': 2.7022, 'grad_norm': 10.0127\n916, 'learning_r\nate': 2.8e-06, 'epoch': 0.04"
+    found = read(f"{{{figures}}}\n  4%|4 | 10/250 [00:22<08:31,  2.13s/it]\n")
+    assert found.steps.get(10, "grad_norm") == 10.0127916
+
+
+def test_swift_logs_the_largest_pool_with_each_record() -> None:
+    text = "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1, 'memory(GiB)': %s}\n"
+    (row,) = read(text % 10.5 + text % 12.25 + text % 11).memory
+    assert row.peak_reserved_bytes == round(12.25 * 2**30)

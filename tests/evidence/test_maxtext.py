@@ -498,3 +498,22 @@ def test_steps_that_a_profiler_captures_are_not_steady(opened: str, closed: str)
 @pytest.mark.parametrize("behind", ["Memstats: After step:", "I0102 03:04:05", "(pid=7)", "[rank1]"])
 def test_what_is_glued_behind_a_loss_is_none_of_it(behind: str) -> None:
     assert log(*run(STEADY), step(8) + behind).steps.get(8, "loss") == 5.25
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_record_that_a_terminal_broke_within_a_figure_is_whole(width: int) -> None:
+    whole = [step(number, 2.125) for number in (5, 6)]
+    broken = [line.rstrip("\n")[at : at + width] for line in whole for at in range(0, len(line.rstrip("\n")), width)]
+    found, wanted = log(*broken).steps, log(*whole).steps
+    assert found.numbers() == wanted.numbers()
+    for name in ("step_seconds", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "loss"):
+        assert found.column(name) == wanted.column(name)
+
+
+def test_a_line_behind_a_record_that_was_cut_is_no_piece_of_it() -> None:
+    found = log(step(5).rstrip("\n").rpartition(", loss")[0], "saved a checkpoint at gs: 5.100", step(6)).steps
+    assert found.column("loss") == [None, 5.25]
+
+
+def test_a_record_quoted_in_a_text_keeps_its_loss() -> None:
+    assert log("`" + step(9).strip() + "`").steps.column("loss") == [5.25]

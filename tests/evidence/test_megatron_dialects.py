@@ -214,3 +214,16 @@ def test_a_start_glued_before_a_record_is_before_it() -> None:
     glued = read(text)
     assert glued.not_steady == read(text.replace(start, start + "\n")).not_steady
     assert glued.steps.numbers() == [11, 12, 13, 14]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_cells_behind_the_last_count_are_read_where_a_terminal_broke_the_record(width: int) -> None:
+    cells = (
+        "elapsed time per iteration (ms): 6042.9 | learning rate: 8.800E-05 | global batch size:   512 | "
+        f"lm loss: 6.812345E+00 |{END} samples per second: 84.727 | tokens per gpu per second (tgs): 2711.270 | "
+        "TFLOPs: 121.47 |"
+    )
+    line = f" iteration      110/   11444 | consumed samples:        56320 | {cells}"
+    found = read("".join(f"{line[at : at + width]}\n" for at in range(0, len(line), width))).steps
+    assert found.get(110, "tokens_per_second_per_chip") == 2711.27
+    assert found.get(110, "tflops_per_second_per_chip") == 121.47

@@ -200,3 +200,13 @@ def test_a_date_glued_to_a_number_is_none_of_it() -> None:
     text = old(5, grad_norm="2.95").rstrip("\n") + old(6)
     assert "2.9507/08/2024" in text
     assert read(text).steps.column("grad_norm") == [2.95, 1.25]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 132])
+def test_a_record_that_a_terminal_broke_within_names_and_figures_is_whole(width: int) -> None:
+    whole = old(10) + old(11)
+    lines = [line[at : at + width] for line in whole.splitlines() for at in range(0, len(line), width)]
+    found, wanted = read("\n".join(lines) + "\n").steps, read(whole).steps
+    assert found.numbers() == wanted.numbers()
+    for name in ("loss", "step_seconds", "tokens_per_second_per_chip", "tflops_per_second_per_chip"):
+        assert found.column(name) == wanted.column(name)

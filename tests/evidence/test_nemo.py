@@ -240,3 +240,19 @@ def test_a_record_whose_last_cell_is_a_line_of_its_own_is_one() -> None:
     at = whole.rindex("| ") + 2
     found = read(f"{whole[:at]}\n{whole[at:]}\n{line(6)}")
     assert found.steps.column("tflops_per_second_per_chip") == [1500.0, None]
+
+
+@pytest.mark.parametrize("width", [60, 80, 97, 120])
+def test_a_record_that_a_terminal_broke_within_names_and_figures_is_whole(width: int) -> None:
+    whole = line(19, "2.575") + line(20, "2.625")
+    pieces = [text[at : at + width] for text in whole.splitlines() for at in range(0, len(text), width)]
+    found, wanted = read("\n".join(pieces) + "\n").steps, read(whole).steps
+    assert found.numbers() == wanted.numbers()
+    assert found.column("step_seconds") == wanted.column("step_seconds")
+    assert found.column("loss") == wanted.column("loss")
+
+
+def test_a_bar_may_spell_a_loss_that_is_no_number_with_a_decimal() -> None:
+    found = read("Epoch 0: :   3%|3 | 30/900 [01:42<55:37, reduced_train_loss=nan.0, train_step_timing in s=0.5]\n")
+    assert found.diverged
+    assert found.steps.column("step_seconds") == [0.5]

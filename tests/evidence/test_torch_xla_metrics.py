@@ -249,3 +249,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
     text = "Metric: CompileTime\n  TotalSamples: 2\n  Accumulator: 001ms250.000us\n"
     (found,) = scan(["\ufeff".encode() + text.encode()], [TorchXlaMetrics])
     assert "CompileTime" in found.timings
+
+
+def test_a_report_quoted_in_a_text_keeps_its_first_metric() -> None:
+    found = reading("`" + metric("CompileTime", 5, "04m19s324ms429.976us"))
+    assert found.timings["CompileTime"].samples == 5

@@ -271,3 +271,12 @@ def test_a_line_glued_before_a_record_is_read_too() -> None:
     stated = read(TRAINER.rstrip("\n") + step(10)).stated
     assert stated["batch.sequence_length"].value == 1000
     assert read(step(10) + TRAINER.rstrip("\n") + step(20)).steps.numbers() == [10, 20]
+
+
+@pytest.mark.parametrize("broken", ["  loss:\n", "  lo\nss:  ", "\n  loss:  "])
+def test_a_record_that_was_broken_before_its_first_figure_is_one(broken: str) -> None:
+    text = step(10).replace("  loss:  ", broken).replace("  mfu:", "\nmfu:") + step(20)
+    found = read(text)
+    assert found.steps.numbers() == [10, 20]
+    assert found.steps.column("loss") == [7.12345] * 2
+    assert found.steps.column("mfu") == pytest.approx([0.315] * 2)

@@ -262,3 +262,8 @@ def test_every_attempt_of_a_file_is_kept() -> None:
     found = reading(f"{HBM}\nlowering the batch\n{HBM.replace('40.50G', '35.50G')}\n")
     assert found is not None
     assert [item.used_bytes for item in found.failures] == [round(40.5 * GIB), round(35.5 * GIB)]
+
+
+def test_tensorflows_allocation_that_names_no_size_is_a_failure_at_run_time() -> None:
+    failure = only("tensorflow ResourceExhaustedError: RESOURCE_EXHAUSTED: failed to allocate memory [Op:Mul]")
+    assert (failure.class_, failure.requested_bytes) == ("runtime_alloc", None)

@@ -26,7 +26,7 @@ from receipts.evidence.steps import ABSENT, Steps
 _PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
 _COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
 _CELL = re.compile(
-    r"(RunningAvgSamplesPerSec|CurrSamplesPerSec|SamplesPerSec|MaxMemAllocated|MemAllocated)=([^,\s]{1,40})"
+    r"(RunningAvgSamplesPerSec|CurrSamplesPerSec|SamplesPerSec|MaxMemAllocated|MemAllocated)=([^,\s\"'`]{1,40})"
 )
 _PIPELINE = re.compile(r"\bsteps?:\s*(\d{1,12})(?:\s*/\s*\d+)?\s+loss:\s*(\S{1,30})")
 _SECONDS = re.compile(r"iter time \(s\):\s*(\S{1,30})")

@@ -7,7 +7,7 @@ from typing import Final
 
 # The rest of a throughput line: at its commas, or anywhere.
 _FOLDED = re.compile(r"[\s>#]{0,20}(?:epoch=|\d{1,9}/\d|(?:Running|Curr|Samples|Mem|MaxMem)\w{1,30}=)[^\[\]]{1,300}")
-_PIECE = re.compile(r"[\w:=\]][\w=.,/ +\]-]{0,299}|\.\d{1,20}[\w=.,/ ]{0,299}")
+_PIECE = re.compile(r"[\w:=\],/ ][\w=.,/ +\]-]{0,299}|\.\d{1,20}[\w=.,/ ]{0,299}")
 # Every version ends with the largest memory but the first ones, which print the average alone.
 _WHOLE = re.compile(r"MaxMemAllocated=\s?[\d.]{1,20}\s?GB|\d/\d{1,12}, SamplesPerSec=[\d.]{1,30}\s*$")
 _MAX_PIECES: Final = 8

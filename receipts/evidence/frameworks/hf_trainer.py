@@ -342,13 +342,14 @@ class HfTrainer(LineReader):
 
     def _continue_block(self, text: str) -> bool:
         text = _TASK.sub("", text)
-        if _WITHIN.fullmatch(self._block[-1][-1:] + text[:1]):
+        within = _WITHIN.fullmatch(self._block[-1][-1:] + text[:1])
+        if within:
             # A terminal's width broke a number or a name.
             self._block[-1] += text
         else:
             self._block.append(text)
         self._depth += balanced(text)
-        if self._depth > 0 and len(self._block) < _MAX_BLOCK and (not text.strip() or ":" in text):
+        if self._depth > 0 and len(self._block) < _MAX_BLOCK and (within or not text.strip() or ":" in text):
             return True
         lines, self._block = self._block, []
         self._dictionary(literal("\n".join(lines)), None, self._block_line)

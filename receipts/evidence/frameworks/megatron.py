@@ -40,7 +40,7 @@ _HOSTS: Final = {
 _OTHERS: Final = ("[Rank ", "iterations memory (", "time (ms)", "Step Time", "Effective Tera Flops")
 # Longer than what stands before a record on its own line.
 _PREFIX: Final = 60
-_MAX_PIECES: Final = 4
+_MAX_PIECES: Final = 10
 _MAX_PIECE: Final = 2_000
 _MAX_REMARKED: Final = 10
 

@@ -121,7 +121,8 @@ class Nanotron(LineReader):
             # Lines were left out of the printed configuration: its brackets never close.
             self._config.leave()
         if "iteration: " in text:
-            if "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
+            cut = _LOGGED.search(text) and _ITERATION.search(text)
+            if cut or "per_iteration_ms" in text or "tokens_per_sec" in text or "consumed_" in text:
                 self._joined = 0
                 starts = [match.start() for match in _RECORD.finditer(text)] or [0]
                 for start, end in pairwise(starts):

@@ -40,7 +40,7 @@ _FIELDS: Final = {
     "mfu": "mfu",
 }
 # A record that was broken before the first of its figures.
-_BROKEN: Final = re.compile(r"(?<!\w)step:\s{0,8}\d{1,12}\s{1,8}(?:l(?:o(?:ss?:?)?)?)?\s{0,8}$")
+_BROKEN: Final = re.compile(r"(?<!\w)step:\s{0,8}\d{1,12}\s{0,8}(?:l(?:o(?:ss?:?)?)?)?\s{0,8}$")
 # Longer than what stands before a record on its own line.
 _PREFIX: Final = 160
 _MAX_BLOCK: Final = 4000
@@ -125,9 +125,11 @@ class Torchtitan(LineReader):
         if self._block:
             self._close_block()
         if self._broken:
-            text, self._broken = f"{self._broken}{text}", ""
+            # A label's last letters and a step's last digits go on where the line begins.
+            within = self._broken[-1].isalpha() or (self._broken[-1].isdigit() and text[:1].isdigit())
+            text, self._broken = f"{self._broken}{'' if within else ' '}{text}", ""
         elif "step:" in text and len(text) < _MAX_RECORD and _BROKEN.search(text):
-            self._broken = f"{text} " if text[-1] in ": 0123456789" else text
+            self._broken = text
             return True
         if "[" in text and "m" in text:
             text = _RESIDUE.sub("", text)

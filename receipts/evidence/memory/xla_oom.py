@@ -93,6 +93,9 @@ def failures(text: str) -> list[Failure]:
         code = _CODE.search(text)
         if code is not None:
             found = [_made(text, code.start(), _CODES[code["code"]])]
+        elif (at := text.find("RESOURCE_EXHAUSTED: failed to allocate memory")) >= 0:
+            # TensorFlow names no size.
+            found = [_made(text, at, "runtime_alloc")]
     return found
 
 
