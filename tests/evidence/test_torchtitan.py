@@ -280,3 +280,12 @@ def test_a_record_that_was_broken_before_its_first_figure_is_one(broken: str) ->
     assert found.steps.numbers() == [10, 20]
     assert found.steps.column("loss") == [7.12345] * 2
     assert found.steps.column("mfu") == pytest.approx([0.315] * 2)
+
+
+@pytest.mark.parametrize("width", [72, 80, 88, 100, 120])
+def test_a_record_that_a_terminal_broke_within_a_name_is_whole(width: int) -> None:
+    lines = [step(number).rstrip("\n") for number in (10, 20)]
+    broken = [line[at : at + width] for line in lines for at in range(0, len(line), width)]
+    found = read("\n".join(broken) + "\n").steps
+    assert found.numbers() == [10, 20]
+    assert (found.column("grad_norm"), found.column("tokens_per_second_per_chip")) == ([1.25] * 2, [2000.0] * 2)

@@ -228,7 +228,10 @@ class Torchtitan(LineReader):
         step, rank, before = pending
         # A terminal breaks numbers, an editor breaks at blanks: a number that goes on is one number.
         within = bool(before and text) and before[-1] in "0123456789.," and text[0] in "0123456789.,%G"
-        joined = f"{before}{text.strip()}" if within else f"{before.rstrip()} {text.strip()}"
+        together = before + text.strip()
+        joined = (
+            together if within else max(f"{before.rstrip()} {text.strip()}", together, key=lambda it: len(cells(it)[0]))
+        )
         (values, memory), (had, kept) = cells(joined), cells(before)
         known = {name: value for name, value in values.items() if value is not None}
         if len(joined) > _MAX_RECORD or (known.items() <= had.items() and memory == kept):
