@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +13,9 @@ import rule_cases as cases
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.submit import submit
+
+_OPEN = contextlib.ExitStack()
+atexit.register(_OPEN.close)
 
 WEEK = "2026-W10"
 AS_OF = "2026-03-08T20:00:00+00:00"
@@ -74,8 +79,8 @@ def everything() -> list[Parsed]:
 
 
 def fill(path: Path, receipts: Iterable[Parsed]) -> Store:
-    """A store with these receipts."""
-    store = open_store(str(path))
+    """A store with these receipts, closed at the end of the session if not before."""
+    store = _OPEN.enter_context(open_store(str(path)))
     outcomes = list(submit([Document(item.raw, item.source) for item in receipts], store, cases.rulebook()))
     refused = [str(item.error) for item in outcomes if not item.stored]
     assert not refused, refused
