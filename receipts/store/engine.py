@@ -69,10 +69,14 @@ def _sqlite(file: Path) -> Engine:
         made = sqlite3.connect(
             place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        if writable:
-            made.execute("PRAGMA synchronous = FULL")
-            made.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        made.execute("PRAGMA foreign_keys = ON")
+        try:
+            if writable:
+                made.execute("PRAGMA synchronous = FULL")
+                made.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            made.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:  # a damaged file
+            made.close()
+            raise
         return made
 
     engine = create_engine("sqlite://", creator=open_file, poolclass=QueuePool)
