@@ -53,7 +53,7 @@ def clock_explains(pair: Pair) -> Iterator[Offence]:
 
 def _clock(group: Sequence[Launch]) -> float | None:
     """The middle clock of a side's launches, MHz, on the log scale as effects are; None where one did not sample it."""
-    clocks = [launch.stated.get(CLOCK) for launch in group]
-    if not all(clocks):
+    clocks = [clock for launch in group if (clock := launch.stated.get(CLOCK))]
+    if len(clocks) < len(group):
         return None
-    return math.exp(math.fsum(map(math.log, clocks)) / len(clocks))
+    return math.exp(math.fsum(math.log(clock) for clock in clocks) / len(clocks))
