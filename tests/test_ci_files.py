@@ -6,8 +6,8 @@ import json
 import os
 import re
 import shlex
-import stat
 import shutil
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass
