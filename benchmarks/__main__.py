@@ -1,7 +1,8 @@
-"""Run every benchmark: `python -m benchmarks [--quick]`.
+"""Run every benchmark: `python -m benchmarks [--quick]`, or some: `python -m benchmarks cli_start report [--write]`.
 
 A benchmark is a module of this folder with ``measure(quick) -> list[Result]``. Writes ``benchmarks/results.json`` and
-``docs/reference/benchmarks.md``; with ``--quick``, whose figures are rough, only prints. Exit 1 where a bar is missed.
+``docs/reference/benchmarks.md``. Of some alone the rows are written with ``--write``, and the others' stay; with
+``--quick``, whose figures are rough, nothing is written. Exit 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
@@ -48,10 +50,31 @@ def page(found: Mapping[str, Sequence[Result]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def earlier() -> dict[str, list[Result]]:
+    """What ``benchmarks/results.json`` holds of the benchmarks that there are."""
+    told = json.loads(RESULTS.read_text(encoding="utf-8"))["results"]
+    names = {item.name for item in fields(Result)}
+    return {
+        name: [Result(**{key: value for key, value in item.items() if key in names}) for item in told.get(name, ())]
+        for name, _ in modules()
+    }
+
+
+def write(found: Mapping[str, Sequence[Result]]) -> None:
+    """The figures as data, and as the page of the documentation."""
+    data = {
+        "python": platform.python_version(),
+        "results": {name: [item.as_data() for item in results] for name, results in found.items()},
+    }
+    RESULTS.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
 def main() -> int:
     """Run, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("only", nargs="*", metavar="BENCHMARK", help="run these alone, and write nothing")
+    parser.add_argument("only", nargs="*", metavar="BENCHMARK", help="run these alone")
+    parser.add_argument("--write", action="store_true", help="write the rows of those that are named, too")
     parser.add_argument("--quick", action="store_true", help="few rounds, and write nothing")
     asked = parser.parse_args()
     found: dict[str, list[Result]] = {}
@@ -65,13 +88,8 @@ def main() -> int:
             f"there is no benchmark {', '.join(missing)}; there are {', '.join(n for n, _ in modules())}\n"
         )
         return 2
-    if not asked.quick and not asked.only:
-        data = {
-            "python": platform.python_version(),
-            "results": {name: [item.as_data() for item in results] for name, results in found.items()},
-        }
-        RESULTS.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-        PAGE.write_text(page(found), encoding="utf-8")
+    if not asked.quick and (asked.write or not asked.only):
+        write({**earlier(), **found} if asked.only else found)
     return int(not all(item.holds for results in found.values() for item in results))
 
 
