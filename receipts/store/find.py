@@ -17,6 +17,8 @@ from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
 from receipts.store.clauses import Clause, column_of, likeness, path_of, said
 from receipts.store.conditions import NOT_STATED, Condition, condition, meets, number
+from receipts.store.figures import Ended, Figures, bound
+from receipts.store.figures import few as few_by_figure
 from receipts.store.front import FEW, configurations, front, page_of_configurations
 from receipts.store.listed import instant
 from receipts.store.ordered import COUNTED, Lists, Order, Place, counted, counted_axis, page, page_of_axes
@@ -50,13 +52,15 @@ class _Asked(NamedTuple):
     ``clauses`` say them in SQL, each with its column where it is on one. ``rest`` are those that SQL does not say, or
     not all of, with the columns or leaves that they are on. ``lists`` is what the lists of the store hold of them; None
     where they do not hold every receipt; ``beyond`` where they do not hold every condition. ``few`` finds few receipts,
-    most likely: by a name, or its beginning.
+    most likely: by a name, or its beginning. ``figures`` are bounds on them, in the lanes and outcomes of ``ended``.
     """
 
     clauses: list[tuple[str | None, Clause]]
     rest: list[tuple[str, Condition]]
     lists: Lists | None
     few: list[Clause]
+    figures: Figures
+    ended: Sequence[Ended] = ()
     beyond: bool = False
 
 
@@ -92,6 +96,8 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
         numbers = list(connection.execute(query).scalars())
         if len(numbers) <= _FEW:
             return iter(_checked(connection, filters, asked, numbers))
+    if asked.ended and (found := few_by_figure(connection, asked.ended, asked.figures, _FEW)) is not None:
+        return iter(_checked(connection, filters, asked, found))
     lists = asked.lists
     if lists is None:
         return _walked(connection, filters, asked)
@@ -234,13 +240,15 @@ def _plus(clause: Clause) -> Clause:
 
 
 def _asked(connection: Connection, filters: Filters) -> _Asked:
-    asked = _Asked([], [], None, [])
+    asked = _Asked([], [], None, [], {})
     sought = Sought(connection)
     for item in filters.conditions:
         column = column_of(item.name)
         clause = said(column, item) if column else None
         path = (PATHS[column] if column in _NUMBERS else "") if column else path_of(item.name)
         found = sought.ask(column, path, item)
+        if column is not None and (bounded := bound(column, item)) is not None:
+            asked.figures.setdefault(column, []).append(bounded)
         if clause is not None:
             asked.clauses.append((column, clause))
             asked.few.extend([clause] if column in _NAMES and item.operator == "=" and item.value != NOT_STATED else [])
@@ -252,7 +260,8 @@ def _asked(connection: Connection, filters: Filters) -> _Asked:
             asked.rest.append((column, item))
         else:
             asked.rest.append((column or path, item))
-    return asked._replace(lists=sought.lists, beyond=sought.beyond)
+    ended = sought.ended() if asked.figures else None
+    return asked._replace(lists=sought.lists, beyond=sought.beyond, ended=ended or ())
 
 
 # Columns that have an index of their own, and few receipts a value, most likely.

@@ -78,18 +78,30 @@ class Sought:
     def _whole(self) -> bool:
         return holds_all(self._connection)
 
+    def ended(self) -> list[tuple[str, str]] | None:
+        """The lanes and outcomes of receipts that may meet all; None where the lists do not hold every receipt."""
+        if not self._whole:
+            return None
+        return sorted({(values["lane"], values["outcome"]) for values in self._meeting_facets.values()})
+
     def _met(self) -> tuple[tuple[int, ...], tuple[str, ...] | None]:
         """Digests of the facets that meet every condition on their columns, and their lanes where these are not all."""
-        found = ordered.facets(self._connection)
-        every = {digest: dict(zip(OF_FACET, json.loads(text), strict=True)) for digest, text in found}
-        met = {
-            digest: values["lane"]
-            for digest, values in every.items()
+        lanes = {values["lane"] for values in self._meeting_facets.values()}
+        some = len(lanes) < len({values["lane"] for values in self._every_facet.values()})
+        return tuple(self._meeting_facets), tuple(sorted(lanes)) if some else None
+
+    @cached_property
+    def _meeting_facets(self) -> dict[int, dict[str, Any]]:
+        return {
+            digest: values
+            for digest, values in self._every_facet.items()
             if all(value_meets(column, values[column], item) for column, item in self._facets)
         }
-        lanes = set(met.values())
-        some = len(lanes) < len({values["lane"] for values in every.values()})
-        return tuple(met), tuple(sorted(lanes)) if some else None
+
+    @cached_property
+    def _every_facet(self) -> dict[int, dict[str, Any]]:
+        found = ordered.facets(self._connection)
+        return {digest: dict(zip(OF_FACET, json.loads(text), strict=True)) for digest, text in found}
 
     def _text(self, column: str, item: Condition) -> None:
         if item.operator != "=" or item.value == NOT_STATED:

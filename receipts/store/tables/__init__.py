@@ -12,6 +12,7 @@ Schema, one line a revision (``migrations/versions/``):
     0004   axis_values, configurations, axes, placements, signatures; seals, origins, erased
     0005   facets; placements.at, facet, host, context, revision
     0006   columns of receipts_shape, placements_facet and configurations_lane
+    0007   receipts_tokens_per_second, receipts_step_seconds, receipts_mfu, receipts_peak_bytes
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from receipts.store.tables.claims import (
 from receipts.store.tables.columns import Number, Utc, Words, metadata
 from receipts.store.tables.index import axes, axis_values, configurations, facets, placements, signatures
 from receipts.store.tables.receipts import (
+    FIGURES,
     documents,
     pins,
     purges,
@@ -41,11 +43,12 @@ from receipts.store.tables.receipts import (
 )
 from receipts.store.tables.seals import erased, origins, seals
 
-HEAD: Final = "0006"
+HEAD: Final = "0007"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
 REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
 
 __all__ = [
+    "FIGURES",
     "HEAD",
     "REBUILT",
     "Number",
