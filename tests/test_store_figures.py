@@ -1,0 +1,94 @@
+"""Lists by figures: what few receipts reach is read out of the figure's own index, and is what all of them say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from receipts.errors import UsageError
+from receipts.store import Filters, Store, condition, figures, open_store
+from receipts.store import find as find_module
+from receipts.store.conditions import meets
+from receipts.store.engine import reading
+from receipts.store.find import Order
+from store_receipts import ready
+
+CONDITIONS = (
+    *("mfu>0.4", "mfu>=0.5", "mfu<0.2", "mfu=0.3", "mfu!=0.3", "mfu=-", "mfu>9", "mfu<1"),
+    *("tokens_per_second>1200", "step_seconds<=2", "peak_bytes>5e8", "peak_bytes<1", "step_seconds=*"),
+    *("lane=cpu-torch", "lane=cpu-*", "outcome=oom", "outcome!=oom", "kind=training", "lane=none"),
+    *("micro_batch=2", "host=bench-a", "label=odd*", "started>=2026-03-02"),
+)
+
+
+@pytest.fixture
+def store(made_url: str) -> Iterator[Store]:
+    """Forty launches of two lanes, three in four with figures, one in five out of memory."""
+    draw = random.Random(7)
+    with open_store(made_url) as opened:
+        for number in range(40):
+            rate, share = draw.choice((1000, 1200, 1500)), draw.choice((0.1, 0.3, 0.4, 0.5, 0.6))
+            stated = {"tokens_per_second": rate, "step_seconds": round(3000 / rate, 2), "mfu": share}
+            leaves: dict[str, object] = {"run__lane": draw.choice(("cpu-torch", "cpu-jax"))}
+            leaves["measurement"] = {"stated": stated} if number % 4 else None
+            if number % 5 == 0:
+                leaves |= {"run__outcome": "oom", "memory": None}
+            label = f"{'odd' if number % 2 else 'even'} {number}"
+            opened.submit(*ready(run__label=label, batch__micro_batch=draw.choice((1, 2)), **leaves))
+        yield opened
+
+
+@pytest.mark.parametrize("few", [0, 4, 2000])
+def test_a_list_by_figures_is_what_every_receipt_says(store: Store, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_module, "_FEW", few)
+    orders: tuple[Order, ...] = ("newest", "oldest", "stored")
+    every = {order: list(store.find(Filters(order=order))) for order in orders}
+    assert len({entry.mfu for entry in every["stored"]}) == 6
+    for at, texts in enumerate(combinations(CONDITIONS, 2)):
+        asked = tuple(condition(text) for text in texts)
+        order, limit = orders[at % 3], (None, 3)[at % 2]
+        wanted = [entry.seq for entry in every[order] if all(meets(getattr(entry, item.name), item) for item in asked)]
+        found = [entry.seq for entry in store.find(Filters(asked, order=order, limit=limit))]
+        assert found == wanted[:limit], (texts, order, limit)
+
+
+def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
+    with pytest.raises(UsageError, match="mfu>much: mfu is a number"):
+        list(store.find(Filters((condition("mfu>much"),))))
+
+
+def test_few_are_read_from_the_figures_index_and_many_are_left_to_the_order_of_time(store: Store) -> None:
+    with reading(store._engine) as connection:
+        bounds = {"mfu": [b for b in [figures.bound("mfu", condition("mfu>0.45"))] if b]}
+        wanted = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
+        ended = [("cpu-jax", "ok"), ("cpu-jax", "oom"), ("none", "ok")]
+        assert set(figures.few(connection, ended, bounds, len(wanted)) or ()) == wanted != set()
+        assert figures.few(connection, ended, bounds, len(wanted) - 1) is None
+        assert figures.few(connection, [("none", "ok")], bounds, 0) == []
+
+
+def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: Path) -> None:
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with open_store(str(tmp_path / "receipts.db")) as store:
+        for number in range(120):
+            store.submit(*ready(run__label=str(number), measurement=None))
+        asked = Filters((condition("lane=cpu-torch"), condition("mfu>0.1")), limit=50)
+        with reading(store._engine) as connection:
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            driver.set_progress_handler(count, 10)
+            assert list(find_module.find(connection, asked)) == []
+            few, steps = steps, 0
+            assert len(list(find_module.find(connection, asked._replace(conditions=asked.conditions[:1])))) == 50
+            driver.set_progress_handler(None, 0)
+    assert few < steps / 3
