@@ -57,6 +57,9 @@ LISTS: Final[Mapping[str, Sequence[str]]] = {
     "lane, and a label's pattern": ("lane=cpu-torch", "label=b3-mb8-*"),
     "outcome, and since a day": ("outcome=oom", "started>=2025-01-07"),
     "rate, and share of the peak": ("tokens_per_second>1000", "mfu>0.1"),
+    "lane, and a share of the peak that it never states": ("lane=cpu-torch", "mfu>0.1"),
+    "chips, and a share of the peak that few reach": ("chips>=8", "mfu>0.5035"),
+    "a share of the peak that nobody has, and outcome": ("mfu>5", "outcome=ok"),
     "a length that nobody has, and micro batch": ("sequence_length=777", "micro_batch=8"),
     "a host that there is not, and outcome": ("host=nowhere", "outcome=ok"),
     "a context that there is not, and outcome": ("context=none", "outcome=ok"),
@@ -67,7 +70,6 @@ LISTS: Final[Mapping[str, Sequence[str]]] = {
 }
 # What no index answers where nobody has it: every receipt is passed by, so that there is no bar.
 SCANS: Final[Mapping[str, Sequence[str]]] = {
-    "a share of the peak that nobody has, by all": ("mfu>5", "outcome=ok"),
     "a pattern without a beginning that no label has, by all": ("label=*none", "outcome=ok"),
 }
 
