@@ -29,11 +29,11 @@ from lab_claims import Published, claim_figures, print_claims, publish
 
 from receipts.compare import Request, compare
 from receipts.errors import UsageError
+from receipts.facts import Facts
 from receipts.importers import Imported, import_file
 from receipts.metrics import Launch
 from receipts.metrics import get as get_metric
 from receipts.receipt import Parsed
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.verdict import Comparison, Finding, Level, Question
 

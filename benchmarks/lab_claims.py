@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipts.claims import Evidence, from_json, judge
+from receipts.facts import Facts
 from receipts.receipt import Parsed
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.verdict import ClaimVerdict
 

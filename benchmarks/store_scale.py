@@ -52,7 +52,7 @@ def measure(quick: bool = False) -> list[Result]:
 
 
 def series(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> list[Result]:
-    """Every figure of stores of these sizes, those of PostgreSQL up to a size, and how the look-ups grow."""
+    """Every figure of stores of these sizes, those of PostgreSQL up to a size."""
     found: list[Result] = []
     for count in sizes:
         found += _sqlite(count, keep, rounds)
@@ -67,6 +67,12 @@ def series(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> li
                 if count <= postgresql:
                     found += _postgresql(count, keep, rounds, server)
     return found
+
+
+def measured(sizes: Sequence[int], keep: Path, rounds: int, postgresql: int) -> list[Result]:
+    """`series`, and how the look-ups grow from one size to the next."""
+    found = series(sizes, keep, rounds, postgresql)
+    return [*found, *growth(found, sizes)]
 
 
 def there(urls: Sequence[str], rounds: int) -> list[Result]:
@@ -196,13 +202,13 @@ def main() -> int:
         urls = asked.ask.split(",")
         sizes = sorted({engines.count(url) // 1000 * 1000 for url in urls})
         found = there(urls, asked.rounds)
+        found += growth(found, sizes)
     else:
         sizes = sorted(int(text) for text in asked.receipts.split(","))
         with ExitStack() as stack:
             keep = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             keep.mkdir(parents=True, exist_ok=True)
-            found = series(sizes, keep, asked.rounds, asked.postgresql)
-    found += growth(found, sizes)
+            found = measured(sizes, keep, asked.rounds, asked.postgresql)
     if asked.page:
         asked.page.write_text(page(found, load), encoding="utf-8")
     if asked.json:

@@ -84,9 +84,10 @@ def _lanes() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _needs(name: str, book: Any) -> Iterator[tuple[str, str]]:
     """What the rules miss in a receipt of the lane, each path (``a|b`` for any) with the rule that asks first."""
+    from receipts.facts import Facts
     from receipts.metrics import Launch
     from receipts.receipt import Document, parse
-    from receipts.rule import Case, Facts
+    from receipts.rule import Case
 
     run = {"launch": "none", "lane": name, "kind": "training", "outcome": "ok", "provenance": "measured"}
     tree: dict[str, Any] = {"schema_version": "1.0", "run": {**run, "started": "2026-01-01T00:00:00Z"}}

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from receipts.accelerators import find as find_accelerator
 from receipts.envelope import standing
+from receipts.facts import Facts
 from receipts.lane import Lane, Target
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.rule import Case, Facts
+from receipts.rule import Case
 from receipts.verdict import Level, ReceiptVerdict
 
 NOT_STATED = "not stated"

@@ -17,12 +17,13 @@ from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.effective import leaves_of
 from receipts.effect import effect_of
 from receipts.errors import UsageError
+from receipts.facts import Facts
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed, Role
 from receipts.replicates import copied
-from receipts.rule import Case, Facts, Pair
+from receipts.rule import Case, Pair
 from receipts.rulebook import Rulebook
 from receipts.value import dataclass
 from receipts.verdict import (

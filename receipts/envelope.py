@@ -6,7 +6,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
-from receipts.rule import Case, Facts, Shape
+from receipts.facts import Facts, Shape
+from receipts.rule import Case
 
 REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
 VALIDATED: Final = 3  # launches that make it a validated one, where they lie this many days or hosts apart

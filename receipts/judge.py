@@ -10,10 +10,12 @@ from typing import Final, TypeVar
 from receipts.axes.configured import configuration_key, configured
 from receipts.axes.effective import MOST_KEPT, Memory
 from receipts.errors import ReceiptsError, RuleError
+from receipts.facts import Facts
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.rule import Case, ClaimCase, Facts, Offence, Pair, Rule, RuleSet, StatementCase
+from receipts.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
+from receipts.rulebook import RuleSet
 from receipts.verdict import (
     STATE,
     Finding,

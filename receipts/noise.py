@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics, replicates
 from receipts.chips import account, largest_difference
+from receipts.facts import Facts
 from receipts.lane import Lane, Lanes
 from receipts.metrics import METRICS, Launch
 from receipts.receipt import Parsed
-from receipts.rule import Facts
 from receipts.stats.effect import smallest_effect
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact

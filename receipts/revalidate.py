@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.compare import Request, compare
 from receipts.errors import ReceiptsError, RuleError, StoreError
+from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.metrics import Launch
 from receipts.noise import Floor, noise_floor, wants_floor, with_floor
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
 

@@ -1,25 +1,19 @@
-"""What a rule is, and how rules are loaded.
+"""What a rule is: the decorator that declares one, what it is shown, and the offence that it reports.
 
-A rule is a file in ``validators/rules/``: its docstring is its page, and one decorated function judges. Rules are
-loaded by path, as Alembic loads versions; nothing imports a rule. A rule that does not load, or that raises, is an
-error (exit 4) and never a pass.
+A rule is a file in ``validators/rules/``: its docstring is its page, and one decorated function judges. It imports
+what it needs from here. `receipts.rulebook` loads rules, and `receipts.judge` runs them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
-from datetime import datetime
+from dataclasses import field
 from functools import cached_property
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 from receipts.axes import Difference
-from receipts.errors import NotFound, RuleError, near
+from receipts.facts import Facts as Facts  # some rules ask the receipts of a comparison for the facts themselves
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
@@ -32,9 +26,7 @@ COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EF
 ALL, RATE, MFU, MEMORY = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
-_CODE = re.compile(r"^[A-Z]\d{3}$")
-_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
-_ATTRIBUTE = "__receipts_rule__"
+DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
 
 
 class Offence(NamedTuple):
@@ -50,78 +42,6 @@ class Offence(NamedTuple):
     level: Level | None = None
     side: Literal["a", "b"] | None = None
     unjudged: bool = False
-
-
-class EarlierFailure(NamedTuple):
-    """A launch that failed before the judged one started, and that has its signature. Times are in UTC."""
-
-    id: str
-    outcome: str
-    phase: str | None
-    class_: str | None
-    started: datetime
-
-
-class Shape(NamedTuple):
-    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them."""
-
-    chips: int | None
-    sequence_length: int | None
-    micro_batch: int | None
-    depth: int | None
-    launches: int
-    days: int | None = None
-    hosts: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the caller fetched for the rules: values from a store, never a handle to one.
-
-    ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
-    that launches of the receipt's lane sustained. ``failures`` are earlier failures of the same signature.
-    ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
-    those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
-    launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
-    """
-
-    superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    shapes: tuple[Shape, ...] = ()
-    failures: tuple[EarlierFailure, ...] = ()
-    witnesses: tuple[Parsed, ...] = ()
-    witnessed: tuple[Parsed, ...] = ()
-    sigma: float | None = None
-    sigma_df: float | None = None
-    largest_spread: float | None = None
-    exact_memory: frozenset[str] = frozenset()
-    chip_spread: float | None = None
-
-    @classmethod
-    def among(cls, receipts: Iterable[Parsed]) -> Facts:
-        """What documents say of each other where no store is asked: one may supersede another, or witness it."""
-        every = tuple(receipts)
-        superseded: dict[str, tuple[str, str]] = {}
-        for item in every:
-            said = item.receipt.run.supersedes
-            for other in every if said else ():
-                if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
-                    superseded[other.id] = (item.id, said.reason)
-        return cls(superseded=superseded).beside(every)
-
-    def beside(self, receipts: Iterable[Parsed]) -> Facts:
-        """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
-        every = tuple(receipts)
-        naming = [one for one in every if one.receipt.run.witness_for is not None]
-        if not naming:
-            return self
-        links = [(one, other) for one in naming for other in every if names(one, other)]
-        witnesses = {one.id: one for one, _ in links if one.id not in self.superseded}
-        witnessed = {other.id: other for _, other in links}
-        return replace(
-            self,
-            witnesses=tuple({item.id: item for item in (*self.witnesses, *witnesses.values())}.values()),
-            witnessed=tuple({item.id: item for item in (*self.witnessed, *witnessed.values())}.values()),
-        )
 
 
 @dataclass(frozen=True)
@@ -308,93 +228,7 @@ def rule(
         made = Rule(
             code, name, level, on, question, taints, needs, applies, facts, judge, of_configuration=of_configuration
         )
-        setattr(judge, _ATTRIBUTE, made)
+        setattr(judge, DECLARED, made)
         return judge
 
     return declare
-
-
-@dataclass(frozen=True)
-class RuleSet:
-    """Rules in the order of their codes, with the digest that every verdict carries."""
-
-    rules: tuple[Rule, ...]
-    digest: str
-
-    @cached_property
-    def _by_subject(self) -> dict[str, tuple[Rule, ...]]:
-        subjects = dict.fromkeys(item.subject for item in self.rules)
-        return {name: tuple(item for item in self.rules if item.subject == name) for name in subjects}
-
-    def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
-        """Rules on one kind of subject."""
-        return self._by_subject.get(subject, ())
-
-    @cached_property
-    def of_configuration(self) -> tuple[Rule, ...]:
-        """Rules on a receipt that are shown its configuration alone."""
-        return tuple(item for item in self.on("receipt") if item.of_configuration)
-
-    @cached_property
-    def of_launch(self) -> tuple[Rule, ...]:
-        """Rules on a receipt that are shown all of it."""
-        return tuple(item for item in self.on("receipt") if not item.of_configuration)
-
-    def get(self, code: str) -> Rule:
-        """The rule of a code or name. Raises NotFound."""
-        for item in self.rules:
-            if code.upper() == item.code or code.lower() == item.name:
-                return item
-        names = [name for item in self.rules for name in (item.code, item.name)]
-        raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, names)}")
-
-
-def load_file(path: Path) -> Rule:
-    """Load one rule by path. Raises RuleError naming the file and what it lacks."""
-    loader = SourceFileLoader(f"receipts_rule_{path.stem}", str(path))
-    module = ModuleType(loader.name)
-    module.__file__ = str(path)
-    try:
-        loader.exec_module(module)
-    except Exception as error:  # a rule is somebody's file: whatever it raises is that file's fault, and said so
-        raise RuleError(f"rule {path.name} does not load: {type(error).__name__}: {error}") from error
-    found = [value for value in vars(module).values() if hasattr(value, _ATTRIBUTE)]
-    if len(found) != 1:
-        raise RuleError(f"rule {path.name}: it declares {len(found)} rules; a file holds exactly one")
-    made: Rule = getattr(found[0], _ATTRIBUTE)
-    page = (module.__doc__ or "").strip()
-    if not _CODE.match(made.code) or not _NAME.match(made.name):
-        raise RuleError(f"rule {path.name}: {made.code} {made.name} is not a code like R101 with a snake_case name")
-    if not page:
-        raise RuleError(f"rule {path.name}: it has no page; write its docstring")
-    return Rule(**{**vars(made), "page": page, "path": path})
-
-
-def load(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
-    """Load every rule below ``folders`` (each holds ``rules/``), and digest them with the ``data`` files.
-
-    The digest covers the rules' code without their pages, lanes and studies: a reworded page changes no verdict.
-    """
-    rules: dict[str, Rule] = {}
-    digest = hashlib.sha256()
-    for place in folders:
-        for path in sorted((place / "rules").glob("*.py")):
-            made = load_file(path)
-            if made.code in rules:
-                other = rules[made.code].path
-                raise RuleError(f"rule {made.code} stands in {other} and in {path}; give one another code")
-            rules[made.code] = made
-            digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
-    for path in data:
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    ordered = tuple(rules[code] for code in sorted(rules))
-    return RuleSet(ordered, digest.hexdigest())
-
-
-# To the first three quotes; in runs, since every start reads every rule.
-_PAGE = re.compile(rb'\A\s*[rR]?"""(?:[^"\\]++|\\.|"(?!""))*+"""', re.DOTALL)
-
-
-def code_without_page(source: bytes) -> bytes:
-    """A rule's source without its leading docstring."""
-    return _PAGE.sub(b"", source, count=1)

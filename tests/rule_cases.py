@@ -22,11 +22,12 @@ from typing import Any
 
 from receipts.claims import Evidence, from_json, judge
 from receipts.compare import Request, compare
+from receipts.facts import EarlierFailure, Facts, Shape
 from receipts.judge import judge_case, judge_statement
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.rule import Case, EarlierFailure, Facts, Rule, RuleSet, Shape, StatementCase
-from receipts.rulebook import Rulebook, builtin
+from receipts.rule import Case, Rule, StatementCase
+from receipts.rulebook import Rulebook, RuleSet, builtin
 from receipts.verdict import ClaimVerdict, Finding, Level
 
 FOLDER = Path(__file__).resolve().parent / "cases"

@@ -15,8 +15,8 @@ from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, required
 from receipts.compare import Request, compare
 from receipts.errors import UsageError
+from receipts.facts import Facts
 from receipts.receipt import Document, Parsed
-from receipts.rule import Facts
 from receipts.stats.effect import Effect
 from receipts.store import open_store
 from receipts.submit import submit

@@ -19,7 +19,8 @@ from receipts.axes.effective import Memory
 from receipts.errors import InputError
 from receipts.judge import judge_case
 from receipts.metrics import Launch
-from receipts.rule import Case, I, Offence, Rule, RuleSet, rule
+from receipts.rule import Case, I, Offence, Rule, rule
+from receipts.rulebook import RuleSet
 from receipts.verdict import Finding
 
 RULES = rule_cases.rulebook().rules

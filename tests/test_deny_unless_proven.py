@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.axes import effective
 from receipts.compare import Request, compare
+from receipts.facts import Facts
 from receipts.receipt.catalogue import by_path
-from receipts.rule import Facts
 from receipts.verdict import Comparison
 
 # A noise floor lets one launch a side carry an interval, so that an acceptance is within reach of every pair.

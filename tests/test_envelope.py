@@ -8,8 +8,9 @@ import pytest
 
 import rule_cases
 from receipts.envelope import COUNTED, envelope, grade, standing
+from receipts.facts import Facts, Shape
 from receipts.metrics import Launch
-from receipts.rule import Case, Facts, Shape
+from receipts.rule import Case
 from receipts.store.facts import MOST_COUNTED
 
 CEILING = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)

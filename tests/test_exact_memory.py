@@ -13,9 +13,9 @@ from command_line import Shell
 from receipts.claims import from_json
 from receipts.claims.gather import gather
 from receipts.compare import Request, compare
+from receipts.facts import Facts
 from receipts.noise import Floor, noise_floor, with_floor
 from receipts.receipt import Document, Parsed
-from receipts.rule import Facts
 from receipts.stats.effect import exactly
 from receipts.store import open_store
 from receipts.submit import submit

@@ -8,7 +8,7 @@ import pytest
 
 import rule_cases
 from receipts.compare import Request, compare
-from receipts.rule import Facts
+from receipts.facts import Facts
 from receipts.verdict import Comparison
 
 # A noise floor lets one launch a side carry an interval.

@@ -12,9 +12,10 @@ import pytest
 
 from receipts import accelerators, resources
 from receipts.axes import axis_leaves
+from receipts.config import read_config
 from receipts.errors import NotFound, RuleError
 from receipts.lane import UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
-from receipts.rulebook import Rulebook, read_config
+from receipts.rulebook import Rulebook
 
 SHIPPED = Lanes((resources.folder("validators"),))
 NAMES = SHIPPED.names()

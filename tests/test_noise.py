@@ -12,12 +12,12 @@ import pytest
 import rule_cases
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise
+from receipts.facts import Facts
 from receipts.lane import Lane, Lanes
 from receipts.metrics import Launch
 from receipts.noise import noise_floor, survey, with_floor
 from receipts.receipt import Document, Parsed
 from receipts.replicates import groups, replicates, with_replicates
-from receipts.rule import Facts
 from receipts.stats.noise import together
 from receipts.store import Store, open_store
 from receipts.submit import submit

@@ -15,7 +15,8 @@ from receipts.judge import judge_case
 from receipts.metrics import Launch
 from receipts.plan import before_run, parse_plan, plan_of, read_plan, write_plan
 from receipts.receipt import Document, Parsed
-from receipts.rule import Case, RuleSet
+from receipts.rule import Case
+from receipts.rulebook import RuleSet
 from receipts.verdict import Level
 from rule_cases import rulebook
 

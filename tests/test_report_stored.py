@@ -26,8 +26,7 @@ from receipts.report.neighbours import Configurations
 from receipts.report.reuse import may_reuse, without_asking
 from receipts.report.shelf import Shelf
 from receipts.report.week import Span, asked
-from receipts.rule import RuleSet
-from receipts.rulebook import Rulebook
+from receipts.rulebook import Rulebook, RuleSet
 from receipts.store import Store, open_store
 from receipts.submit import submit
 from receipts.verdict import ReceiptVerdict

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Role
-from receipts.rule import Rule, RuleSet
+from receipts.rule import Rule
+from receipts.rulebook import RuleSet
 from receipts.verdict import Finding, Level
 from rule_cases import RuleCase, rulebook
 

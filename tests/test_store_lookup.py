@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from receipts.errors import NotFound, UsageError
+from receipts.facts import Shape
 from receipts.receipt import Document, Parsed, parse
-from receipts.rule import Shape
 from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered
 from receipts.store import find as find_module
 from receipts.store.engine import reading

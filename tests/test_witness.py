@@ -14,11 +14,11 @@ import pytest
 import rule_cases
 from receipts.cli import main
 from receipts.compare import Request, compare
+from receipts.facts import Facts
 from receipts.judge import judge_receipt
 from receipts.receipt import Document, Parsed
 from receipts.report.shelf import Shelf
 from receipts.resources import folder
-from receipts.rule import Facts
 from receipts.store import Filters, Store, condition, kin, open_store
 from receipts.store.engine import reading
 from receipts.store.statement import run

@@ -21,10 +21,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, insert, text
 
 from receipts.axes.configuration import Configuration, configuration
+from receipts.facts import Facts
 from receipts.judge import judge_receipt
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.signature import Signature
 from receipts.store import Store, index, open_store, signatures

@@ -19,7 +19,7 @@ from receipts.verdict import Assessment, Comparison, Finding, Level, MetricResul
 
 if TYPE_CHECKING:
     from receipts.claims.claim import Claim
-    from receipts.rule import Facts
+    from receipts.facts import Facts
 
 _RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
 FEWEST_LAUNCHES = 3

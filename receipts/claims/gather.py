@@ -11,11 +11,11 @@ from receipts.claims.claim import Claim
 from receipts.claims.judge import Evidence
 from receipts.claims.load import ClaimFile, from_json
 from receipts.errors import NotFound
+from receipts.facts import Facts
 from receipts.lane import Lane
 from receipts.noise import noise_floor, with_floor
 from receipts.receipt import Document, Parsed, parse, read
 from receipts.replicates import with_replicates
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from receipts.claims.claim import Claim, Shape
 from receipts.compare import Request, compare
 from receipts.envelope import place
 from receipts.errors import ReceiptsError, RuleError
+from receipts.facts import Facts
 from receipts.judge import VERSION, judge_case, judge_claim
 from receipts.lane import UNLISTED, Lane, Target, joined
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.rule import Case, ClaimCase, Facts
+from receipts.rule import Case, ClaimCase
 from receipts.rulebook import Rulebook
 from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, Comparison, Finding, Level, Question, path_answer
 

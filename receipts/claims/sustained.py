@@ -11,7 +11,7 @@ from receipts.verdict import Assessment, Finding, Level, PathAnswer
 
 if TYPE_CHECKING:
     from receipts.claims.claim import Claim
-    from receipts.rule import Facts
+    from receipts.facts import Facts
 
 VALIDATED_PLACES = 2  # days, or hosts
 _SHAPE = ("hardware.chips", "batch.sequence_length", "batch.micro_batch", "model.depth")

@@ -12,8 +12,8 @@ from receipts.cli.session import Session, fetch, is_file, pass_session, witnessi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from receipts.facts import Facts
     from receipts.receipt import Parsed
-    from receipts.rule import Facts
     from receipts.verdict import ReceiptVerdict
 
 EPILOG = """\b
@@ -72,7 +72,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
     """What rules may know of each receipt: what those given say of one another, and a store where one is asked."""
     from dataclasses import replace
 
-    from receipts.rule import Facts
+    from receipts.facts import Facts
 
     every = [*given, *witnesses]
     among = Facts.among(every)

@@ -22,8 +22,8 @@ from receipts.cli.session import (
 )
 
 if TYPE_CHECKING:
+    from receipts.facts import Facts
     from receipts.receipt import Parsed
-    from receipts.rule import Facts
     from receipts.store import Decision
     from receipts.verdict import Comparison
 
@@ -96,7 +96,7 @@ def command(
     else:
         decided = []
         left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
-        from receipts.rule import Facts
+        from receipts.facts import Facts
 
         facts = Facts.among([*left, *right, *witnesses])
     witnessing(witnesses, [*left, *right])

@@ -183,8 +183,8 @@ def compare_(
     """
     from receipts.cli.compare import from_store
     from receipts.compare import Request, compare
+    from receipts.facts import Facts
     from receipts.report import pair, render_pair
-    from receipts.rule import Facts
 
     sides = ((*several(a), *also_a), (*several(b), *also_b))
     stored = not all(is_file(word) for side in (*sides, witness) for word in side)

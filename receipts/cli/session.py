@@ -15,8 +15,9 @@ import click
 from receipts.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
+    from receipts.config import Config
     from receipts.receipt import Document, Parsed
-    from receipts.rulebook import Config, Rulebook
+    from receipts.rulebook import Rulebook
     from receipts.store import Store
 
 
@@ -33,8 +34,8 @@ class Session:
 
     @cached_property
     def config(self) -> Config:
-        """What ``receipts.toml`` says."""
-        from receipts.rulebook import read_config
+        """What the ``receipts.toml`` says that was named; the empty configuration where none was."""
+        from receipts.config import read_config
 
         return read_config(Path(self._config) if self._config else None)
 
@@ -43,7 +44,7 @@ class Session:
         """Rules, lanes and studies in force."""
         from receipts.rulebook import Rulebook
 
-        return Rulebook(self.config.validators)
+        return Rulebook(self.config.validators if self._config else ())
 
     @property
     def store_url(self) -> str | None:

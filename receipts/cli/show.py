@@ -14,9 +14,9 @@ from receipts.cli.session import Session, is_file, named, parsed_file, pass_sess
 
 if TYPE_CHECKING:
     from receipts.chips import Chip
+    from receipts.facts import Facts
     from receipts.lane import Lane
     from receipts.receipt import Parsed
-    from receipts.rule import Facts
     from receipts.store import Decision
 
 MOST_ROWS = 64  # of chips and phases, before a table shows one phase
@@ -38,7 +38,7 @@ Examples:
 @pass_session
 def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json: bool) -> int:
     """Show one receipt: what ran, where, whether on its path, what it measured, and what the rules say."""
-    from receipts.rule import Facts
+    from receipts.facts import Facts
 
     if is_file(receipt):
         found = parsed_file(receipt)

@@ -42,7 +42,7 @@ def command(
     """Lay receipts out as a grid: effects against a base, one-axis links, and refused cells with the reason."""
     from receipts.compare import Request
     from receipts.errors import UsageError
-    from receipts.rule import Facts
+    from receipts.facts import Facts
     from receipts.sweep import sweep
 
     found = [item for group in fetch(session, receipts) for item in group]

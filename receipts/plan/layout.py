@@ -9,7 +9,8 @@ from receipts.judge import judge_case
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.rule import Case, RuleSet
+from receipts.rule import Case
+from receipts.rulebook import RuleSet
 from receipts.verdict import Level
 
 RULES: Final = ("R105", "R106", "R107", "R108", "R109")

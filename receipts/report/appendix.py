@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC
 
+from receipts.facts import Facts
 from receipts.receipt import Parsed
 from receipts.report.data import Described
 from receipts.report.page import Cell, Code, Entry, Section
 from receipts.report.ref import Ref
 from receipts.report.text import NOTE, plain
-from receipts.rule import Facts
 from receipts.verdict import Level, ReceiptVerdict
 
 MOST_NOTES = 6

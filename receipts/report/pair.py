@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.answers import answers
+from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
@@ -21,7 +22,6 @@ from receipts.report.sections import rules
 from receipts.report.sections.decisions import Decided
 from receipts.report.sections.rules import Cited
 from receipts.report.text import NOTE, UNKNOWN, change, plain, span, value
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.value import dataclass
 from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, Reading

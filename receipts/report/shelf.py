@@ -8,13 +8,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.report.data import Ref
 from receipts.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.value import dataclass
 from receipts.verdict import ReceiptVerdict, Taint

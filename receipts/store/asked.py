@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
+from receipts.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
-from receipts.rule import EarlierFailure, Facts
 from receipts.signature import Signature
 from receipts.store import facts as facts_module
 from receipts.store import near

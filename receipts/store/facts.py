@@ -23,8 +23,8 @@ from sqlalchemy import (
 from receipts.accelerators import find as find_accelerator
 from receipts.axes.configuration import Configuration
 from receipts.errors import StoreError
+from receipts.facts import Facts, Shape
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.rule import Facts, Shape
 from receipts.store import kin, near
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, safe, standing

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
-from receipts.rule import Shape
+from receipts.facts import Shape
 from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts

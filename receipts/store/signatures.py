@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
+from receipts.facts import EarlierFailure
 from receipts.receipt import Parsed
-from receipts.rule import EarlierFailure
 from receipts.signature import Signature, sign, signature, unstated
 from receipts.store.rows import safe, standing
 from receipts.store.statement import Ask, Row, Statement

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from receipts.errors import ConflictError, InputError
+from receipts.facts import Facts
 from receipts.judge import judge_receipt
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse, read
 from receipts.receipt.stream import Item
-from receipts.rule import Facts
 from receipts.rulebook import Rulebook
 from receipts.submit.outcome import Outcome
 from receipts.verdict import ReceiptVerdict, Status

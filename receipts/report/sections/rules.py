@@ -13,7 +13,7 @@ from receipts.report.text import plain
 from receipts.value import dataclass
 
 if TYPE_CHECKING:
-    from receipts.rule import RuleSet
+    from receipts.rulebook import RuleSet
 
 LONGEST = 700
 _PREFIX = "rule-"
