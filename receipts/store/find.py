@@ -192,8 +192,10 @@ def _paged(
 
 
 def _checked(connection: Connection, filters: Filters, asked: _Asked, numbers: Sequence[int]) -> list[Entry]:
-    """Those of some receipts that meet the clauses, in order."""
+    """Those of some receipts that meet the clauses, in order; no more than are asked for, where the clauses say all."""
     query = entries().where(receipts.c.seq.in_(numbers), *_unsought(connection, asked), *_standing(filters))
+    if not asked.rest:
+        query = query.limit(filters.limit)
     return [entry(row) for row in connection.execute(query.order_by(*_ORDER[filters.order]))]
 
 
