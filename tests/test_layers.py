@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import receipts
 from receipts import resources
 
 # The parts of the engine that read files, logs or a store, or write pages. A rule judges values.
@@ -54,3 +55,9 @@ def test_a_rule_reaches_for_no_file_no_store_and_no_log() -> None:
         for name in _imports(path)
         if any(name == part or name.startswith(f"{part}.") for part in closed)
     ] == []
+
+
+def test_the_map_at_the_head_of_the_engine_names_every_part() -> None:
+    parts = {path.stem for path in Path(receipts.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    named = set((receipts.__doc__ or "").split())
+    assert {part for part in parts if not part.startswith("_")} - named == set()
