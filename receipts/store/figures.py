@@ -1,4 +1,4 @@
-"""Receipts looked up by a figure, where few are within the bounds that are asked for: ``mfu>0.55``, ``step_seconds<2``."""
+"""Receipts looked up by a figure where few are within the bounds asked for: ``mfu>0.55``, or ``step_seconds<2``."""
 
 from __future__ import annotations
 
