@@ -201,7 +201,7 @@ def _with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
 
 
 STEPS_ARE_NO_LAUNCHES = (
-    "steps of one launch share its luck and are no repeats of it, however many they are: an effect needs launches"
+    "the steps of one launch are no independent repeats, however many they are: name different launches"
 )
 
 
@@ -229,9 +229,9 @@ def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, lau
             raise UsageError(f'a waiver needs a reason: --waive {axis}="why it cannot matter"')
         if not any(fnmatch.fnmatchcase(axis, pattern) for pattern in lane.waivable):
             allowed = ", ".join(lane.waivable) or "nothing"
-            raise UsageError(f"lane {lane.name} does not let {axis} be waived; it lets: {allowed}")
+            raise UsageError(f"lane {lane.name} does not allow to waive {axis}; it allows: {allowed}")
         if axis not in named:
-            raise UsageError(f"{axis} neither changed nor is unknown here; leave the waiver out")
+            raise UsageError(f"{axis} neither changed nor is unknown here, so there is nothing to waive; leave it out")
 
 
 def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None, a: Parsed, b: Parsed) -> Uncounted:

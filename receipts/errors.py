@@ -6,6 +6,7 @@
     ├── NotFound                 2  no receipt, label, lane, rule … of that name
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
+    │   ├── NoStore              4  there is no store at that place yet
     │   ├── SchemaTooOld         4  the store was made by an older version and has to be upgraded first
     │   └── Unreachable          4  the store's server does not answer now, and may later
     ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
@@ -37,7 +38,7 @@ class UsageError(ReceiptsError):
 class Problem(NamedTuple):
     """One thing that is wrong in a document.
 
-    `at` is the path inside the document (`batch.global`, empty for the document as a whole), `what` says what
+    `at` is the path inside the document (`batch.global`; empty, or `$`, for the document as a whole), `what` says what
     is wrong there and `do` what to do about it (empty where `what` says it already).
     """
 
@@ -46,7 +47,7 @@ class Problem(NamedTuple):
     do: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.at}: " if self.at else ""
+        where = f"{self.at}: " if self.at not in ("", "$") else ""
         advice = f" ({self.do})" if self.do else ""
         return f"{where}{self.what}{advice}"
 
@@ -81,6 +82,10 @@ class ConflictError(ReceiptsError):
 
 class StoreError(ReceiptsError):
     """The store cannot be opened, read or written."""
+
+
+class NoStore(StoreError):
+    """There is no store at that place yet, and the call is not one that makes one."""
 
 
 class SchemaTooOld(StoreError):

@@ -27,6 +27,9 @@ class Malformed:
         return self.name
 
 
+WHOLE = ""  # where: the document itself, which has no path
+
+
 def tree() -> dict[str, Any]:
     """The clean receipt that every fault is laid over."""
     found = rule_cases.base("megatron")
@@ -71,7 +74,7 @@ def truncated() -> Iterator[Malformed]:
     for share in range(40):
         yield Malformed(
             f"cut after {share}/40",
-            "line 1" if share else "$",
+            "line 1" if share else WHOLE,
             "not JSON" if share else "empty",
             lambda share=share: (lambda raw: raw[: len(raw) * share // 40])(encoded(tree())),
         )
@@ -230,27 +233,29 @@ def not_json() -> Iterator[Malformed]:
 def not_text() -> Iterator[Malformed]:
     """Other encodings, and files that are something else."""
     for encoding in ("utf-16", "utf-8-sig"):
-        yield Malformed(encoding, "$", "byte-order mark", lambda to=encoding: json.dumps(tree()).encode(to))
+        yield Malformed(encoding, WHOLE, "byte-order mark", lambda to=encoding: json.dumps(tree()).encode(to))
     for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
-        yield Malformed(encoding, "$", "UTF-16", lambda to=encoding: json.dumps(tree()).encode(to))
-    yield Malformed("latin-1", "$", "not UTF-8", lambda: _spliced("nam56r-base", "Zürich")().decode().encode("latin-1"))
-    yield Malformed("gzip", "$", "gzip", lambda: gzip.compress(encoded(tree())))
+        yield Malformed(encoding, WHOLE, "UTF-16", lambda to=encoding: json.dumps(tree()).encode(to))
+    yield Malformed(
+        "latin-1", WHOLE, "not UTF-8", lambda: _spliced("nam56r-base", "Zürich")().decode().encode("latin-1")
+    )
+    yield Malformed("gzip", WHOLE, "gzip", lambda: gzip.compress(encoded(tree())))
     yield Malformed("an ELF header", "line 1", "not JSON", lambda: b"\x7fELF\x02\x01\x01" + b"\x01" * 500)
-    yield Malformed("random bytes", "$", "not UTF-8", lambda: bytes(range(128, 256)) * 40)
+    yield Malformed("random bytes", WHOLE, "not UTF-8", lambda: bytes(range(128, 256)) * 40)
     for name, raw in {"empty": b"", "spaces": b" \t\n\r " * 50, "a newline": b"\n"}.items():
-        yield Malformed(name, "$", "empty", lambda raw=raw: raw)
+        yield Malformed(name, WHOLE, "empty", lambda raw=raw: raw)
     for text in ("[]", "null", "true", "1", '"run"', "[{}]"):
-        yield Malformed(f"the value {text}", "$", "not a JSON object", lambda text=text: text.encode())
+        yield Malformed(f"the value {text}", WHOLE, "not a JSON object", lambda text=text: text.encode())
     yield Malformed("an empty object", "schema_version", "missing", lambda: b"{}")
 
 
 def too_much() -> Iterator[Malformed]:
     """Documents beyond the limits."""
     for size in (17, 100):
-        yield Malformed(f"{size} MB of spaces after it", "$", "16 MiB", lambda size=size: b" " * (size * MEBIBYTE))
-    yield Malformed("deep lists", "$", "32 levels", lambda: b'{"run": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
-    yield Malformed("deep objects", "$", "32 levels", lambda: b'{"a":' * 5000 + b"1" + b"}" * 5000)
-    yield Malformed("deep and cut", "$", "32 levels", lambda: b'{"notes": {"x": ' + b"[" * 1_000_000)
+        yield Malformed(f"{size} MB of spaces after it", WHOLE, "16 MiB", lambda size=size: b" " * (size * MEBIBYTE))
+    yield Malformed("deep lists", WHOLE, "32 levels", lambda: b'{"run": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+    yield Malformed("deep objects", WHOLE, "32 levels", lambda: b'{"a":' * 5000 + b"1" + b"}" * 5000)
+    yield Malformed("deep and cut", WHOLE, "32 levels", lambda: b'{"notes": {"x": ' + b"[" * 1_000_000)
     yield Malformed("a string without end", "line 1", "not JSON", lambda: b'{"a": "' + b'\\"' * 500_000)
     steps = [0.5] * 100_001
     yield Malformed(

@@ -111,7 +111,7 @@ def test_a_waiver_with_a_reason_takes_an_axis_out_and_is_shown(shell: Shell) -> 
     [
         ("numerics.seed", 'write --waive numerics.seed="the reason'),
         ("numerics.seed= ", "the reason"),
-        ("numerics.learning_rate=because", "does not let numerics.learning_rate be waived"),
+        ("numerics.learning_rate=because", "does not allow to waive numerics.learning_rate"),
         ("numerics.seed=because", "neither changed nor is unknown"),
     ],
 )

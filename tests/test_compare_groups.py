@@ -77,7 +77,7 @@ def test_a_launch_measured_otherwise_than_the_first_of_its_side_leaves_the_pair_
 
 def test_a_launch_named_twice_is_refused_and_told_why() -> None:
     a, b = group("a", 2), group("b", 2, numerics__seed=7)
-    with pytest.raises(UsageError, match="steps of one launch share its luck"):
+    with pytest.raises(UsageError, match="no independent repeats"):
         judged([*a, a[0]], b)
 
 

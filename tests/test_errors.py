@@ -16,6 +16,7 @@ CODES = {
     errors.NotFound: 2,
     errors.ConflictError: 2,
     errors.StoreError: 4,
+    errors.NoStore: 4,
     errors.SchemaTooOld: 4,
     errors.Unreachable: 4,
     errors.RuleError: 4,
@@ -47,11 +48,16 @@ def test_every_error_is_drawn_in_the_tree(error: type[ReceiptsError]) -> None:
 def test_a_refused_document_shows_each_problem_on_a_line_with_its_path() -> None:
     error = InputError(
         "run.json",
-        [Problem("batch.global", "is 0", "state a positive number"), Problem("", "ends too early")],
+        [
+            Problem("batch.global", "is 0", "state a positive number"),
+            Problem("", "ends too early"),
+            Problem("$", "is no object"),
+        ],
     )
     assert str(error).splitlines() == [
         "run.json: batch.global: is 0 (state a positive number)",
         "run.json: ends too early",
+        "run.json: is no object",
     ]
 
 

@@ -148,7 +148,7 @@ def from_store(
     from receipts.noise import noise_floor, wants_floor, with_floor
     from receipts.replicates import with_replicates
 
-    with session.open_store() as store:
+    with session.open_store(sought=[*sides[0], *sides[1]]) as store:
         groups = [
             [item for word in side for item in ([parsed_file(word)] if is_file(word) else named(store, word))]
             for side in sides

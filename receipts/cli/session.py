@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.errors import NotFound, UsageError
+from receipts.errors import NoStore, NotFound, UsageError
 
 if TYPE_CHECKING:
     from receipts.config import Config
@@ -53,11 +53,21 @@ class Session:
         return self._store or named
 
     @contextmanager
-    def open_store(self, *, create: bool = False) -> Iterator[Store]:
-        """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do."""
+    def open_store(self, *, create: bool = False, sought: Sequence[str] = ()) -> Iterator[Store]:
+        """Open the store. Without ``create`` a store that does not exist yet is an error that says what to do.
+
+        ``sought`` are the words that are to be looked up in it: the error then says that none of them is a file.
+        """
         from receipts.store import open_store
 
-        with open_store(self.store_url, create=create) as store:
+        try:
+            opened = open_store(self.store_url, create=create)
+        except NoStore as error:
+            words = ", ".join(word for word in sought if not is_file(word))
+            if not words:
+                raise
+            raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
+        with opened as store:
             yield store
 
 
@@ -96,7 +106,7 @@ def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
     """
     if all(is_file(word) for word in words):
         return [[parsed_file(word)] for word in words]
-    with session.open_store() as store:
+    with session.open_store(sought=words) as store:
         return [[parsed_file(word)] if is_file(word) else named(store, word) for word in words]
 
 
@@ -145,7 +155,7 @@ def named_plan(session: Session, word: str) -> Parsed:
     elif is_file(word):
         plan = read_plan(word)
     else:
-        with session.open_store() as store:
+        with session.open_store(sought=[word]) as store:
             plan = read_plan(word, store)
     _tell_undeclared(session, plan)
     laid_out(session, plan)

@@ -48,7 +48,7 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
         else:
             _show(session, found, Facts(), all_facts, raw, as_json)
         return 0
-    with session.open_store() as store:
+    with session.open_store(sought=[receipt]) as store:
         matches = named(store, receipt)
         for found in matches:
             _show(session, found, store.facts([found]), all_facts, raw, as_json, store.decisions([found.id]))

@@ -103,7 +103,7 @@ def _tree(path: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Refused([f"{path}: this is no part"])
     if "receipts_part" not in found:
-        what = "a whole receipt, of a process that was alone" if "schema_version" in found else "no part of a launch"
+        what = "a whole receipt, of one process alone" if "schema_version" in found else "no part of a launch"
         raise Refused([f"{path}: this is {what}; name the files that end in .part.json or .journal"])
     if found["receipts_part"] != parts.PART_VERSION:
         raise Refused([f"{path}: it is a part of version {found['receipts_part']}; upgrade frontier-receipts"])

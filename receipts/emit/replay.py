@@ -46,7 +46,7 @@ def read(path: str) -> Replay:
     with open(path, "rb") as stream:
         data = stream.read(MAX_BYTES)
     if data[:2] != journal.MARK:
-        raise NotAJournal("it does not begin as a journal does; name the file that ends in .journal")
+        raise NotAJournal("this is no journal of the recorder; name the file that ends in .journal")
     found: Replay | None = None
     torn: list[str] = []
     for kind, body, words in _frames(memoryview(data), torn):

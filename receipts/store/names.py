@@ -116,7 +116,7 @@ def _unknown(connection: Connection, text: str) -> NotFound:
     elif re.match(r"^[0-9a-fA-F]{1,3}$", text):
         return NotFound(f"{text!r} is too short for an id; write at least 4 digits of it")
     return NotFound(
-        f"no receipt is called {text!r}: no id begins so, and no label or launch is that; see: receipts list"
+        f"no receipt is called {text!r}: no id begins with it, and no label or launch has that name; see: receipts list"
     )
 
 

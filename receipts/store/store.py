@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import bindparam, select
 
-from receipts.errors import ConflictError, InputError, NotFound, StoreError
+from receipts.errors import ConflictError, InputError, NoStore, NotFound, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import around, history, names, schema
@@ -228,7 +228,7 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
     """Open the store of a URL or path; None is ``RECEIPTS_STORE``, else the user's own.
 
     A store that does not exist is made, unless ``create`` is False. Raises UsageError for a URL of another kind,
-    SchemaTooOld, and StoreError that says what to do.
+    NoStore, SchemaTooOld, and any other StoreError that says what to do.
     """
     place = address(url)
     if place.file is not None and not place.file.exists():
@@ -246,7 +246,7 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
 def _prepare_folder(place: Address, create: bool) -> None:
     assert place.file is not None
     if not create:
-        raise StoreError(f"{place}: there is no store yet; make one with: receipts submit FILE")
+        raise NoStore(f"{place}: there is no store yet; make one with: receipts submit FILE")
     folder = place.file.parent
     try:
         if place.own:
