@@ -29,8 +29,10 @@ Exit codes: 0 all is as it was written, 1 it is not: each fault is printed with 
 
 
 @click.command("audit", epilog=EPILOG)
-@click.option("--seal", "sealing", is_flag=True, help="Seal what no seal holds yet, where nothing is found amiss.")
-@click.option("--expect", multiple=True, metavar="ROOT", help="A root that was kept elsewhere: its seal must be here.")
+@click.option("--seal", "sealing", is_flag=True, help="Write a seal over all new rows, if nothing is wrong.")
+@click.option(
+    "--expect", multiple=True, metavar="ROOT", help="A seal's root that you kept elsewhere; its seal must be here."
+)
 @click.option("--proof", metavar="ID", help="Print how a receipt's id leads to the root of its seal (RFC 6962).")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @pass_session

@@ -15,7 +15,7 @@ Examples:
   receipts --store postgresql+psycopg://owner@db/receipts backup lab.sqlite
   receipts --store lab.sqlite audit
 
-The file is a store of its own: --store FILE lists, compares and audits it."""
+The file is itself a store: every command takes it with --store FILE."""
 
 
 @click.command("backup", epilog=EPILOG)
@@ -24,9 +24,9 @@ The file is a store of its own: --store FILE lists, compares and audits it."""
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 @pass_session
 def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
-    """Write the whole store into one SQLite file, in one state of it, while others go on writing.
+    """Write the whole store into one SQLite file, as of one moment, while others go on writing.
 
-    The copy is checked before it gets its name. Where it fails nothing is left of it.
+    The copy is checked before it gets its name. Where that fails, no file is left.
     """
     from receipts.store.address import address
     from receipts.store.backup import backup

@@ -21,20 +21,20 @@ Examples:
   receipts ceiling --lane nvidia-megatron --json
 
 validated: three launches on two days or two hosts; repeated: two launches; peak: one.
-Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was."""
+Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 no shape was."""
 STYLES = {"validated": "accepted", "repeated": "unknown", "peak": "dim"}
 
 
 @click.command("ceiling", epilog=EPILOG)
 @click.option("--lane", "-l", required=True, metavar="LANE", help="The lane, as receipts name it.")
-@click.option("--since", metavar="DATE", help="Launches that started on this day or later alone.")
+@click.option("--since", metavar="DATE", help="Only launches that started on this day or later.")
 @click.option("--json", "as_json", is_flag=True, help="Print the frontiers as JSON.")
 @pass_session
 def command(session: Session, lane: str, since: str | None, as_json: bool) -> int:
-    """Show the frontier of fit: what a lane sustained, where it ran out of memory, and the gap between.
+    """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
-    By family, accelerator and chips. Measured training that stands counts; a shape is sequence length, micro batch and
-    depth, whatever else the launches had.
+    A shape is sequence length, micro batch and depth. Each model family, accelerator and number of chips has its own
+    shapes. Only measured training launches count that were neither superseded nor retracted.
     """
     from receipts.ceiling import as_data, frontiers
 

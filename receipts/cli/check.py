@@ -32,13 +32,14 @@ Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps no
     "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of these (run.witness_for)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
-@click.option("--quiet", "-q", is_flag=True, help="Print one line a receipt.")
+@click.option("--quiet", "-q", is_flag=True, help="Print one line for each receipt.")
 @pass_session
 def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check receipts against their lanes' rules, without storing anything.
 
-    Every error of every document is told at once. A profiled launch among them lends its path to the launch that it
-    names. A store that is named with --store, or that holds one of them, is asked for the rest.
+    All errors of all documents are printed at once. A profiled launch among them shows the path of the launch that it
+    names. Where --store names a store, or a receipt is given by its id, that store is asked for witnesses, successors
+    and earlier failures.
     """
     from receipts.errors import InputError, NotFound
     from receipts.judge import judge_receipt

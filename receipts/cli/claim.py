@@ -30,7 +30,7 @@ Exit codes: 0 supported, 1 refuted, 2 wrong call or input, 3 unproven or stale."
 
 @click.group("claim", epilog=EPILOG)
 def command() -> None:
-    """Say of published sentences whether receipts carry them."""
+    """Check published sentences about performance against their receipts."""
 
 
 CHECK_EPILOG = """\b
@@ -45,7 +45,7 @@ Exit codes: 0 all are supported, 1 some are refuted, 2 wrong call or input, 3 so
 @command.command("check", epilog=CHECK_EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--all", "every", is_flag=True, help="Check every claim in the store that stands.")
-@click.option("--only", multiple=True, metavar="ID", help="Check this claim alone; may be given again.")
+@click.option("--only", multiple=True, metavar="ID", help="Check this claim only; may be given again.")
 @click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
 @click.option("--record", is_flag=True, help="Keep the verdicts in the store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
@@ -164,7 +164,9 @@ Examples:
 
 
 @command.command("list", epilog=LIST_EPILOG)
-@click.option("--status", type=click.Choice(["supported", "refuted", "unproven", "stale"]), help="Only those.")
+@click.option(
+    "--status", type=click.Choice(["supported", "refuted", "unproven", "stale"]), help="Only claims with this verdict."
+)
 @click.option("--everything", is_flag=True, help="Also claims that were superseded or withdrawn.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
@@ -224,7 +226,7 @@ Examples:
 
 @command.command("supersede", epilog=SUPERSEDE_EPILOG)
 @click.argument("claim_id", metavar="ID")
-@click.option("--by", "successor", metavar="ID", help="The claim that replaces it; left out, it is withdrawn.")
+@click.option("--by", "successor", metavar="ID", help="The claim that replaces it; without it the claim is withdrawn.")
 @click.option("--reason", required=True, help="Why it no longer stands.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was said as JSON.")
 @pass_session

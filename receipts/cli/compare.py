@@ -82,8 +82,8 @@ def command(
 ) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
-    Two files need no store. A store is asked for the launches that witness them as well.
+    A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
+    a side. Two files need no store; a store is also asked for replicates, and for launches that show the path.
     """
     from receipts.compare import Request, compare
 

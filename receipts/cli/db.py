@@ -22,7 +22,7 @@ Examples:
 
 @click.group("db", epilog=EPILOG)
 def command() -> None:
-    """Upgrade or check the store's schema, make its indexes anew, or print its roles."""
+    """Upgrade or check the store's schema, write its indexes again, or print its roles."""
 
 
 @command.command(
@@ -33,7 +33,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def upgrade(session: Session, as_json: bool) -> int:
-    """Bring the store to this version's schema, all of it or nothing, and index what is not indexed yet.
+    """Bring the store to this version's schema, completely or not at all, and index what is not indexed yet.
 
     Indexing can be stopped at any time: receipts db reindex goes on with it.
     """
@@ -61,16 +61,16 @@ def upgrade(session: Session, as_json: bool) -> int:
 
 @command.command(
     "reindex",
-    short_help="Make the indexes anew from the documents.",
+    short_help="Write the indexes again from the documents.",
     epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all",
 )
-@click.option("--all", "everything", is_flag=True, help="Read every document, and not only those that need it.")
+@click.option("--all", "everything", is_flag=True, help="Read every document, not only those that need it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def reindex(session: Session, everything: bool, as_json: bool) -> int:
-    """Make the indexes of axes and signatures anew from the documents, beside writers.
+    """Write the indexes of axes and signatures again from the documents, while others go on writing.
 
-    It can be stopped at any time and goes on where it was. Exit code 1 where a document is damaged.
+    It can be stopped at any time; the next call goes on where it stopped. Exit code 1 where a document is damaged.
     """
     made = _reindex(session, everything=everything)
     if as_json:
@@ -105,12 +105,14 @@ def _print(made: Reindexed) -> None:
 
 
 @command.command(
-    "check", short_help="Look the store over.", epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json"
+    "check",
+    short_help="Check schema, triggers and indexes.",
+    epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @pass_session
 def check(session: Session, as_json: bool) -> int:
-    """Look the store over: schema, triggers, indexes, and the engine's own check.
+    """Check the store: schema, triggers, indexes, and the database engine's own check.
 
     Exit code 1 where something is wrong.
     """
@@ -142,7 +144,7 @@ Examples:
   receipts db roles | psql postgresql://owner@db/receipts
   receipts db roles --submitter jobs --reader dashboards
 
-Then: GRANT receipts_submitter TO alice. Run it again after db upgrade, which may have made tables.
+Then: GRANT receipts_submitter TO alice. Run it again after db upgrade, which may have added tables.
 The owner of the tables upgrades, reindexes, purges, imports and restores."""
 
 
@@ -152,7 +154,7 @@ The owner of the tables upgrades, reindexes, purges, imports and restores."""
 @click.option("--schema", "place", default="public", show_default=True, help="PostgreSQL schema of the tables.")
 @click.option("--json", "as_json", is_flag=True, help="Print the statements as a JSON list.")
 def roles(submitter: str, reader: str, place: str, as_json: bool) -> int:
-    """Print the SQL of least-privilege roles for a store on PostgreSQL. It asks no store."""
+    """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store."""
     from receipts.store.roles import statements
 
     found = list(statements(submitter, reader, place))

@@ -23,20 +23,26 @@ Examples:
   receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
   receipts export lab-export --format parquet --force
 
-parquet fills a folder, with receipts in lane=…/week=… by the ISO week in UTC in which each run
-finished, else started. parquet and jsonl lose nothing and come back by: receipts import store.
-csv has the columns alone, for people. What is written: docs/export.md and docs/scale.md.
-Exit codes: 0 it is there whole, 2 the place or a condition is wrong, 4 the store failed."""
+parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
+(else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
+columns only, for people. What is written: docs/export.md and docs/scale.md.
+Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed."""
 
 
 @click.command("export", epilog=EPILOG)
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
-    "--format", "-f", "form", type=click.Choice(["parquet", "jsonl", "csv"]), help="Else told by the name's ending."
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(["parquet", "jsonl", "csv"]),
+    help="[default: by the ending of the name]",
 )
-@click.option("--where", multiple=True, metavar="NAME=VALUE", help="Receipts that meet this, as for `list`; repeat it.")
-@click.option("--since", metavar="TIME", help="Runs that finished, else started, from then on.")
-@click.option("--until", metavar="TIME", help="Runs before then.")
+@click.option(
+    "--where", multiple=True, metavar="NAME=VALUE", help="Only receipts that meet this, as for `list`; may be repeated."
+)
+@click.option("--since", metavar="TIME", help="Only runs that finished (else: started) from then on.")
+@click.option("--until", metavar="TIME", help="Only runs before then.")
 @click.option("--force", is_flag=True, help="Replace an earlier export.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 @pass_session
@@ -50,10 +56,10 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Write the store to a folder of Parquet, or to a file, whole or not at all.
+    """Write the store to a folder of Parquet files, or to one file, completely or not at all.
 
-    Verdicts, supersessions, pins, claims, decisions, tombstones and seals go along. With a condition, what speaks of
-    a receipt that was left out is left out too.
+    Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. With a condition, whatever
+    is about a receipt that is left out is left out as well.
     """
     from receipts.export import export
 

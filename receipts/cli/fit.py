@@ -26,8 +26,8 @@ Examples:
   receipts fit 3f9c --calibrate             # by the lane's own measured peaks
   receipts fit plan.json --aot              # ask the TPU compiler as well
 
-The estimate is of the fullest chip at the fullest moment of a step. What the plan does not state is listed with what
-was taken instead. The budget is the runtime's limit, never the chip's physical memory.
+The estimate is for the fullest chip at the fullest moment of a step. What the plan does not state is listed with the
+value assumed for it. The budget is the runtime's limit, not the chip's physical memory.
 Exit codes: 0 it fits, 1 it does not, 2 wrong call or input, 3 too little is stated to say."""
 
 
@@ -36,10 +36,12 @@ Exit codes: 0 it fits, 1 it does not, 2 wrong call or input, 3 too little is sta
 @click.argument("other", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--svg", type=click.Path(dir_okay=False), help="Write the stacked bar as SVG.")
-@click.option("--calibrate", is_flag=True, help="Scale by the lane's measured peaks in the store, with an interval.")
+@click.option(
+    "--calibrate", is_flag=True, help="Scale by the measured peaks of the lane's stored launches, with an interval."
+)
 @click.option("--aot", is_flag=True, help="Compile the train step for TPU v6e and show the compiler's bytes.")
 @click.option(
-    "--oom", type=click.Path(dir_okay=False), help="With --aot: where the compiler refuses, write that receipt here."
+    "--oom", type=click.Path(dir_okay=False), help="With --aot: where it does not fit, write that as a receipt here."
 )
 @pass_session
 def command(
@@ -52,9 +54,9 @@ def command(
     aot: bool,
     oom: str | None,
 ) -> int:
-    """Estimate what PLAN holds on its fullest chip; with OTHER, say which bucket grows.
+    """Estimate the memory of PLAN on its fullest chip; with OTHER, say which part grows.
 
-    PLAN and OTHER are receipts, or skeletons as ``receipts init`` writes them: files, ids, labels or pins.
+    PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
     """
     from receipts.cli import fit_text
     from receipts.fit import estimate

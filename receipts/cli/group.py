@@ -11,57 +11,74 @@ import click
 
 from receipts.errors import ReceiptsError
 
-# name → (module, one line for --help). The command object in the module is called `command`.
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "submit": ("submit", "Check receipts and keep them in the store."),
-    "ingest": ("ingest", "Put a run's logs, profiles and reports together into one receipt."),
-    "merge": ("merge", "Merge the parts of many ranks into one receipt."),
-    "recover": ("recover", "Make the receipt of a run that was killed, from its journal."),
-    "check": ("check", "Check receipts without storing them."),
-    "compare": ("compare", "Say what the difference between two numbers means."),
-    "show": ("show", "Show one receipt, headed by the five answers."),
-    "chips": ("chips", "Draw memory by physical chip, and what changed it."),
-    "list": ("list_", "List receipts by any axis, lane or outcome."),
-    "fit": ("fit", "Estimate what a launch holds on its fullest chip."),
-    "neighbours": ("neighbours", "Show every receipt one axis away."),
-    "bridge": ("bridge", "Show the chain of one-axis receipts between two."),
-    "sweep": ("sweep", "Lay a grid of launches out as a table."),
-    "noise": ("noise", "Show how far equal launches lie apart."),
-    "pin": ("pin", "Name a receipt, such as @golden."),
-    "repro": ("repro", "Print what it takes to run a receipt again."),
-    "axes": ("axes", "List every leaf of the receipt with its role."),
-    "lanes": ("lanes", "List the lanes, or show one."),
-    "rules": ("rules", "List the rules, or print one rule's page."),
-    "claim": ("claim", "Say of published sentences whether receipts carry them."),
-    "lint": ("lint", "Find performance statements in Markdown and check their receipts."),
-    "decide": ("decide", "Write down what was decided on a receipt, and why."),
-    "impact": ("impact", "List what goes stale with a receipt."),
-    "preflight": ("preflight", "Say whether a plan is known to work or to fail, and what to try."),
-    "run": ("run", "Launch a plan, record every attempt, step down the ladder."),
-    "ceiling": ("ceiling", "Show the largest shapes that a lane sustained, and where it ran out of memory."),
-    "init": ("init", "Write a receipt skeleton for a lane."),
-    "import": ("import_", "Take in a notebook's table, or another store's export."),
-    "export": ("export", "Write the store as Parquet, JSON lines or CSV."),
-    "report": ("report", "Write the weekly frontier report."),
-    "retract": ("retract", "Withdraw a receipt without a successor."),
-    "purge": ("purge", "Erase a receipt's bytes, leaving a tombstone."),
-    "revalidate": ("revalidate", "Judge what is stored by the present rules, and say what flipped."),
-    "flush": ("flush", "Store what was kept here while the server did not answer."),
-    "audit": ("audit", "Hold every row against its digests and seals."),
-    "backup": ("backup", "Write the whole store into one file."),
-    "restore": ("restore", "Make a store of a backup."),
-    "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
-    "completion": ("completion", "Print shell completion for bash, zsh or fish."),
+# Section of --help → name → (module, one line). The command object in the module is called `command`.
+SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Make and keep receipts": {
+        "ingest": ("ingest", "Make one receipt from a run's logs, profiles and reports."),
+        "merge": ("merge", "Merge the parts of many ranks into one receipt."),
+        "recover": ("recover", "Make the receipt of a run that was killed, from its journal."),
+        "init": ("init", "Write an empty receipt or plan for a lane, to be filled in."),
+        "check": ("check", "Check receipts without storing them."),
+        "submit": ("submit", "Check receipts and store them."),
+    },
+    "Compare and explain": {
+        "compare": ("compare", "Say what the difference between two runs means."),
+        "neighbours": ("neighbours", "Show every stored receipt that differs in one axis."),
+        "bridge": ("bridge", "Explain a whole gain by a chain of one-axis comparisons."),
+        "sweep": ("sweep", "Show the launches of a grid as a table, each against a base."),
+        "noise": ("noise", "Show how much equal launches differ."),
+        "list": ("list_", "List receipts by any axis, lane or outcome."),
+        "show": ("show", "Show one receipt: what ran, where, on which path, how fast."),
+        "chips": ("chips", "Draw memory by physical chip, and what changed."),
+        "repro": ("repro", "Print what it takes to run a receipt again."),
+    },
+    "Plan and launch": {
+        "preflight": ("preflight", "Say whether a plan is known to work or to fail, and what to try."),
+        "fit": ("fit", "Estimate the memory of a launch on its fullest chip."),
+        "run": ("run", "Launch a plan; where memory runs out, launch a smaller one."),
+        "ceiling": ("ceiling", "Show the largest shapes that a lane sustained, and what failed."),
+    },
+    "Publish": {
+        "report": ("report", "Write a report: of a week, a lane, a comparison or a claim."),
+        "claim": ("claim", "Check published sentences against their receipts."),
+        "lint": ("lint", "Check the performance statements in Markdown files."),
+        "decide": ("decide", "Write down what was decided on a receipt, and why."),
+        "impact": ("impact", "List what goes stale with a receipt."),
+    },
+    "Rules, lanes and axes": {
+        "rules": ("rules", "List the rules, or print one rule's page."),
+        "lanes": ("lanes", "List the lanes, or show one."),
+        "axes": ("axes", "List every leaf of the receipt with its role."),
+    },
+    "Look after the store": {
+        "pin": ("pin", "Name a receipt, such as @golden."),
+        "retract": ("retract", "Withdraw a receipt; it stays in the store, with the reason."),
+        "purge": ("purge", "Erase a receipt for good, such as one that holds a secret."),
+        "revalidate": ("revalidate", "Judge what is stored again, by the present rules."),
+        "flush": ("flush", "Store what was kept here while the server did not answer."),
+        "audit": ("audit", "Check every row against its digests and seals."),
+        "import": ("import_", "Import a notebook's table, or another store's export."),
+        "export": ("export", "Write the store as Parquet, JSON lines or CSV."),
+        "backup": ("backup", "Write the whole store into one file."),
+        "restore": ("restore", "Make a store from a backup."),
+        "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
+    },
+    "Shell": {
+        "completion": ("completion", "Print shell completion for bash, zsh or fish."),
+    },
 }
+COMMANDS: Mapping[str, tuple[str, str]] = {name: entry for part in SECTIONS.values() for name, entry in part.items()}
 
 
 class Commands(click.Group):
     """A group that knows its commands by name and imports one when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of `SECTIONS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; None where there is none."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -72,12 +89,16 @@ class Commands(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, says) for name, (_, says) in COMMANDS.items()])
+        """Write one list a section, all with a first column of one width."""
+        size = max(map(len, COMMANDS))
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(size), says) for name, (_, says) in entries.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but a mistyped name is answered with the one near it."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -104,7 +125,10 @@ Exit codes: 0 it holds, 1 it does not, 2 the call or the input is wrong, 3 not e
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--store", metavar="URL", envvar="RECEIPTS_STORE", help="Store: a file, sqlite:/// or postgresql+psycopg:// URL."
+    "--store",
+    metavar="URL",
+    envvar="RECEIPTS_STORE",
+    help="Store: a file, or a sqlite:/// or postgresql+psycopg:// URL.",
 )
 @click.option(
     "--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates."

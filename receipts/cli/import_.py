@@ -21,7 +21,7 @@ Examples:
   receipts import notebook runs.csv --mapping mapping.toml -o receipts/
   receipts import notebook notes.md --mapping mapping.toml --submit
 
-Without -o and --submit nothing is written: it says what would be read, and what cannot be.
+Without -o and --submit nothing is written: it prints what it would read, and what it cannot read.
 How a mapping is written: docs/import-notebook.md.
 Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
 
@@ -36,7 +36,7 @@ Examples:
 
 @click.group("import", epilog=GROUP)
 def command() -> None:
-    """Take in tables that people keep, or another store's export. Importing invents nothing."""
+    """Import tables that people keep, or another store's export. Importing adds no value of its own."""
 
 
 command.add_command(store)
@@ -48,15 +48,19 @@ command.add_command(store)
     "--mapping", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The mapping, a TOML file."
 )
 @click.option(
-    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write one file a row here."
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the receipt of each row here.",
 )
-@click.option("--submit", "submitting", is_flag=True, help="Keep the receipts in the store.")
+@click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
 @click.option("--json", "as_json", is_flag=True, help="Print what became of every row as JSON.")
 @pass_session
 def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
 
-    What the table does not state stays unstated. What cannot be read is told, and kept under notes.
+    What the table does not state stays unstated. What cannot be read is printed, and kept under notes.
     """
     from receipts.importers import import_file
 

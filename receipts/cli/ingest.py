@@ -28,7 +28,7 @@ Examples:
   receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
   kubectl logs trainer-0 | receipts ingest - -o run.json
 
-Files are known by what stands in them. Without -o and --submit nothing is written.
+Files are recognised by their content, not by their names. Without -o and --submit nothing is written.
 How files become a receipt: docs/ingest.md.
 Exit codes: 0 there is a receipt, 2 nothing was readable or the call is wrong, 4 the store failed."""
 
@@ -38,12 +38,12 @@ KINDS = ("training", "microbench", "profile", "serving")
 
 @click.command("ingest", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-…")
-@click.option("--lane", metavar="LANE", help="The lane that the run was meant to keep; else one is proposed.")
-@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; stands above every file.")
+@click.option("--lane", metavar="LANE", help="The lane of the run; where it is not given, one is proposed.")
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; it overrides every file.")
 @click.option("--kind", type=click.Choice(KINDS), help="What was run.  [default: training]")
-@click.option("--witness-for", metavar="LAUNCH", help="The launch whose path this one witnesses (a profiled twin).")
+@click.option("--witness-for", metavar="LAUNCH", help="The measured launch whose path this profiled one shows.")
 @click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
-@click.option("--submit", "submitting", is_flag=True, help="Keep the receipt in the store.")
+@click.option("--submit", "submitting", is_flag=True, help="Store the receipt.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON: the receipt and where it came from.")
 @pass_session
 def command(
@@ -59,8 +59,8 @@ def command(
 ) -> int:
     """Read logs, profiles, reports and configurations of ONE run, and put one receipt together.
 
-    Every value comes with the place it was read from. What no file shows stays unstated; what two places tell
-    differently is told, and stays unstated where neither is to be preferred.
+    Every value is printed with the place it was read from. What no file shows stays unstated. Where two places
+    contradict each other both are printed, and the value stays unstated unless one of them is the better source.
     """
     from receipts.cli.ingest_text import document, print_ingested
     from receipts.ingest import assemble, gather

@@ -24,20 +24,24 @@ Examples:
   receipts neighbours @golden --json
 
 Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis stands first.
-Exit codes: 0 there are neighbours, 2 wrong call or input, 3 none that it can be compared with."""
+Exit codes: 0 there are neighbours, 2 wrong call or input, 3 there is none that can be compared."""
 
 
 @click.command("neighbours", epilog=EPILOG)
 @click.argument("receipt", metavar="ID|FILE")
-@click.option("--axis", "-a", metavar="AXIS", help="Only what differs in this axis; see: receipts axes.")
+@click.option("--axis", "-a", metavar="AXIS", help="Only receipts that differ in this axis; see: receipts axes.")
 @click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="Configurations an axis, the newest."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Most configurations to show for an axis, the newest.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the neighbours as JSON.")
 @pass_session
 def command(session: Session, receipt: str, axis: str | None, metric: str, limit: int, as_json: bool) -> int:
-    """Show every stored receipt that is one axis away, with effect and verdict."""
+    """Show every stored receipt that differs in one axis, with effect and verdict."""
     from receipts.neighbours import neighbours
 
     if axis is not None:

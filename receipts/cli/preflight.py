@@ -28,7 +28,7 @@ Examples:
   receipts preflight --rank candidates.jsonl
   receipts preflight --rank candidates.jsonl --out ordered.jsonl
 
-A plan is what `receipts init` writes, filled in; a receipt is one, too.
+A plan is what `receipts init` writes, filled in; a receipt is a plan, too.
 Exit codes: 0 known or likely to work, 1 known or predicted to fail, 2 no plan, 3 unknown.
 With --rank: 1 where every candidate is known or predicted to fail."""
 SAYS = {
@@ -43,8 +43,14 @@ STYLES = {"worked": "accepted", "likely": "accepted", "unknown": "unknown", "pre
 
 @click.command("preflight", epilog=EPILOG)
 @click.argument("plan", required=False, metavar="PLAN|ID")
-@click.option("--next", "smaller", type=click.Path(dir_okay=False), help="Write the ladder's next rung as a plan here.")
-@click.option("--rank", type=click.Path(dir_okay=False, allow_dash=True), help="Order the candidates of a JSONL file.")
+@click.option(
+    "--next", "smaller", type=click.Path(dir_okay=False), help="Write the next smaller plan of the lane's ladder here."
+)
+@click.option(
+    "--rank",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Order the plans of a JSONL file, likely to work first.",
+)
 @click.option("--out", type=click.Path(dir_okay=False), help="With --rank: write the reordered lines here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 @pass_session
@@ -53,9 +59,10 @@ def command(
 ) -> int:
     """Say whether a plan is known to work or to fail, and what to try where it fails.
 
-    A launch is known by its signature: code, hardware, model, parallelism, batch and features. Where nothing has that
-    signature, launches that differ in pressure alone tell: a smaller one that ran out of memory, or a larger one that
-    worked. Where none does, the memory estimate tells.
+    Launches are looked up by their signature: one hash over code, hardware, model, parallelism, batch and features. If
+    none has the plan's signature, launches that differ in micro batch, sequence length or optional features alone
+    decide: a smaller one that ran out of memory, or a larger one that worked. If there is none, the estimate of
+    receipts fit decides.
     """
     if (plan is None) == (rank is None):
         raise UsageError("name a plan, or candidates with --rank; see: receipts preflight --help")

@@ -36,7 +36,7 @@ The same store, --as-of and rules give the same bytes. {TEMPLATES}"""
 
 @click.group("report")
 def command() -> None:
-    """Write reports. They judge the store's receipts anew, under the rules in force."""
+    """Write reports. They judge the store's receipts again, under the rules in force."""
 
 
 def _out(place: str) -> Callable[[F], F]:
@@ -47,18 +47,18 @@ def _out(place: str) -> Callable[[F], F]:
         default=Path(place),
         show_default=True,
         metavar="DIR",
-        help="Folder to write to; made where it is missing.",
+        help="Folder to write to; it is made if it is missing.",
     )
 
 
-_SINCE = click.option("--since", metavar="TIME", help="Where another interval than a week begins; a day, or a time.")
-_UNTIL = click.option("--until", metavar="TIME", help="Where it ends, that day in; --as-of unless named.")
-_AS_OF = click.option("--as-of", metavar="TIME", help="Look at what ran until then; now unless given.")
+_SINCE = click.option("--since", metavar="TIME", help="Begin of an interval other than a week; a day or a time.")
+_UNTIL = click.option("--until", metavar="TIME", help="Its end, that day included.  [default: --as-of]")
+_AS_OF = click.option("--as-of", metavar="TIME", help="Report what ran until then.  [default: now]")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print report.json as well.")
 
 
 @command.command("weekly", epilog=EPILOG)
-@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; that of --as-of unless named.")
+@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC.  [default: that of --as-of]")
 @_SINCE
 @_UNTIL
 @click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be given again.")
@@ -104,7 +104,7 @@ Examples:
 
 @command.command("lane", epilog=LANE_EPILOG)
 @click.argument("name", metavar="NAME")
-@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC; the last in which the lane ran unless named.")
+@click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC.  [default: the last in which the lane ran]")
 @_SINCE
 @_UNTIL
 @_out("report/lane")
@@ -224,7 +224,7 @@ change the exit code: receipts claim show answers with its own. {TEMPLATES}"""
 @command.command("claim", epilog=CLAIM_EPILOG)
 @click.argument("claim_id", metavar="ID")
 @_out("report/claim")
-@click.option("--as-of", metavar="TIME", help="Verdicts, decisions and documents until then; now unless given.")
+@click.option("--as-of", metavar="TIME", help="Verdicts, decisions and documents until then.  [default: now]")
 @_JSON
 @pass_session
 def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:

@@ -14,7 +14,7 @@ Examples:
   receipts --store new.sqlite restore receipts-2026-03-08.sqlite
   receipts --store postgresql+psycopg://owner@db/empty restore lab.sqlite
 
-A backup of either engine is restored on either."""
+A backup of an SQLite store can be restored to PostgreSQL, and the other way round."""
 
 
 @click.command("restore", epilog=EPILOG)
@@ -22,10 +22,9 @@ A backup of either engine is restored on either."""
 @click.option("--json", "as_json", is_flag=True, help="Print what was restored as JSON.")
 @pass_session
 def command(session: Session, file: Path, as_json: bool) -> int:
-    """Make a store of a backup, where there is none yet; all of it or nothing.
+    """Make a store from a backup, where there is none yet; completely or not at all.
 
-    It is the same store: its id, and the numbers of its rows, are those of the one that was backed up, so that
-    every seal holds.
+    It is the same store, with the same id and the same row numbers, so every seal still holds.
     """
     from receipts.store.address import address
     from receipts.store.backup import restore

@@ -24,10 +24,9 @@ Examples:
   receipts run --resume receipts-run-20261121-0915
   receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
 
-{leaf} in the command is that leaf of the attempt's plan, {plan} the plan's file, {dir} the attempt's folder; whatever
-the command writes into {dir} is read as evidence. It also finds RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and
-RECEIPTS_JOURNAL, which the recorder reads. Retried is only what ran out of memory at start-up or in the first window
-that compiles. More: docs/run.md.
+In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
+file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment holds
+RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and RECEIPTS_JOURNAL, which the recorder reads. More: docs/run.md.
 Exit codes: the command's own (128 + n for signal n); 1 where nothing was launched, 2 wrong call, 4 the store failed."""
 
 
@@ -36,16 +35,23 @@ Exit codes: the command's own (128 + n for signal n); 1 where nothing was launch
 @click.option(
     "--dir", "place", metavar="DIR", help="Folder for plans, logs and receipts.  [default: receipts-run-TIME]"
 )
-@click.option("--resume", metavar="DIR", help="Go on with a run whose runner was killed.")
-@click.option("--retries", type=click.IntRange(0), help="Smaller plans at most.  [default: to the ladder's end]")
-@click.option("--silence", type=click.FloatRange(1), metavar="SECONDS", help="What prints nothing for so long hangs.")
+@click.option("--resume", metavar="DIR", help="Go on with a run whose `receipts run` was killed.")
+@click.option("--retries", type=click.IntRange(0), help="Most smaller plans to launch.  [default: to the ladder's end]")
+@click.option(
+    "--silence",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="End a command that prints nothing for so long: it hangs.",
+)
 @click.option(
     "--grace", type=click.FloatRange(0), default=30, show_default=True, help="Seconds from SIGTERM to SIGKILL."
 )
-@click.option("--force", is_flag=True, help="Launch what is known or predicted to fail, too.")
+@click.option("--force", is_flag=True, help="Launch a plan although it is known or predicted to fail.")
 @click.option("--nodes", type=int, default=1, show_default=True, help="Nodes that run the plan together.")
-@click.option("--node-rank", type=int, default=0, show_default=True, help="Which of them this is; 0 walks the ladder.")
-@click.option("--json", "as_json", is_flag=True, help="Print the attempts as JSON, and not what the command prints.")
+@click.option(
+    "--node-rank", type=int, default=0, show_default=True, help="Which of them this is; node 0 chooses the plans."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the attempts as JSON instead of what the command prints.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
 @pass_session
 def command(
@@ -64,8 +70,9 @@ def command(
 ) -> int:
     """Launch a plan's command, watch it, and keep a receipt of every attempt.
 
-    Where memory runs out at start-up or in the first window that compiles, the next rung of the lane's ladder is tried,
-    the same for every rank. A plan that is known or predicted to fail is not paid for: its next rung is launched.
+    Where memory runs out at start-up or in the first window that compiles, the next smaller plan of the lane's ladder
+    is launched, the same for every rank. A plan that is known or predicted to fail is not launched: the next smaller
+    one is.
     """
     from receipts.cli.run_tools import Launcher
     from receipts.runner.child import Limits

@@ -37,7 +37,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print answers, verdict and stated leaves as JSON.")
 @pass_session
 def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json: bool) -> int:
-    """Show one receipt: what ran, where, whether on its path, what it measured, and what the rules say."""
+    """Show one receipt: what ran, where, on which path, what it measured, and what the rules say."""
     from receipts.facts import Facts
 
     if is_file(receipt):

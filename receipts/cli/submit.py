@@ -27,19 +27,19 @@ Examples:
   ssh node cat run.json | receipts submit -
 
 Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 unwitnessed),
-2 some document was refused (every other one is stored), 4 the store failed. Where the store is on a server that does
-not answer, what it could not take is kept on this machine for receipts flush (exit code 4)."""
+2 some document was refused (all others are stored), 4 the store failed. Where the store's server does not answer, the
+documents are kept on this machine until receipts flush stores them (exit code 4)."""
 
 
 @click.command("submit", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|DIR|-")
-@click.option("--require", type=click.Choice(["valid"]), help="Let the status decide the exit code as well.")
+@click.option("--require", type=click.Choice(["valid"]), help="Exit 1 or 3 where a receipt is stored but not valid.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
     default=1,
     metavar="N",
-    help="Processes that parse and judge, beside the one that writes; worth it from some hundred receipts on.",
+    help="Processes that parse and judge, beside the one that writes; they pay off from some hundred receipts on.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what became of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
@@ -47,14 +47,14 @@ not answer, what it could not take is kept on this machine for receipts flush (e
 def command(
     session: Session, files: tuple[str, ...], require: str | None, jobs: int, as_json: bool, quiet: bool
 ) -> int:
-    """Check receipts and keep them in the store. `-` is standard input.
+    """Check receipts and store them. `-` is standard input.
 
-    A receipt that is invalid, or that tells of a failure, is kept all the same: only what is not a receipt is
-    refused, with every error at once. Submitting the same bytes again is harmless.
+    A receipt that is invalid, or that tells of a failure, is stored all the same. Only a document that is no receipt is
+    refused, with all its errors at once. Submitting the same bytes again changes nothing.
 
-    A folder stands for the .json and .jsonl files in it, a .jsonl file (or such a stream) for one receipt a line. Of
-    many receipts a summary is printed; a hundred at a time are on the disk, and where it was interrupted the same call
-    goes on: what is stored is known by its digest. A seal is written at the end.
+    A folder stands for the .json and .jsonl files in it. A .jsonl file, or such a stream, holds one receipt a line. For
+    many receipts a summary is printed; they are written a hundred at a time. After an interruption the same call
+    goes on where it stopped, since it skips what is stored already. At the end a seal is written (receipts audit).
     """
     from receipts.receipt.stream import documents, is_many
     from receipts.submit import exit_code, submit

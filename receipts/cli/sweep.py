@@ -23,7 +23,7 @@ Examples:
 @click.command("sweep", epilog=EPILOG)
 @click.argument("receipts", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--vary", "-v", required=True, metavar="AXIS[,AXIS]", help="The axes of the grid, outermost first.")
-@click.option("--base", metavar="ID", help="The cell that the others are judged against; the first unless named.")
+@click.option("--base", metavar="ID", help="The cell that the others are judged against.  [default: the first]")
 @click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
 @click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
 @click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
