@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from receipts.cli import output
-from receipts.cli.requirement import Requirement, required
-from receipts.cli.session import (
-    Session,
-    fetch,
-    is_file,
-    named,
-    parsed_file,
-    pass_session,
-    several,
-    waivers,
-    witnessing,
-)
+from receipts.cli.session import Session, pass_session
+from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
+    from receipts.cli.requirement import Requirement
     from receipts.facts import Facts
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -42,17 +33,7 @@ Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
 
 @click.command("compare", epilog=EPILOG)
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
-@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
-@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
-@click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
-@click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
-@click.option(
-    "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of A or B (run.witness_for)."
-)
-@click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
+@of_two_sides
 @click.option(
     "--require",
     type=click.Choice(["faster", "not-slower", "equivalent"]),
@@ -64,44 +45,16 @@ Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @pass_session
-def command(
-    session: Session,
-    a: str,
-    b: str,
-    metric: str,
-    waive: tuple[str, ...],
-    study: str | None,
-    also_a: tuple[str, ...],
-    also_b: tuple[str, ...],
-    witness: tuple[str, ...],
-    no_replicates: bool,
-    require: Requirement | None,
-    record: bool,
-    form: str,
-    as_json: bool,
-) -> int:
+def command(session: Session, asked: Asked, require: Requirement | None, record: bool, form: str, as_json: bool) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store; a store is also asked for replicates, and for launches that show the path.
     """
-    from receipts.compare import Request, compare
+    from receipts.compare import compare
 
-    sides = ((*several(a), *also_a), (*several(b), *also_b))
-    needs_store = record or not all(is_file(word) for side in (*sides, witness) for word in side)
-    witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
-    if needs_store:
-        left, right, facts, decided = from_store(session, sides, metric, replicates=not no_replicates)
-        facts = facts.beside([*left, *right, *witnesses])
-    else:
-        decided = []
-        left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
-        from receipts.facts import Facts
-
-        facts = Facts.among([*left, *right, *witnesses])
-    witnessing(witnesses, [*left, *right])
-    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
-    verdict = compare(left, right, session.rulebook, request)
+    left, right, facts, decided = gather(session, asked, stored=record or not asked.all_files)
+    verdict = compare(left, right, session.rulebook, asked.request(facts))
     if record:
         with session.open_store() as store:
             store.record(verdict)
@@ -109,6 +62,8 @@ def command(
     print_comparison(verdict, "json" if as_json else form, decided, memory, _envelope(left, right, facts))
     if require is None:
         return verdict.exit_code
+    from receipts.cli.requirement import required
+
     gate = required(verdict, require)
     output.note(f"--require {require}: {gate.why}")
     return gate.exit_code
@@ -139,28 +94,6 @@ class Memory(NamedTuple):
 
     says: Sequence[str]
     values: Mapping[str, Any]
-
-
-def from_store(
-    session: Session, sides: tuple[tuple[str, ...], tuple[str, ...]], metric: str, *, replicates: bool
-) -> tuple[list[Parsed], list[Parsed], Facts, list[Decision]]:
-    """Both sides from the store, with their replicates, facts about them, and what was decided on them."""
-    from receipts.noise import noise_floor, wants_floor, with_floor
-    from receipts.replicates import with_replicates
-
-    with session.open_store(sought=[*sides[0], *sides[1]]) as store:
-        groups = [
-            [item for word in side for item in ([parsed_file(word)] if is_file(word) else named(store, word))]
-            for side in sides
-        ]
-        lane = session.rulebook.lanes.of(groups[0][0].receipt.run.lane)
-        if replicates:
-            groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
-        facts = store.facts([*groups[0], *groups[1]])
-        if wants_floor(groups, lane, metric):
-            facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
-        decided = store.decisions([item.id for group in groups for item in group])
-        return groups[0], groups[1], facts, decided
 
 
 def print_comparison(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, is_file, pass_session, several, waivers, witnessing
+from receipts.cli.session import Session, pass_session
+from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
     from receipts.report import Ref, WeekData
@@ -148,59 +149,26 @@ change the exit code: receipts compare answers with its own. {TEMPLATES}"""
 
 
 @command.command("compare", epilog=COMPARE_EPILOG)
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
-@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
-@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
-@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
-@click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A.")
-@click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B.")
-@click.option(
-    "--witness", multiple=True, metavar="FILE|ID", help="A launch that witnesses one of A or B (run.witness_for)."
-)
-@click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
+@of_two_sides
 @_out("report/compare")
 @_JSON
 @pass_session
-def compare_(
-    session: Session,
-    a: str,
-    b: str,
-    metric: str,
-    waive: tuple[str, ...],
-    study: str | None,
-    also_a: tuple[str, ...],
-    also_b: tuple[str, ...],
-    witness: tuple[str, ...],
-    no_replicates: bool,
-    out: Path,
-    as_json: bool,
-) -> int:
+def compare_(session: Session, asked: Asked, out: Path, as_json: bool) -> int:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids, unique prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
-    Two files need no store.
+    A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
+    a side. Two files need no store.
     """
-    from receipts.cli.compare import from_store
-    from receipts.compare import Request, compare
-    from receipts.facts import Facts
+    from receipts.compare import compare
     from receipts.report import pair, render_pair
 
-    sides = ((*several(a), *also_a), (*several(b), *also_b))
-    stored = not all(is_file(word) for side in (*sides, witness) for word in side)
-    witnesses = [item for group in fetch(session, witness) for item in group] if witness else []
+    stored = not asked.all_files
+    left, right, facts, decided = gather(session, asked, stored=stored)
     claims: list[str] = []
     if stored:
-        left, right, facts, decided = from_store(session, sides, metric, replicates=not no_replicates)
-        facts = facts.beside([*left, *right, *witnesses])
         with session.open_store() as store:
             claims = list(dict.fromkeys(name for item in (*left, *right) for name in store.claims_on(item.id)))
-    else:
-        left, right = ([item for group in fetch(session, side) for item in group] for side in sides)
-        facts, decided = Facts.among([*left, *right, *witnesses]), []
-    witnessing(witnesses, [*left, *right])
-    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=facts)
-    verdict = compare(left, right, session.rulebook, request)
+    verdict = compare(left, right, session.rulebook, asked.request(facts))
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
     files = render_pair(data, session.config.reports)
     _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])

@@ -129,17 +129,6 @@ def witnessing(witnesses: Sequence[Parsed], receipts: Sequence[Parsed]) -> None:
             raise UsageError(f"--witness {item.source}: it witnesses no launch that was given; {says}")
 
 
-def waivers(words: Sequence[str]) -> dict[str, str]:
-    """``--waive axis="reason"`` as a map."""
-    found = {}
-    for word in words:
-        axis, separator, reason = word.partition("=")
-        if not separator or not reason.strip():
-            raise UsageError(f'--waive {word}: write --waive {axis or "AXIS"}="the reason why it cannot matter"')
-        found[axis.strip()] = reason.strip().strip("\"'")
-    return found
-
-
 pass_session = click.make_pass_decorator(Session)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session, fetch, pass_session, waivers
+from receipts.cli.session import Session, fetch, pass_session
+from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
 
 if TYPE_CHECKING:
     from receipts.sweep import Cell, Sweep
@@ -24,9 +25,9 @@ Examples:
 @click.argument("receipts", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--vary", "-v", required=True, metavar="AXIS[,AXIS]", help="The axes of the grid, outermost first.")
 @click.option("--base", metavar="ID", help="The cell that the others are judged against.  [default: the first]")
-@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
-@click.option("--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Waive an axis that the lane lets waive.")
-@click.option("--study", metavar="NAME", help="A lockstep study whose axes count as one.")
+@METRIC
+@WAIVE
+@STUDY
 @click.option("--json", "as_json", is_flag=True, help="Print the grid as JSON.")
 @pass_session
 def command(
