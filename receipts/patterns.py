@@ -239,19 +239,6 @@ def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Kin
     return MappingProxyType({table[letter]: count for letter, count in counts(known, depth).items()})
 
 
-def family_of(pattern: Pattern | str) -> str:
-    """The family that a pattern shows: `hybrid`, `ssm`, `moe`, `sparse` or `dense`.
-
-    State-space or recurrent blocks beside attention make a hybrid, with experts or without.
-    """
-    kinds = _read_or_raise(pattern).kinds()
-    if kinds & STATEFUL:
-        return "hybrid" if kinds & ATTENDING else "ssm"
-    if Kind.EXPERT in kinds:
-        return "moe"
-    return "sparse" if Kind.SPARSE_ATTENTION in kinds else "dense"
-
-
 def contradiction(pattern: Pattern | str, family: str) -> str:
     """Why `family` cannot be the family of this pattern; empty where the pattern allows it.
 

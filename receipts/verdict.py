@@ -46,7 +46,6 @@ class Taint(StrEnum):
 
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
-UNJUDGED = "unjudged"
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
 SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 

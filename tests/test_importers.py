@@ -312,8 +312,7 @@ def test_a_row_that_cannot_be_a_receipt_is_refused_with_every_reason_and_the_oth
     assert [item.row.where for item in found.made] == ["row 2"]
     assert found.refused[0].where == "row 1"
     assert {problem.at for problem in found.refused[0].problems} >= {"run.outcome", "batch.micro_batch"}
-    with pytest.raises(InputError, match="purple"):
-        found.require_all("rows.json")
+    assert "purple" in " ".join(map(str, found.refused[0].problems))
 
 
 def test_two_rows_of_one_launch_do_not_both_stand(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.errors import InputError
 from receipts.stats.interval import Interval
-from receipts.stats.rounding import agrees, half_digit, half_of, read_printed
+from receipts.stats.rounding import agrees, half_of, read_printed
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,6 @@ def test_a_printed_number_is_read_with_half_its_last_digit(text: str, value: flo
     assert printed is not None
     assert printed.value == pytest.approx(value, rel=1e-12)
     assert printed.half == pytest.approx(half, rel=1e-12)
-    assert half_digit(text) == pytest.approx(half, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +66,6 @@ def test_a_printed_number_is_read_with_half_its_last_digit(text: str, value: flo
 )
 def test_what_is_not_one_number_is_refused(text: str) -> None:
     assert read_printed(text) is None
-    with pytest.raises(InputError):
-        half_digit(text)
 
 
 @pytest.mark.parametrize(

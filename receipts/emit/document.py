@@ -70,8 +70,6 @@ def tree(record: Record) -> dict[str, Any]:
     rows = chips(record)
     if rows:
         found.setdefault("memory", {})["chips"] = rows
-    if facts.predicted:
-        found.setdefault("memory", {})["predicted"] = facts.predicted
     if facts.evidence:
         found["evidence"] = facts.evidence
     if facts.notes:

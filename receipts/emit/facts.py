@@ -47,7 +47,6 @@ class Facts:
         self.memory: dict[tuple[str, int, str], dict[str, Any]] = {}
         self.counters: dict[str, dict[str, Any]] = {}
         self.evidence: list[dict[str, Any]] = []
-        self.predicted: list[dict[str, Any]] = []
         self.notes: dict[str, list[str]] = {}
 
     def __repr__(self) -> str:
@@ -70,7 +69,6 @@ class Facts:
             "memory.chips": self.memory,
             "measurement.path_counters": self.counters,
             "evidence": self.evidence,
-            "memory.predicted": self.predicted,
         }
         return bool(rows.get(path)) or any(stated.startswith(f"{path}.") for stated in self.values)
 
@@ -157,13 +155,6 @@ class Facts:
             self.counters[found["name"]] = found
             self._event(["counter", found])
 
-    def add_predicted(self, surface: str, count: int, source: str = CALLER) -> None:
-        """State predicted bytes a chip on one surface."""
-        found = self._row("memory.predicted[]", {"surface": surface, "bytes": count}, ("surface", "bytes"), source)
-        if found is not None:
-            self.predicted.append(found)
-            self._event(["predicted", found])
-
     def add_evidence(self, row: Mapping[str, Any], source: str = CALLER) -> None:
         """State what was read and where; the same row is kept once."""
         plain = {name: value for name, value in row.items() if name != "observed"}
@@ -239,8 +230,6 @@ class Facts:
             self.counters[rest[0]["name"]] = rest[0]
         elif name == "evidence":
             self.evidence.append(rest[0])
-        elif name == "predicted":
-            self.predicted.append(rest[0])
         elif name == "note":
             self.notes.setdefault(rest[0], []).append(rest[1])
         else:

@@ -55,18 +55,6 @@ class Imported:
     unread: tuple[Unread, ...]
     unnamed: Table[str, int] = field(default_factory=dict)
 
-    def require_all(self, source: str) -> None:
-        """Raise InputError with every refused row."""
-        if self.refused:
-            raise InputError(
-                source,
-                [
-                    Problem(f"{row.where}: {problem.at}", problem.what, problem.do)
-                    for row in self.refused
-                    for problem in row.problems
-                ],
-            )
-
 
 def import_file(table: Path, mapping: Path) -> Imported:
     """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""

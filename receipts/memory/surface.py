@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 from receipts.value import dataclass
@@ -45,7 +44,3 @@ class Surface:
     peak_bytes: float
     scales: str = ""
     source: str = ""
-
-    def at_peak(self, live: float) -> Surface:
-        """The same surface with so many bytes at the peak."""
-        return replace(self, peak_bytes=live)

@@ -33,14 +33,6 @@ class LaunchSummary(NamedTuple):
     first: int
     last: int
 
-    def wall_rate(self, amount: float) -> float | None:
-        """`amount` (tokens a step) over the mean step: what wall time buys. None where the mean is not positive."""
-        return amount / self.mean if self.mean > 0.0 else None
-
-    def location_rate(self, amount: float) -> float | None:
-        """`amount` (tokens a step) over the median step: the rate that agrees with the step time's verdict."""
-        return amount / self.median if self.median > 0.0 else None
-
 
 def summarise(durations: Sequence[float], segment: Segment) -> LaunchSummary | None:
     """Summarise the steps of `segment`; none where it holds no step."""

@@ -9,7 +9,6 @@ import math
 import re
 from typing import NamedTuple
 
-from receipts.errors import InputError, Problem
 from receipts.stats.interval import FLOAT_ROUNDING, Interval
 
 # Decimal point only: `1,963` has a thousands separator, and `1,5` is refused rather than guessed.
@@ -100,14 +99,6 @@ def read_printed(text: str) -> Printed | None:
     if _SECOND_NUMBER.search(unit):
         return None
     return Printed(value, _half_place(digits, approximate), _scale(unit), unit, approximate)
-
-
-def half_digit(text: str) -> float:
-    """Half the last printed digit, in base units (`98k` 500, `29.2 %` 0.0005); InputError where there is no number."""
-    printed = read_printed(text)
-    if printed is None:
-        raise InputError("stated number", [Problem("", f"{text!r} is not one number", "write it as in 1,963 or 98k")])
-    return printed.half
 
 
 def half_of(value: float, text: str | None = None) -> float:
