@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from receipts.evidence.reading import Place, Reading, Remark
 from receipts.evidence.registry import file_readers
 from receipts.evidence.scan import scan
 from receipts.evidence.stream import HEAD, MAX_LINE, Source
+from receipts.evidence.unwrap import MAX_SIZE, unwrapped
 
 Progress = Callable[[int], None]
 
@@ -40,13 +42,25 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
         readings = []
         remarks.append(Remark("broken", "neither text nor a binary form that a reader knows", Place()))
     else:
-        readings = scan(_watched(source, progress))
+        readings = _log(source, progress)
     if source.broken:
         remarks.append(Remark("broken", f"{source.broken}; what stands before it was read", Place()))
     if source.long_lines:
         what = f"{source.long_lines} lines are longer than {MAX_LINE >> 20} MiB; only their beginnings were read"
         remarks.append(Remark("broken", what, Place()))
     return FileEvidence(path, source.name, source.sha256, path.stat().st_size, tuple(readings), tuple(remarks))
+
+
+def _log(source: Source, progress: Progress | None) -> list[Reading]:
+    """The readings of a log; of a short one, as it was before a terminal or a page broke its lines."""
+    chunks = _watched(source, progress)
+    begun: list[bytes] = []
+    for chunk in chunks:
+        begun.append(chunk)
+        if sum(map(len, begun)) > MAX_SIZE:
+            return scan(chain(begun, chunks))
+    text = b"".join(begun)
+    return unwrapped(text, scan([text]))
 
 
 def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:
