@@ -1,8 +1,8 @@
 """# C101 many_axes
 
-*Why.* When two settings move at once, neither owns the difference. A doubling of throughput was credited to an
-interleaved pipeline; micro batch, global batch and pipeline had all moved, and a later grid showed that the pipeline
-alone bought nothing.
+*Why.* When two settings change at once, the difference cannot be credited to either. A doubling of throughput was
+credited to an interleaved pipeline. Micro batch, global batch and pipeline had all changed, and a later grid showed
+that the pipeline alone gained nothing.
 
 *Rejected.* Pipeline 1 → 2 with micro batch 2 → 4: two axes changed.
 

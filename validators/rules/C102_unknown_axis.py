@@ -5,15 +5,16 @@ they were; the 13 % belonged to the graphs.
 
 *Rejected.* `parallelism.tensor` stated on A and not on B. Or on neither, and the two name no common `run.context`.
 
-A parameter count that differs while nothing changed that makes parameters: some setting is not what was stated. Two
-models by name, of neither of which a width or a depth is stated: their context holds no one geometry.
+Also rejected: parameter counts that differ although nothing changed that adds parameters, because then some setting is
+not what was stated; and two model names where neither side states a width or a depth, because a common context cannot
+hold two geometries.
 
-A number of micro steps that one side alone states, or that the global batches do not explain, where no micro batch is
-stated: the micro batch moved, or may have.
+Also rejected, where no micro batch is stated: a number of micro steps that only one side states, or that the global
+batches do not explain. The micro batch changed, or may have.
 
 *Accepted.* Neither states it and both name the same context (held by context, and shown); or the lane says that the
-axis does not exist for it; or the lane lets the axis be waived, and a reason is given. A count that grew by one learned
-position for each token that the sequence is longer.
+axis does not exist on it; or the lane allows to waive the axis, and a reason is given. A parameter count that grew by
+one learned position for each token by which the sequence is longer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """# C103 different_work
 
-*Why.* A step of 65,536 tokens is faster than one of 262,144 and nothing has been learnt.
+*Why.* A step of 65,536 tokens is shorter than one of 262,144, and that teaches nothing.
 
 *Rejected.* Step time of 131,072 tokens a step against 262,144, when recompute is the changed axis.
 

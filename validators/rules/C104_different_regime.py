@@ -1,12 +1,12 @@
 """# C104 different_regime
 
 *Why.* A warm cache against a cold one, a timer that waits for the device against one that does not, a profiled run
-against a measured one: the number moves and nothing that an experimenter changed did it.
+against a measured one: the number changes, although no setting that an experimenter chose did.
 
-*Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch against a measured one, and
-one that names the launch it is the witness for. Peak memory read at the end on A, and before the first step on B. A
-window of steps 3 to 5 against one of steps 3 to 8; a mean over a window whose statistic the other side leaves open; a
-median against the best step, where a side did not keep its steps.
+*Rejected.* Compile seconds with `cache_state` cold on A and warm on B. A profiled launch, or one that is a witness
+(`run.witness_for`), against a measured one. Peak memory read at the end on A, and before the first step on B. A window
+of steps 3 to 5 against one of steps 3 to 8. A mean over a window against a number whose statistic is not stated. A
+median against the best step, where one side did not keep its steps.
 
 *Accepted.* Equal regimes; or unstated on both sides within one context; or a steady-state metric whose cache state
 differs, since nothing compiles inside its window (R201 and R202 guard that). One window in two wordings: `iters 3-6`,

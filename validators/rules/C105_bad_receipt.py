@@ -3,14 +3,14 @@
 *Why.* A comparison is as good as its worse side. A throughput record was compared for weeks whose loss had been NaN
 since the first iteration.
 
-*Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101), or
-against a launch that ended in nan, crashed, hung or ran out of memory: no rule has asked whether its steps trained or
-were steady. A launch that was preempted, and what a side's rules could not judge for want of a fact, leave the
-comparison open.
+*Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). Against a
+launch that ended in nan, crashed, hung or ran out of memory: of such a launch no rule has checked whether its steps
+trained or were steady. A launch that was preempted leaves the comparison open, and so does a side on which some rule
+lacks a fact.
 
-*Accepted.* A side with an offence that does not taint this metric: memory in one number for eight chips does not
-spoil tokens per second. A fact that neither side states within one context, which holds it on both, though a rule ask
-it of one side alone: of the side with an MFU, or with experts to spread.
+*Accepted.* A side with an offence that does not spoil this metric: one memory figure for eight chips does not spoil
+tokens per second. A fact that neither side states, where both name the same context: it is held equal, even if a rule
+asks for it on one side only (the side with an MFU, or with experts to distribute).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """# C106 different_basis
 
-*Why.* MFU is a quotient, and both halves have fashions: 3.03 or 3.13 billion parameters, causal attention whole or
-halved, the dense peak or the sparse one. One table switched the parameter count between two rows.
+*Why.* MFU is a quotient, and both halves are counted in several ways: 3.03 or 3.13 billion parameters, causal attention
+whole or halved, the dense peak or the sparse one. One table switched the parameter count between two rows.
 
-*Rejected.* MFU by `megatron` against MFU by `palm`; or the same formula with FLOPs a token of another era.
+*Rejected.* MFU by `megatron` against MFU by `palm`; or the same formula with the FLOPs a token of another version of
+it.
 
 *Accepted.* The same formula id and the same denominator on both sides.
 """

@@ -3,10 +3,10 @@
 *Why.* Steps of one launch share its luck: placement, clocks, the state of caches. Judging by them called a
 difference where there was none in up to nine of ten cases. Only repeating the launch tells.
 
-*Rejected.* One launch a side and no known spread of the lane: nothing can be said. Two a side, with an interval that
-crosses the smallest effect that matters: says how many launches would settle it.
+*Rejected.* One launch a side, on a lane whose spread is not known: nothing can be said. Two a side, with an interval
+that crosses the smallest effect that matters: the finding says how many launches would settle it.
 
-*Accepted.* Launches enough for the interval to leave the band of no effect, or to stay inside it.
+*Accepted.* Enough launches that the whole interval lies outside the band of no effect, or inside it.
 """
 
 from __future__ import annotations

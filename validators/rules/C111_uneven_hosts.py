@@ -2,9 +2,9 @@
 
 *Why.* Two hosts of one kind differ: driver, heat, neighbours. The same lane read 289 on one host and 250 on another.
 
-*Rejected.* All launches of A on one host and all of B on another; or four of A's five on the one and four of B's five
-on the other. It is an error where the lane says that hosts differ, unless `run.host` is waived. There, a host that is
-not stated leaves the effect open: it may be another.
+*Rejected.* All launches of A on one host and all of B on another; or four of A's five launches on one host and four of
+B's five on the other. Where the lane says that hosts differ this is an error, unless `run.host` is waived; there a host
+that is not stated leaves the effect open, since it may be another host.
 
 *Accepted.* The same hosts on both sides, or launches interleaved over them. Hosts that neither side states within one
 context, which holds them.

@@ -3,17 +3,17 @@
 *Why.* A missing tokenizer path fell back to a null tokenizer and mock data. Throughput looked plausible; the first
 loss did not.
 
-*Rejected.* The same dataset name with other digests; real on one side and synthetic on the other; first losses that
-differ by more than the lane's parity while nothing changed that could move them: another micro batch cuts the same
-global batch otherwise, and its loss is the same.
+*Rejected.* The same dataset name with different digests. Real data on one side and synthetic data on the other. First
+losses that differ by more than the lane's `loss_parity` although nothing changed that could move them; another micro
+batch divides the same global batch differently, and its loss is the same.
 
-A digest, a kind or a first loss that only one side states leaves the question open: what is not there contradicts
-nothing, and proves nothing. A first loss that is not there is shown alone where both sides name one dataset and one
-tokenizer and the number carries no effect: an outcome, or a rate that came without its steps.
+A digest, a kind or a first loss that only one side states leaves the question open: what is missing neither contradicts
+nor proves anything. A missing first loss is only shown (W) where both sides name one dataset and one tokenizer and the
+number carries no effect: an outcome, or a rate without its steps.
 
-*Accepted.* The dataset or tokenizer is itself the changed axis; or identities and first losses agree; or both sides
-drew made-up tokens without a seed, whose first losses may differ. Outcomes, where one side failed before its first
-window closed: it has no loss to show.
+*Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides drew
+made-up tokens without a seed: their first losses may differ. An outcome, where one side failed before its first window
+closed and has no loss to show.
 """
 
 from __future__ import annotations

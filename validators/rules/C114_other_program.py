@@ -1,6 +1,6 @@
 """# C114 other_program
 
-*Why.* Equal settings that compile to another program hide an axis that nobody declared.
+*Why.* Where equal settings compile to different programs, some axis changed that neither receipt states.
 
 *Rejected.* No axis changed, and `compile.program_digest` differs.
 

@@ -1,7 +1,7 @@
 """# C116 carried_constant
 
-*Why.* Bucket sizes, padding and chunking are tuned for one grouping of ranks. Carried over to another they are no
-longer the same choice, though the number is the same.
+*Why.* Bucket sizes, padding and chunking are tuned for one grouping of ranks. With another grouping the same number is
+no longer the same choice.
 
 *Rejected.* Tensor 2 → 4 with the bucket size of the old grouping.
 

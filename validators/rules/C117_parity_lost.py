@@ -1,7 +1,7 @@
 """# C117 parity_lost
 
-*Why.* A faster number type that trains to another loss is another experiment. One fused optimizer read "ok" at a
-loss of 148.
+*Why.* A faster number type that trains to another loss is another experiment. One fused optimizer was reported "ok" at
+a loss of 148.
 
 *Rejected.* bf16 → fp8, and at step 1,000 the losses stand at 3.10 and 3.40.
 

@@ -3,9 +3,9 @@
 *Why.* A kernel that won 33 % on one chip lost 9 % on another, and a win at depth 4 was gone at depth 52. Small shapes
 are where one looks first, and not where one trains.
 
-*Rejected.* The lane's target is 8 chips at 4,096 tokens and depth 52, and the candidate ran at depth 4; the claim
-names a target of its own, and the candidate ran elsewhere. Shown only where the claim itself names the smaller shape:
-then it says so already.
+*Rejected.* The lane's target is 8 chips at 4,096 tokens and depth 52, and the candidate ran at depth 4. The claim names
+a target of its own, and the candidate ran elsewhere. Where the claim itself names the smaller shape this is only shown
+(W): the claim says so already.
 
 *Accepted.* The candidate ran at the claim's target, or at one of its lane's; or neither names one.
 """

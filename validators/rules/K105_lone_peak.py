@@ -1,7 +1,7 @@
 """# K105 lone_peak
 
-*Why.* A record that was reached once was never reached again, and its log turned out to be of another job. A ceiling
-is what a lane sustains; one good launch is a peak.
+*Why.* A record that was reached once was never reached again, and its log turned out to be another job's. A ceiling is
+what a lane sustains; one good launch is a peak.
 
 *Rejected.* One launch at 65,536 tokens is called the lane's ceiling.
 

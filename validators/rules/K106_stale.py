@@ -1,6 +1,7 @@
 """# K106 stale
 
-*Why.* 269.4 was superseded for silent gradient corruption and went on standing in README, plan and changelog.
+*Why.* 269.4 TFLOP/s was superseded because its gradients were silently corrupted, and stayed in the README, the plan
+and the changelog.
 
 *Rejected.* A receipt that the claim stands on was superseded or retracted; a newer verdict no longer supports it; a
 larger shape than the claimed ceiling has been sustained since.

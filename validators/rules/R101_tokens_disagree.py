@@ -6,15 +6,18 @@
 *Rejected.* 112,152 tokens/s beside 1,963 ms a step of 64 × 4,096 tokens. A stated step time that is no statistic over
 the steps that were kept. 14,027 tokens/s a chip beside 90,000 on eight chips.
 
-*Accepted.* 112,152 tokens/s beside 2,337 ms: half the last printed digit of both texts reaches that far. With steps
-kept, the rate of the median, mean, last or best step, or the mean of rates, over the window or over all steps.
-Without steps, and without a statistic that rate and step time share, half a per cent is shown rather than refuted:
-they may be two statistics over the same steps. A mean of rates is shown however far it lies from the step time: 3,072
-and 2,730.7 tokens/s were once the two of one run. Beside a step time that is named a mean, a rate that lies above
-what it makes is shown as well, up to 6 per cent: it may be the mean of rates over the same steps, which is never
-below the rate of their mean, and above it by about the square of their spread (a quarter of the mean at 6 per cent).
-A round number without source text is left open within its last digit that is not zero. A microbenchmark without a
-stated rate is not asked for tokens.
+*Accepted.* 112,152 tokens/s beside 2,337 ms: the two agree within half the last printed digit of each. Where the steps
+were kept: the rate by the median, mean, last or best step, or the mean of rates, over the window or over all steps.
+
+Where the steps were not kept, rate and step time may be two statistics over the same steps. A difference is then only
+shown (W), and does not reject, in three cases: up to half a per cent, where nothing says that both are the same
+statistic; any difference, where the rate is stated as a mean of rates (3,072 and 2,730.7 tokens/s were once the two
+of one run); and a rate up to 6 per cent too high beside a step time that is stated as a mean. The mean of rates is
+never below the rate of the mean step, and exceeds it by about the square of the steps' relative spread: 6 per cent
+is a spread of a quarter of the mean.
+
+A round number without its source text is open (I) within its last digit that is not zero. A microbenchmark that states
+no rate is not asked for tokens.
 """
 
 from __future__ import annotations

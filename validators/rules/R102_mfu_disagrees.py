@@ -7,9 +7,9 @@ runs by the bf16 peak. Each row looked right alone.
 249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s.
 
 *Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Where only a formula is
-named, what follows from any era of it, within half a per cent: a padded vocabulary and rounded parameters move it so
-far. A receipt that states neither MFU nor TFLOP/s is asked for nothing, and an accelerator without a published peak
-gets no MFU, never a default.
+named: what follows from any published version of that formula, within half a per cent, since a padded vocabulary and
+rounded parameter counts move it by that much. A receipt that states neither MFU nor TFLOP/s is not asked for anything.
+An accelerator without a published peak has no MFU; there is no default peak.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """# R103 impossible_mfu
 
-*Why.* Above the dense peak there is nothing to reach: the clock, the work or the denominator is wrong. A tool that
-fell back to a default peak printed 563 %, and 93.4 % stood as a base that a regression was measured from.
+*Why.* Nothing computes faster than the dense peak: above it the clock, the work or the denominator is wrong. A tool
+that fell back to a default peak printed 563 %, and a base of 93.4 % was used to measure a regression.
 
 *Rejected.* An MFU of 1.04. 1,030 TFLOP/s a chip in bf16 on an H200, whose dense peak is 989. As W: 93.4 % on an H200,
 whose best dense matmul reaches about 80 %.

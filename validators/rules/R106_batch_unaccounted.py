@@ -7,8 +7,9 @@
 a global batch of 64 sequences of 4,096: they make 262,144, and the rate would double.
 
 *Accepted.* Micro batch 4 × data 4 × accumulation 4 = 64. Accumulation unstated, where micro batch times data divides
-the global batch; data unstated, where it follows from chips and degrees. A token less a sequence, and one more for each
-MTP depth, since a loss has no target for the last. A microbenchmark has no batch to account for.
+the global batch; data unstated, where it follows from chips and degrees. Tokens that leave out one token of each
+sequence, and one more for each MTP depth, because the loss has no target there. A microbenchmark has no batch to
+account for.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 *Why.* A head lives on one tensor rank. A layout that tears heads either fails at start, or pads and replicates in
 silence, and then measures another model.
 
-*Rejected.* 28 query heads over tensor 8. Four kv heads over tensor 8 without a word on replication; with one, it is
-shown (W), for the copies cost memory and gradient synchronisation.
+*Rejected.* 28 query heads over tensor 8. Four kv heads over tensor 8 where the receipt does not say that they are
+replicated. Where it says so this is shown (W), because the copies cost memory and gradient synchronisation.
 
 *Accepted.* 28 heads and 4 kv heads over tensor 2. A pattern without attention has no heads to tear.
 """

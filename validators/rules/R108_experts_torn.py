@@ -5,7 +5,7 @@ some ranks hold one more than others, and every step waits for those.
 
 *Rejected.* 16 experts over an expert degree of 6.
 
-*Accepted.* 16 experts over 4. An expert degree of one. A switch over a model without experts acts on nothing, and
+*Accepted.* 16 experts over 4. An expert degree of one. An expert degree on a model without experts has no effect, and
 R110 shows it.
 """
 

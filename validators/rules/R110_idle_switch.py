@@ -1,8 +1,8 @@
 """# R110 idle_switch
 
 *Why.* A switch that cannot act is read as one that did: sequence parallelism at tensor 1, a graph scope without an
-implementation, an FP8 recipe over bf16. Comparisons use its effective value, off, and say so here.
-What could act and was seen not to is R302's or R307's.
+implementation, an FP8 recipe over bf16. Comparisons use its effective value, which is off, and this rule says so. A
+switch that could act and was seen not to is judged by R302 or R307.
 
 *Rejected.* `sequence: true` at tensor 1. An FP8 recipe with a compute type of bf16.
 

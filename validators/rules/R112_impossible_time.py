@@ -5,8 +5,8 @@ is not positive is a clock that jumped.
 
 *Rejected.* 300 steps of 0.8 s in a run of 100 s. A finish before the start. A step of −0.3 s or of 0 s.
 
-*Accepted.* 240 s of steps in a run of 260 s. A start that is known to the minute or the day only is not held against
-the second. A failed launch that never wrote its end.
+*Accepted.* 240 s of steps in a run of 260 s. Where the start is known only to the minute or the day, it is compared no
+more exactly than that. A failed launch that never wrote its end.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """# R116 beyond_envelope
 
-*Why.* One good launch at a larger shape is a peak and no ceiling. What stands beyond everything that the lane
-sustained repeatedly may be right, and the next launch may fail.
+*Why.* One good launch at a larger shape is a peak, not a ceiling. A launch beyond every shape that the lane sustained
+repeatedly may be right, and the next launch at that shape may fail.
 
 *Rejected.* A sequence length of 8,192 on eight chips, in a lane that held 4,096 there twice and 8,192 once.
 
-*Accepted.* A shape that the lane sustained *repeatedly*, by two launches, on as many chips or fewer; three on two days
-or two hosts make it *validated*. Where no store is asked the place is `unknown`; whether inside, at, beyond or unknown,
-and under which ceiling, `show` and `compare` always tell it.
+*Accepted.* A shape that the lane sustained *repeatedly*, by two launches, on as many chips or fewer. Three launches on
+two days or two hosts make it *validated*. Where no store is asked the answer is `unknown`. `show` and `compare` always
+say which it is (inside, at or beyond the envelope, or unknown), and by which ceiling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """# R205 summary_only
 
 *Why.* A mean over steps that nobody kept cannot be checked for a warm-up, a stall or a trend, and has no spread. Such a
-receipt may be kept and shown; it can never carry a claim.
+receipt can be stored and shown, but no claim can rest on it.
 
 *Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps.
 

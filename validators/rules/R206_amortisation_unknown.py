@@ -6,7 +6,7 @@ how many were compiled. A cache that was written and never read looked healthy f
 *Rejected.* On an XLA lane (I): a rate without the cache state at start, or without a count of compiles. On a lane where
 compiling is cheap the same is shown (W).
 
-*Accepted.* `cache_state: warm` with the programs compiled, found in the cache and missed. A failed launch.
+*Accepted.* `cache_state: warm`, with the number of programs compiled, found in the cache and missed. A failed launch.
 """
 
 from __future__ import annotations

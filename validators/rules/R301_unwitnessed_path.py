@@ -3,11 +3,12 @@
 *Why.* Arguments say what was asked for. A fused-attention lane ran unfused for a week because another cuDNN came first
 on the loader's path, and neither throughput nor memory showed it at a short sequence.
 
-*Rejected.* A lane that wants kernels, and only an argument dump as evidence; a witnessed path without its attention;
-evidence without the digest of its file; the `unlisted` lane, which witnesses nothing.
+*Rejected.* On a lane that wants evidence of level `kernels`: an argument dump and nothing else. A witnessed path that
+leaves out the attention. Evidence without the digest of its file. The lane `unlisted`, on which no path can be
+witnessed.
 
 *Accepted.* Every leaf that the lane's `witness` names is in `path.witnessed`, and some evidence of the lane's level has
-the digest of the file that it was read from. What a witness launch saw counts as well, where R308 holds of it.
+the digest of the file that it was read from. What a witness launch saw counts as well, if R308 accepts that witness.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 *Why.* A run that leaves its path still finishes, and its number is another system's. `torch.median` on a TPU lane sent
 every step through the host and back; the loss was the same to the last bit.
 
-*Rejected.* `te_fused` was asked for and unfused ran; `aten::median` fell back 20 times in 20 steps; a CPU computed for
-a chip; eager ran for compiled; the compiler computed bf16 matmuls in fp32; graphs were replayed that nobody asked for.
-A witness launch of the same configuration saw another path than the launch itself (open, where it cannot be told
-whether the witness ran the same).
+*Rejected.* `te_fused` was asked for and unfused attention ran; `aten::median` fell back 20 times in 20 steps; a CPU
+computed in place of the accelerator; eager code ran in place of compiled code; the compiler computed bf16 matmuls in
+fp32; CUDA graphs were replayed that nobody asked for. A witness launch of the same configuration saw another path than
+the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
-reads (`aten::_local_scalar_dense`) are no fallback, and R303's to judge; FP8 that did not run is R307's, and a
-partition that the compiler did not keep R309's.
+reads (`aten::_local_scalar_dense`) are no fallback: R303 judges them. R307 judges FP8 that did not run, and R309 a
+partition that the compiler did not keep.
 """
 
 from __future__ import annotations

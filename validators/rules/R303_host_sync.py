@@ -1,15 +1,15 @@
 """# R303 host_sync
 
-*Why.* A device runs ahead of its host until the host asks for a number. `.item()` in every step made two executions of
-one, and `print(loss)` did the same without leaving an operator's name: the loss was identical to the last bit, and the
-steps were slower.
+*Why.* A device runs ahead of its host until the host asks for a number. `.item()` in every step split one execution
+into two, and `print(loss)` did the same without leaving an operator's name: the loss was identical to the last bit, and
+the steps were slower.
 
 *Rejected.* Twenty transfers of live tensors to the host in twenty steps. One host read of a scalar a step, counted as
 `aten::_local_scalar_dense`. A host callback inside the compiled step.
 
-*Accepted.* No transfer after start-up, or one in ten steps, as a loop has that logs every tenth. A host read is no
-fallback: the path was kept, and only the rate is spoilt. A lane that does not want it witnessed is not asked: its
-framework reads the host by design, as Megatron reads the overflow flag of every step.
+*Accepted.* No transfer after start-up, or one in ten steps, as in a loop that logs every tenth step. A host read is no
+fallback: the path was kept, and only the rate is spoilt. A lane that does not list host transfers under `witness` is
+not asked, because its framework reads the host by design, as Megatron reads the overflow flag of every step.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ without an implementation captured none; `quantization=fp8` left every matmul in
 *Rejected.* FP8 asked for and bf16 matmuls seen; a graph implementation named and no graph replayed; recompute asked for
 and none applied; overlap asked for and none seen.
 
-A path counter that stands below what it must, or above none, leaves the question open: the launch contradicts its own
-witness, and nobody is asked to count.
+A path counter below its expected number of calls, or above an expected number of zero, leaves the question open: the
+launch contradicts its own witness. Nobody is asked to count.
 
-*Accepted.* What was asked for was seen, or nothing was asked for. Overlap on one chip has nothing to overlap. A launch
-that failed counted as far as it came.
+*Accepted.* What was asked for was seen, or nothing was asked for. Overlap on one chip has nothing to overlap with. A
+launch that failed is expected to have counted only as far as it came.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """# R308 stranger_witness
 
-*Why.* A profiled launch is slow on purpose, so that its path is taken and not its time. That is worth something only
-where it ran what the measured launch ran: a profile at half the micro batch took the same attention kernel, and the
-measured run another one, because its shape no longer fitted.
+*Why.* A profiled launch is slow on purpose, so its path is used and its time is not. That is worth something only if it
+ran what the measured launch ran. A profile at half the micro batch once took another attention kernel than the measured
+run, whose shape no longer fitted that kernel.
 
 *Rejected.* A witness with another micro batch, another lane, another cuDNN, or other imported code. One that names
 itself. Where an axis is not stated on both sides, or the launch that it names is not known here, the question stays
 open.
 
 *Accepted.* Equal axes in what was asked for. Host, steps, window, timer, synchronisation and the kind of run are no
-axes, and neither are switches that only make a run tell more (`NVTE_DEBUG`, `TORCH_LOGS`, `XLA_FLAGS.xla_dump_to`). On
-the launch that is named, each witness that lends nothing is shown with the reason: such as one that was not measured,
-or whose evidence falls short of the lane's level.
+axes. Neither are switches that only make a run report more (`NVTE_DEBUG`, `TORCH_LOGS`, `XLA_FLAGS.xla_dump_to`). On
+the launch that is named, each witness that is not used is shown with the reason, for example that it was not measured,
+or that its evidence is below the lane's level.
 """
 
 from __future__ import annotations

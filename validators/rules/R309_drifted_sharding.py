@@ -1,7 +1,7 @@
 """# R309 drifted_sharding
 
 *Why.* A sharding annotation is a wish: the compiler propagates it, and where it cannot, it replicates. The model still
-trains, with every chip holding and computing what one sixteenth of it should.
+trains, with every chip holding and computing all of what it should hold one sixteenth of.
 
 *Rejected.* `zero3-data16` was asked for, and the compiled program holds `replicated` parameters. The partition is the
 one that was asked for, and the program replicates two arrays that it was to split.

@@ -1,7 +1,7 @@
 """# R311 unsynced_adapters
 
-*Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterwards are unsharded side
-state: each rank trains its own, the loss still falls, and what is saved is one rank's.
+*Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterwards are not managed: each
+rank trains its own copy, the loss still falls, and what is saved is the copy of one rank.
 
 *Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronisation stated, or `none`.
 

@@ -1,11 +1,12 @@
 """# R403 over_limit
 
-*Why.* More in use than there is means that the units are mixed (GB with GiB, allocated with reserved), that the limit
-is another chip's, or that memory was oversubscribed and the peak is not HBM.
+*Why.* More memory in use than the limit means that the units are mixed (GB with GiB, allocated with reserved), that the
+limit is another chip's, or that memory was oversubscribed and the peak is not HBM.
 
 *Rejected.* A live peak of 151 GiB on a chip whose limit is 139.8 GiB.
 
-*Accepted.* Used bytes and live peak are at or below the chip's own limit. A pool may count what was never mapped.
+*Accepted.* Used bytes and live peak are at or below the chip's own limit. An allocator's pool may exceed it, since it
+may count what was never mapped.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ expert come out of what is left.
 
 *Rejected.* A live peak of 131 GiB under a limit of 139.8: 6 % left, where the lane keeps 10 %.
 
-*Accepted.* Every chip keeps the lane's `headroom`. A launch that ran out of memory has said so already.
+*Accepted.* Every chip keeps the share of memory free that the lane calls `headroom`. A launch that ran out of memory is
+not asked.
 """
 
 from __future__ import annotations

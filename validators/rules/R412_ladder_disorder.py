@@ -1,10 +1,10 @@
 """# R412 ladder_disorder
 
-*Why.* Compile windows are dear, and whoever turns the knob that is easiest to type pays for a sequence of bad
-instincts. A ladder is walked in its order, or says why not, so that the next failure need not be guessed at.
+*Why.* A compile costs minutes, and whoever changes what is easiest to type pays for many of them. A ladder is walked in
+its order, or the receipt says why not, so that the reason of the next failure does not have to be guessed.
 
-*Rejected.* On a lane whose ladder is device batch, sequence length, features, topology, stop: topology first, and no
-reason; sequence length, and then the device batch again; a rung that the ladder has not.
+*Rejected.* On a lane whose ladder is device batch, sequence length, features, topology, stop: topology first, without a
+reason; sequence length, and then the device batch again; a rung that the ladder does not have.
 
 *Accepted.* Device batch twice, then sequence length. A rung that is skipped with its reason: "the first rung that
 reduces the active pressure" is one, where weights alone do not fit and no smaller batch would help.

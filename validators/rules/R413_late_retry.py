@@ -1,9 +1,11 @@
 """# R413 late_retry
 
-*Why.* A fallback is a search for a shape that starts: it ends when the first step after step 0 has compiled. A run that
-shrinks itself later has measured two configurations and calls them one, and the degradation never stops.
+*Why.* Stepping down is a search for a shape that starts; it ends when the first step after step 0 has compiled. A run
+that shrinks itself later measures two configurations and reports them as one, and nothing stops it from shrinking
+further.
 
-*Rejected.* An attempt after a failure in `steady`; after a compile at step 500, which is no start-up either.
+*Rejected.* An attempt after a failure in `steady`; an attempt after a compile at step 500, which is not start-up any
+more.
 
 *Accepted.* Attempts after a failure at start-up, in the first compile, or in the compile window behind step 0 (step 1
 at the latest, counted from where the launch began). A failure in `steady` that ends in `stop`: the frontier is

@@ -1,7 +1,7 @@
 """# R414 known_failure
 
-*Why.* A compile of twenty minutes that ends out of memory was paid for once. The launch that pays for it again had no
-memory: code, hardware, model, parallelism, batch and features were those of a launch that had failed.
+*Why.* A compile of twenty minutes that ends out of memory was paid for once already. This launch paid again: its code,
+hardware, model, parallelism, batch and features were those of a launch that had failed.
 
 *Rejected.* A launch whose signature an earlier launch had, and failed with (out of memory, a crash, a hang).
 

@@ -1,7 +1,8 @@
 """# R415 lopsided_retry
 
-*Why.* Ranks of a mesh run one program over one layout. A rank that halves its own batch after an out-of-memory failure
-waits in other collectives than its peers, or trains on other weights of the sum; a fallback holds for the whole mesh.
+*Why.* All ranks of a mesh run one program over one layout. A rank that halves its own batch after an out-of-memory
+failure waits in other collectives than its peers, or contributes another share of the gradient. So stepping down must
+hold for the whole mesh.
 
 *Rejected.* An attempt that names the one rank that was degraded, on a mesh of eight chips.
 
