@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from itertools import combinations
@@ -18,7 +19,7 @@ from receipts.store.find import Order
 from store_receipts import ready
 
 CONDITIONS = (
-    *("mfu>0.4", "mfu>=0.5", "mfu<0.2", "mfu=0.3", "mfu!=0.3", "mfu=-", "mfu>9", "mfu<1"),
+    *("mfu>0.4", "mfu>=0.5", "mfu<0.2", "mfu=0.3", "mfu!=0.3", "mfu=-", "mfu>9", "mfu<1", "mfu>nan"),
     *("tokens_per_second>1200", "step_seconds<=2", "peak_bytes>5e8", "peak_bytes<1", "step_seconds=*"),
     *("lane=cpu-torch", "lane=cpu-*", "outcome=oom", "outcome!=oom", "kind=training", "lane=none"),
     *("micro_batch=2", "host=bench-a", "label=odd*", "started>=2026-03-02"),
@@ -42,9 +43,12 @@ def store(made_url: str) -> Iterator[Store]:
         yield opened
 
 
-@pytest.mark.parametrize("few", [0, 4, 2000])
-def test_a_list_by_figures_is_what_every_receipt_says(store: Store, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("few", "far"), [(0, 0), (4, 9), (0, 30_000), (2000, 30_000)])
+def test_a_list_by_figures_is_what_every_receipt_says(
+    store: Store, few: int, far: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(find_module, "_FEW", few)
+    monkeypatch.setattr(find_module, "_FAR", far)
     orders: tuple[Order, ...] = ("newest", "oldest", "stored")
     every = {order: list(store.find(Filters(order=order))) for order in orders}
     assert len({entry.mfu for entry in every["stored"]}) == 6
@@ -61,14 +65,16 @@ def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
         list(store.find(Filters((condition("mfu>much"),))))
 
 
-def test_few_are_read_from_the_figures_index_and_many_are_left_to_the_order_of_time(store: Store) -> None:
+def test_receipts_within_bounds_are_counted_and_read_from_the_figures_index(store: Store) -> None:
+    among = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
+    ended = [("cpu-jax", "ok"), ("cpu-jax", "oom"), ("none", "ok")]
+    sought = figures.bounds((item.name, item) for item in map(condition, ("mfu>0.45", "mfu<1", "step_seconds>0")))
+    assert sought == {"mfu": (0.45, 1), "step_seconds": (0, math.inf)}
     with reading(store._engine) as connection:
-        bounds = {"mfu": [b for b in [figures.bound("mfu", condition("mfu>0.45"))] if b]}
-        wanted = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
-        ended = [("cpu-jax", "ok"), ("cpu-jax", "oom"), ("none", "ok")]
-        assert set(figures.few(connection, ended, bounds, len(wanted)) or ()) == wanted != set()
-        assert figures.few(connection, ended, bounds, len(wanted) - 1) is None
-        assert figures.few(connection, [("none", "ok")], bounds, 0) == []
+        assert set(figures.numbers(connection, ended, "mfu", sought["mfu"], 100)) == among != set()
+        assert figures.rarest(connection, ended, sought, 100) == (len(among), "mfu")
+        assert figures.rarest(connection, ended[:1], {"mfu": sought["mfu"]}, 2) == (2, "mfu")
+        assert figures.rarest(connection, ended[2:], sought, 100)[0] == 0
 
 
 def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: Path) -> None:

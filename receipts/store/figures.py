@@ -2,59 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, isnan
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from receipts.store.clauses import typed
 from receipts.store.conditions import NOT_STATED, Condition, is_pattern
-from receipts.store.ordered import Sql, rows
+from receipts.store.ordered import rows
 from receipts.store.tables import FIGURES
 
-Figures = dict[str, list[Sql]]
 Ended = tuple[str, str]  # a lane and an outcome
-_BOUNDED: Final = ("=", "<", "<=", ">", ">=")
 
 
-def bound(column: str | None, item: Condition) -> Sql | None:
-    """A condition that bounds a figure; None for any other. Raises UsageError for a bound that is no number."""
-    if column not in FIGURES or item.operator not in _BOUNDED or item.value == NOT_STATED or is_pattern(item):
-        return None
-    return Sql(f"{column} {item.operator} ?", (typed(column, item),))
+class Bounds(NamedTuple):
+    """The least and the most that a figure may be, both taken in: whether it may be either, each receipt is asked."""
+
+    least: float = -inf
+    most: float = inf
 
 
-def few(connection: Connection, ended: Sequence[Ended], figures: Figures, most: int) -> list[int] | None:
-    """Numbers of the receipts of these lanes and outcomes within the bounds on one figure, where they are so few.
+def bounds(conditions: Iterable[tuple[str | None, Condition]]) -> dict[str, Bounds]:
+    """Bounds on each figure that conditions on these columns bound. Raises UsageError for one that is no number."""
+    found: dict[str, Bounds] = {}
+    for column, item in conditions:
+        if column not in FIGURES or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
+            continue
+        value = typed(column, item)
+        if isnan(value):
+            continue
+        least, most = found.get(column, Bounds())
+        if item.operator in ("=", ">", ">="):
+            least = max(least, value)
+        if item.operator in ("=", "<", "<="):
+            most = min(most, value)
+        found[column] = Bounds(least, most)
+    return found
 
-    None where every figure has more of them: those that come first in time are then soon found among all.
+
+def rarest(
+    connection: Connection, ended: Sequence[Ended], figures: Mapping[str, Bounds], limit: int
+) -> tuple[int, str]:
+    """The figure that the fewest receipts of these lanes and outcomes have within its bounds, with how many they are.
+
+    At most ``limit`` are counted of a lane and outcome.
     """
-    for column, bounds in figures.items():
-        found = _within(connection, ended, column, bounds, most + 1)
-        if len(found) <= most:
-            return found
-    return None
+    asked = "SELECT count(*) FROM ({one}) AS one"
+    return min(
+        (sum(count for (count,) in _of_each(connection, ended, asked, column, within, limit)), column)
+        for column, within in figures.items()
+    )
 
 
-def _within(connection: Connection, ended: Sequence[Ended], column: str, bounds: Sequence[Sql], most: int) -> list[int]:
-    """Numbers of receipts within all bounds on a figure, at most so many."""
-    given = [*chain(*(item.values for item in bounds)), most]
+def numbers(connection: Connection, ended: Sequence[Ended], column: str, within: Bounds, limit: int) -> list[int]:
+    """Numbers of the receipts of these lanes and outcomes within a figure's bounds, at most so many of each."""
+    return [number for (number,) in _of_each(connection, ended, "{one}", column, within, limit)]
+
+
+def _of_each(
+    connection: Connection, ended: Sequence[Ended], asked: str, column: str, within: Bounds, limit: int
+) -> Iterator[Any]:
+    """Rows of a query over the receipts of each lane and outcome, in the order of the figure."""
     server = connection.dialect.name == "postgresql"
-    # The order is that of the index, which the server would otherwise leave for the table where it expects many.
     index = "" if server else f" INDEXED BY receipts_{column}"
-    wanted = " AND ".join(["lane = {lane}", "outcome = {outcome}", *(item.text for item in bounds)])
-    one = f"SELECT seq FROM receipts{index} WHERE {wanted} ORDER BY {column} LIMIT ?"
+    lane, outcome = ("ended.lane", "ended.outcome") if server else ("?", "?")
+    wanted = f"lane = {lane} AND outcome = {outcome} AND {column} >= ? AND {column} <= ?"
+    # The order is that of the index: a server that expects many would read the table, be there none.
+    one = asked.format(one=f"SELECT seq FROM receipts{index} WHERE {wanted} ORDER BY {column} LIMIT ?")
     if server:
-        each = one.format(lane="ended.lane", outcome="ended.outcome")
         keys = "unnest(CAST(? AS text[]), CAST(? AS text[])) AS ended (lane, outcome)"
-        text = f"SELECT seq FROM {keys}, LATERAL ({each}) AS found LIMIT ?"
-        found = rows(connection, text, [[lane for lane, _ in ended], [outcome for _, outcome in ended], *given, most])
-        return [number for (number,) in found]
-    numbers: list[int] = []
-    for lane, outcome in ended:
-        text = one.format(lane="?", outcome="?")
-        numbers += [number for (number,) in rows(connection, text, [lane, outcome, *given])]
-        if len(numbers) >= most:
-            break
-    return numbers
+        given = [[lane for lane, _ in ended], [outcome for _, outcome in ended], *within, limit]
+        yield from rows(connection, f"SELECT found.* FROM {keys}, LATERAL ({one}) AS found", given)
+        return
+    for key in ended:
+        yield from rows(connection, one, [*key, *within, limit])

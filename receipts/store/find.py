@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, UnaryExpression, func, select
+from sqlalchemy import Connection, UnaryExpression, any_, bindparam, func, select
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
+from receipts.store import figures
+from receipts.store.arrays import Array
 from receipts.store.clauses import Clause, column_of, likeness, path_of, said
 from receipts.store.conditions import NOT_STATED, Condition, condition, meets, number
-from receipts.store.figures import Ended, Figures, bound
-from receipts.store.figures import few as few_by_figure
 from receipts.store.front import FEW, configurations, front, page_of_configurations
 from receipts.store.listed import instant
 from receipts.store.ordered import COUNTED, Lists, Order, Place, counted, counted_axis, page, page_of_axes
@@ -32,6 +33,7 @@ __all__ = ["Condition", "Filters", "Order", "condition", "find"]
 _CHUNK: Final = 100
 _PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON that does not escape it
 _NEAR: Final = 3000  # receipts that are asked in order before all that have a value are listed
+_FAR: Final = 30_000  # the same, where they are asked for a figure first, and the most of a figure that are sorted
 _FEW: Final = 2000  # receipts that are read and sorted, whatever else is asked of them
 _PAGE: Final = 2000  # receipts of a list that are looked at together
 _NAMED: Final = 50_000  # receipts of a name's beginning that are asked for the rest
@@ -59,8 +61,8 @@ class _Asked(NamedTuple):
     rest: list[tuple[str, Condition]]
     lists: Lists | None
     few: list[Clause]
-    figures: Figures
-    ended: Sequence[Ended] = ()
+    figures: Mapping[str, figures.Bounds]
+    ended: Sequence[figures.Ended] = ()
     beyond: bool = False
 
 
@@ -95,9 +97,9 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
         query = select(receipts.c.seq).where(*asked.few).limit(_FEW + 1)
         numbers = list(connection.execute(query).scalars())
         if len(numbers) <= _FEW:
-            return iter(_checked(connection, filters, asked, numbers))
-    if asked.ended and (found := few_by_figure(connection, asked.ended, asked.figures, _FEW)) is not None:
-        return iter(_checked(connection, filters, asked, found))
+            return _sorted(connection, filters, asked, _numbered(connection, numbers))
+    if asked.figures and asked.ended and (figured := _figured(connection, filters, asked)) is not None:
+        return figured
     lists = asked.lists
     if lists is None:
         return _walked(connection, filters, asked)
@@ -113,6 +115,17 @@ def _found(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[
             return named
         return _paged(connection, filters, asked, partial(page, connection, lists, filters.order))
     return _walked(connection, filters, asked)
+
+
+def _figured(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[Entry] | None:
+    """By a figure that not many receipts have within its bounds; None where all have more."""
+    count, column = figures.rarest(connection, asked.ended, asked.figures, _FAR + 1)
+    if count > _FAR:
+        return None
+    if count > _FEW and (near := _nearest(connection, filters, asked, _FAR)) is not None:
+        return iter(near)
+    found = figures.numbers(connection, asked.ended, column, asked.figures[column], count)
+    return _sorted(connection, filters, asked, _numbered(connection, found))
 
 
 def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lists, *, common: bool) -> Iterator[Entry]:
@@ -134,20 +147,20 @@ def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lis
     return _paged(connection, filters, asked, page_after, further=COUNTED)
 
 
-def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[Entry] | None:
-    """The first receipts that meet every condition, where the first few thousand hold enough of them; else None.
+def _nearest(connection: Connection, filters: Filters, asked: _Asked, most: int = _NEAR) -> list[Entry] | None:
+    """The first receipts that meet every condition, where the first so many of all hold enough of them; else None.
 
     The first of those that started when the conditions say, if they do.
     """
-    if filters.limit is None or any(name not in COLUMNS for name, _ in asked.rest):
+    if filters.limit is None or filters.order == "stored" or any(name not in COLUMNS for name, _ in asked.rest):
         return None
     begun = [clause for column, clause in asked.clauses if column == "started"]
-    last = select(receipts.c.started).where(*begun).order_by(_ORDER[filters.order][0]).limit(1).offset(_NEAR)
+    last = select(receipts.c.started).where(*begun).order_by(_ORDER[filters.order][0]).limit(1).offset(most)
     bound = connection.execute(last).scalar()
     if bound is None:
         return None
     near = receipts.c.started >= bound if filters.order == "newest" else receipts.c.started <= bound
-    query = entries().where(near, *_unsought(connection, asked), *_standing(filters))
+    query = entries().where(near, *begun, *_unsought(connection, asked), *_standing(filters))
     if not asked.rest:
         query = query.limit(filters.limit)
     rows = map(entry, connection.execute(query.order_by(*_ORDER[filters.order])))
@@ -157,21 +170,37 @@ def _nearest(connection: Connection, filters: Filters, asked: _Asked) -> list[En
 
 def _named(connection: Connection, filters: Filters, asked: _Asked) -> Iterator[Entry] | None:
     """Receipts that meet every clause, in order, where these begin with a name of not too many; else None."""
-    named = select(receipts.c.seq, receipts.c.started).where(*asked.few)
+    named = select(receipts.c.seq).where(*asked.few)
     counted_ones = select(func.count()).select_from(named.limit(_NAMED + 1).subquery())
     if not asked.few or connection.execute(counted_ones).scalar_one() > _NAMED:
         return None
+    return _sorted(connection, filters, asked, *asked.few)
+
+
+def _sorted(connection: Connection, filters: Filters, asked: _Asked, *found: Clause) -> Iterator[Entry]:
+    """Receipts that meet every clause, in order, of those that ``found`` says, which are not many."""
+    query = select(receipts.c.seq, receipts.c.started).where(*found, *_unsought(connection, asked), *_standing(filters))
     # Not in SQL's order, for which an engine may walk through all receipts to find the first few.
-    rows = connection.execute(named.where(*_unsought(connection, asked), *_standing(filters))).all()
+    rows = connection.execute(query).all()
     places = [(seq, seq) if filters.order == "stored" else (instant(at), seq) for seq, at in rows]
     places.sort(reverse=filters.order == "newest")
-    return _those(connection, filters, asked, places)
+    first = min(filters.limit or _PAGE, _PAGE) if not asked.rest else _PAGE
+    yield from _those(connection, filters, asked, places[:first])
+    yield from _those(connection, filters, asked, places[first:])
 
 
 def _those(connection: Connection, filters: Filters, asked: _Asked, places: Sequence[Place]) -> Iterator[Entry]:
     """Those of some receipts that meet the clauses, in the order of these."""
     for start in range(0, len(places), _PAGE):
         yield from _checked(connection, filters, asked, [number for _, number in places[start : start + _PAGE]])
+
+
+def _numbered(connection: Connection, numbers: Sequence[int]) -> Clause:
+    """That a receipt has one of these numbers: one parameter, so that a statement is the same however many they are."""
+    if connection.dialect.name == "postgresql":
+        return receipts.c.seq == any_(bindparam("numbers", numbers, type_=Array(receipts.c.seq.type)))
+    each = func.json_each(json.dumps(numbers)).table_valued("value")
+    return receipts.c.seq.in_(select(each.c.value))
 
 
 def _paged(
@@ -192,10 +221,8 @@ def _paged(
 
 
 def _checked(connection: Connection, filters: Filters, asked: _Asked, numbers: Sequence[int]) -> list[Entry]:
-    """Those of some receipts that meet the clauses, in order; no more than are asked for, where the clauses say all."""
-    query = entries().where(receipts.c.seq.in_(numbers), *_unsought(connection, asked), *_standing(filters))
-    if not asked.rest:
-        query = query.limit(filters.limit)
+    """Those of some receipts that meet the clauses, in order."""
+    query = entries().where(_numbered(connection, numbers), *_unsought(connection, asked), *_standing(filters))
     return [entry(row) for row in connection.execute(query.order_by(*_ORDER[filters.order]))]
 
 
@@ -206,7 +233,7 @@ def _walked(connection: Connection, filters: Filters, asked: _Asked) -> Iterator
         # SQLite would look a lane up and sort what it has, be it a million receipts, where lists say that it is many.
         yield from _in(connection, filters, plain if asked.lists is None else _unsought(connection, asked))
         return
-    if filters.order != "stored" and (found := _nearest(connection, filters, asked)) is not None:
+    if (found := _nearest(connection, filters, asked)) is not None:
         yield from found
         return
     if (named := _named(connection, filters, asked)) is not None:
@@ -242,15 +269,14 @@ def _plus(clause: Clause) -> Clause:
 
 
 def _asked(connection: Connection, filters: Filters) -> _Asked:
-    asked = _Asked([], [], None, [], {})
+    bounded = figures.bounds((column_of(item.name), item) for item in filters.conditions)
+    asked = _Asked([], [], None, [], bounded)
     sought = Sought(connection)
     for item in filters.conditions:
         column = column_of(item.name)
         clause = said(column, item) if column else None
         path = (PATHS[column] if column in _NUMBERS else "") if column else path_of(item.name)
         found = sought.ask(column, path, item)
-        if column is not None and (bounded := bound(column, item)) is not None:
-            asked.figures.setdefault(column, []).append(bounded)
         if clause is not None:
             asked.clauses.append((column, clause))
             asked.few.extend([clause] if column in _NAMES and item.operator == "=" and item.value != NOT_STATED else [])
