@@ -95,7 +95,7 @@ def test_the_page_of_a_refused_comparison_prints_no_change_and_explains_its_rule
     assert "It is refused, so that no change is printed" in effects
     assert not re.search(r"[+−]\d", effects)
     assert "[C101 many axes](#rule-C101)" in text
-    assert "When two settings move at once, neither owns the difference." in text
+    assert "When two settings change at once, the difference cannot be credited to either." in text
 
 
 def test_what_a_rule_says_of_both_sides_stands_once() -> None:
