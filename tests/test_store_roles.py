@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,6 +132,19 @@ def test_a_reader_lists_compares_and_audits_and_stores_nothing(urls: Urls, shell
     assert refused.code == 4
     assert "the role may not do this" in refused.err
     assert "kept" not in refused.err  # who may not write is no server that does not answer
+
+
+def test_what_a_role_may_not_do_is_told_in_one_sentence_and_no_log_of_the_driver_beside_it(urls: Urls) -> None:
+    with open_store(urls.owner) as store:
+        every = [Document(item.raw, item.source) for item in cases.group(cases.build({}), "a", 1)]
+        (made,) = submit(every, store, RULEBOOK)
+    assert made.submitted is not None
+    words = ["--store", urls.submitter, "purge", made.submitted.id, "--reason", "never mind", "--yes"]
+    # A process of its own: here the test's own handlers would take the driver's log.
+    told = subprocess.run([sys.executable, "-m", "receipts", *words], capture_output=True, text=True, check=False)
+    assert told.returncode == 4
+    assert len(told.stderr.splitlines()) == 1, told.stderr
+    assert "the role may not do this" in told.stderr
 
 
 def test_the_command_prints_sql_that_names_every_table(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import time
@@ -36,6 +37,7 @@ _PATIENCE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
+_NOWHERE: Final = logging.NullHandler()
 # PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
 _AGAIN = ("40001", "40P01", "23505", "55P03")
 
@@ -43,6 +45,8 @@ _AGAIN = ("40001", "40P01", "23505", "55P03")
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
     if address.file is None:
+        # The driver logs what follows from an error: the error itself is told, and a log that nobody set up is no place.
+        logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
         return create_engine(address.url, pool_size=2, connect_args=patience)
     _refuse_other_file(address.file)
