@@ -439,3 +439,14 @@ def test_many_small_arrays_do_not_hide_a_large_one() -> None:
     large = '%v = bf16[4096,64]{1,0} parameter(302), sharding={replicated}, metadata={op_name="v"}'
     text = partitioned("{devices=[4,1]<=[4]}", *small, large, *dot("f32[8,8]", "f32[8,8]", "f32[8,8]"))
     assert made(reading(text))["replicated"] == "v"
+
+
+def test_an_excerpt_wrapped_before_its_opcode_is_counted() -> None:
+    text = (
+        "  %fmha.3 = (bf16[4,16,64,64]{3,2,1,0}, u8[0]{0})\n"
+        '    custom-call(%q, %k, %v), custom_call_target="__cudnn$fmhaSoftmaxF8",\n'
+        '    backend_config={"fmha_scale":1}\n'
+    )
+    found = reading(text)
+    assert found.counters["__cudnn$fmhaSoftmaxF8"] == 1
+    assert seen(found)["attention"] == "cudnn_fmha"

@@ -169,3 +169,11 @@ def test_a_runtime_that_has_not_implemented_it_is_unavailable() -> None:
     (reading,) = scan([text], [MemoryInfoReader])
     assert reading.memory == []
     assert reading.memory_unavailable is not None
+
+
+def test_the_line_above_a_document_names_its_chip() -> None:
+    assert row(f"device 3 memory_stats:\n{json.dumps(STATS, indent=2)}\n").chip == 3
+
+
+def test_a_line_further_above_names_no_chip() -> None:
+    assert row("device 3 memory_stats:\nstep\nstep\nstep\nbytes_in_use=10 bytes_limit=100\n").chip is None

@@ -94,3 +94,9 @@ def test_no_runtime_is_unavailable_and_not_zero() -> None:
     found = reading("| Device | HBM Usage (GiB) |\n|---|---|\n| 0      | N/A             |\n")
     assert found.memory == []
     assert found.memory_unavailable
+
+
+def test_rows_that_lost_their_frame_and_head_are_read() -> None:
+    text = "TPU Runtime Utilization\n│ 4 │ 1.50 GiB / 15.75 GiB │ 99.00% │\nTensorCore Utilization\n│ 0 │ 13.60% │\n"
+    (reading,) = scan([text.encode()], [TpuInfoReader])
+    assert [(row.chip, row.bytes_used) for row in reading.memory] == [(4, round(1.5 * GIB))]

@@ -186,3 +186,12 @@ def test_a_broken_dict_ends_the_entries(text: str) -> None:
 def test_a_selection_whose_last_word_was_wrapped_is_one() -> None:
     line = "[INFO     | DotProductAttention]: Running with UnfusedDotProductAttention"
     assert attention(read(line, "backend")) == {"te_unfused": 1}
+
+
+def test_flax_attention_says_in_two_lines_that_it_falls_back() -> None:
+    reading = read(
+        "transformer.py:598: UserWarning: Fused attention is not enabled because there is no available kernel.",
+        "Fall back to the unfused attention.",
+        "Please try to update the cuDNN and TE to the latest version.",
+    )
+    assert attention(reading) == {"te_unfused": 1}

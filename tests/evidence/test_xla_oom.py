@@ -267,3 +267,28 @@ def test_every_attempt_of_a_file_is_kept() -> None:
 def test_tensorflows_allocation_that_names_no_size_is_a_failure_at_run_time() -> None:
     failure = only("tensorflow ResourceExhaustedError: RESOURCE_EXHAUSTED: failed to allocate memory [Op:Mul]")
     assert (failure.class_, failure.requested_bytes) == ("runtime_alloc", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "class_", "phase"),
+    [
+        ("E1000: CompileTimeHbmOom: ... f32[512,4096]", "compile_hbm", "compile"),
+        ("E1001: CompileTimeScopedVmemOom: ... bf16[64,128] ... kernel_7", "compile_vmem", "compile"),
+    ],
+)
+def test_a_code_alone_names_the_class(code: str, class_: str, phase: str) -> None:
+    (reading,) = scan([f"{code}\n".encode()], [OomReader])
+    (failure,) = reading.failures
+    assert (failure.is_oom, failure.class_, failure.phase, failure.requested_bytes) == (True, class_, phase, None)
+
+
+@pytest.mark.parametrize(("operator", "seen"), [("layers_3/attention/bqhd,bkhd->bhqk/dot", True), ("mlp/dot", False)])
+def test_scores_of_a_short_sequence_are_known_by_their_operator(operator: str, seen: bool) -> None:
+    text = (
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 27917287424 bytes.\n"
+        "BufferAssignment OOM Debugging.\nPeak buffers:\n"
+        f'    Buffer 1:\n        Size: 96.00MiB\n        Operator: op_name="jit(step)/{operator}"\n'
+        "        Shape: bf16[64,6,256,256]\n"
+    )
+    (reading,) = scan([text.encode()], [OomReader])
+    assert [item.value for item in reading.seen] == ["xla_unfused"] * seen

@@ -41,7 +41,9 @@ _UNAVAILABLE = re.compile(
     r"|MemoryInfo (?:is )?not (?:supported|implemented)"
 )
 _LABEL_END = re.compile(r"(?P<word>[^\W\d]{2,24})(?:[ _:#=]|\(id=|\[){0,3}(?P<number>\d{1,6})\b[^\w{]{0,6}$")
-_DEVICE = re.compile(r"\b(?:TPU|GPU|CPU|Tpu|Cuda|Gpu|tpu|gpu|cuda|rocm|xla|cpu)(?:Device)?(?:\(id=|[ :_])(\d{1,6})\b")
+_DEVICE = re.compile(
+    r"\b(?:TPU|GPU|CPU|Tpu|Cuda|Gpu|tpu|gpu|cuda|rocm|xla|cpu|[Dd]evice)(?:Device)?(?:\(id=|[ :_])(\d{1,6})\b"
+)
 # "chip 0", "device 3", "на чипе 0", "设备 2": a word for the chip, in the languages that notebooks are written in.
 _CHIP_WORD = re.compile(
     r"(?:chip|device|dev|gpu|tpu|cuda|core|accelerator)s?|чип\w{0,3}|устройств\w{0,3}|芯片|设备", re.I
@@ -88,6 +90,7 @@ class MemoryInfoReader(LineReader):
         self._bare = _Record()
         self._before = ""
         self._pending = ""
+        self._announced = ("", 0)
         self._lines = 0
         self._none = 0
         self._more = False
@@ -100,6 +103,8 @@ class MemoryInfoReader(LineReader):
         unavailable = _UNAVAILABLE.search(text)
         if unavailable is not None:
             self._unavailable(unavailable[0])
+        if "memory_stats" in text:
+            self._announced = text.strip()[-120:], number
         none = len(_NONE.findall(text))
         if none:
             self._none += none
@@ -163,7 +168,9 @@ class MemoryInfoReader(LineReader):
             record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
             self._more = True
             if record is self._bare and len(record.values) == 1:
-                record.number, record.label = number, before[-120:]
+                announced, at = self._announced
+                # A brace on a line of its own may stand between.
+                record.number, record.label = number, before.strip()[-120:] or (announced if number - at <= 2 else "")
 
     def _flush(self) -> None:
         """What was read outside any dict is one record; the device that was named stays for the dict that follows."""

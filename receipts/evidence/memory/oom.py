@@ -95,6 +95,7 @@ class OomReader(LineReader):
         b" capacity by ",
         b"exceeding available bytes",
         b"coped vmem",
+        b": CompileTime",
         b"Error loading program",
         b"Error allocating device buffer",
         b"ALLOC_FAILED",

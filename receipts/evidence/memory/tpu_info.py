@@ -26,6 +26,7 @@ _VERSION = re.compile(
     r"^\W{0,8}(?P<name>tpu-info version|libtpu version|accelerator type) ?: (?P<value>\S.{0,200}?)\s*$", re.IGNORECASE
 )
 _UNKNOWN = re.compile(r"unknown|n/a|none|missing", re.IGNORECASE)
+_TITLE = re.compile(r"TPU Runtime Utilization")
 _NO_METRICS = re.compile(r"Libtpu metrics unavailable", re.IGNORECASE)
 
 
@@ -39,6 +40,7 @@ class TpuInfoReader(LineReader):
         b"HBM usage",
         b"HBM Usage",
         b"Memory usage  ",
+        b"TPU Runtime Utilization",
         b"ibtpu version: ",
         b"ccelerator type: ",
         b"tpu-info version: ",
@@ -62,6 +64,10 @@ class TpuInfoReader(LineReader):
         if version is not None:
             self._version(version["name"].lower(), version["value"], number)
             return self._table
+        if _TITLE.fullmatch(text.strip()):
+            # The rows below may have lost the frame and the head.
+            self._table = True
+            return True
         if _NO_METRICS.search(text):
             self._empty = True
             self.reading.records += 1

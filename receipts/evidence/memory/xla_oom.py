@@ -89,9 +89,8 @@ _FORMS: list[Callable[[str], Iterator[Failure]]] = []
 def failures(text: str) -> list[Failure]:
     """The failures that a text holds, in its order and without place; single blanks stand for any white space."""
     found = [item for form in _FORMS for item in form(text)]
-    if not found and "RESOURCE_EXHAUSTED" in text:
-        code = _CODE.search(text)
-        if code is not None:
+    if not found:
+        if (code := _CODE.search(text)) is not None:
             found = [_made(text, code.start(), _CODES[code["code"]])]
         elif (at := text.find("RESOURCE_EXHAUSTED: failed to allocate memory")) >= 0:
             # TensorFlow names no size.

@@ -130,9 +130,9 @@ class Hlo(LineReader):
         if self._inside and (bare == "}" or bare.endswith(" }")):
             return self._end_computation()
         if not self._inside:
-            if bare.startswith('custom_call_target="'):
-                # An excerpt that was wrapped before it; the name and the operands are on lines that were not seen.
-                call = f"%_ = () custom-call(), {bare}"
+            if bare.startswith(("custom-call(", 'custom_call_target="')):
+                # An excerpt that was wrapped before it; the name and the type are on lines that were not seen.
+                call = f"%_ = () {bare if bare[6] == '-' else f'custom-call(), {bare}'}"
                 self._current(number).instruction(call, call.index(" = "), number)
             return self._warning(text, number)
         if _TABLE.match(text) is not None:

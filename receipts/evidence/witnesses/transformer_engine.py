@@ -37,7 +37,8 @@ _PRINTED = re.compile(
 _JAX = re.compile(
     r"Selected fused attention backend: (?P<backend>[\w.]{1,80})"
     r"|(?P<none>No fused attention backend available; falling back)"
-    r"|(?P<warned>Falling back to the unfused attention backend as fused attention)"
+    r"|(?P<warned>Falling back to the unfused attention backend as fused attention"
+    r"|Fall back to the unfused attention\.)"
 )
 _AVAILABLE = re.compile(r"Available backends = \{(?P<text>[^}]{1,400})\}")
 _REASON = re.compile(
@@ -69,6 +70,7 @@ class TransformerEngineReader(LineReader):
         *(b"]: using flash-attn", b"]: using cuDNN", b"]: using unfused", b"]: using Unfused"),
         *(b"]: using FP8 ", b"]: using non-FP8 "),
         *(b"Selected fused attention backend", b"No fused attention backend", b"Falling back to the unfused attention"),
+        b"Fall back to the unfused attention.",
         *(b".forward >> ", b".backward >> ", b"may provide important feature support or performance"),
         *(
             b"Fallback to cuBLAS grouped GEMM",
@@ -135,7 +137,7 @@ class TransformerEngineReader(LineReader):
                 self._detail(match["name"], match["what"], match["detail"], number)
         if "]: using " in text:
             self._printed(text, number)
-        if "attention backend" in text:
+        if "attention backend" in text or "to the unfused attention" in text:
             self._jax(text, number)
 
     def _select(self, kind: str, name: str, text: str, at: int, number: int) -> None:
