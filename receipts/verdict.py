@@ -115,6 +115,7 @@ class ReceiptVerdict:
 
     @property
     def exit_code(self) -> int:
+        """Of a command that answers with it: invalid 1, unwitnessed 3, valid 0."""
         return EXIT[self.status]
 
 
@@ -193,6 +194,7 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
+        """Of a command that answers with it: accepted 0, rejected 1, inconclusive 3."""
         return EXIT[self.status]
 
     @property
@@ -250,6 +252,7 @@ class ClaimVerdict:
 
     @property
     def exit_code(self) -> int:
+        """Of a command that answers with it: supported 0, refuted 1, unproven and stale 3."""
         return EXIT[self.status]
 
     @property

@@ -16,11 +16,16 @@ class Decided(Protocol):
     """A decision on a receipt, as a store keeps it."""
 
     @property
-    def receipt(self) -> str: ...
+    def receipt(self) -> str:
+        """The receipt's id."""
+
     @property
-    def decision(self) -> str: ...
+    def decision(self) -> str:
+        """What was decided: `ship`, `hold` or `drop`."""
+
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> str:
+        """Why, in the words of who decided."""
 
 
 def footnote(verdict: ClaimVerdict, decisions: Sequence[Decided] = ()) -> str:

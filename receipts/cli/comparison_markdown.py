@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -43,42 +43,7 @@ def markdown(
     """
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
-    lines = [f"**A** {a}  ", f"**B** {b}", ""]
-    rows = []
-    uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
-    for change in verdict.difference.changed:
-        mark = uncounted.get(change.axis, "counts")
-        mark = f"waived: {waived[change.axis]}" if change.axis in waived else mark
-        for item in change.members:
-            rows.append(_row(item, mark))
-    rows += [_row(item, "derived") for item in verdict.difference.derived]
-    rows += [_row(item, "block: never counted") for item in verdict.difference.blocks]
-    if rows:
-        lines += ["| changed | A | B | |", "| --- | --- | --- | --- |", *rows]
-    else:
-        lines.append(f"Changed: no {nothing_changed(verdict)}.")
-    gaps = unknown(verdict)
-    if gaps:
-        lines += ["", *(f"- {cell(said)}" for said in gaps)]
-    lines += ["", "| metric | A | B | change | 95 % interval | effect |", "| --- | ---: | ---: | ---: | --- | --- |"]
-    for result in verdict.results:
-        parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
-        title = metrics.get(result.metric).title
-        lines.append(f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result)} |")
-    if mixed(verdict):
-        lines += ["", cell(MARKED)]
-    why = reason(verdict)
-    if why:
-        lines += ["", cell(why)]
-    groups = grouped(told(verdict))
-    if groups.judged or groups.waiting:
-        lines.append("")
-    for found in groups.judged:
-        first = found[0]
-        said = f"{'; '.join(places(found))}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
-        lines.append(f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}")
-    if groups.waiting:
-        lines.append(f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}")
+    lines = [f"**A** {a}  ", f"**B** {b}", "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
     if payback(verdict):
         lines += ["", payback(verdict)]
     if memory:
@@ -89,6 +54,49 @@ def markdown(
         lines += ["", *(f"- decided on `{item.receipt[:12]}`: {cell(sentence(item))}" for item in decisions)]
     lines += ["", f"**{verdict.last_line()}** (rules `{verdict.rules[:12]}`)"]
     return "\n".join(lines)
+
+
+def _changed(verdict: Comparison) -> Iterator[str]:
+    """What changed as a table, each row with whether it counts, and what is unknown as a list."""
+    uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
+    rows = []
+    for change in verdict.difference.changed:
+        mark = f"waived: {waived[change.axis]}" if change.axis in waived else uncounted.get(change.axis, "counts")
+        rows += [_row(item, mark) for item in change.members]
+    rows += [_row(item, "derived") for item in verdict.difference.derived]
+    rows += [_row(item, "block: never counted") for item in verdict.difference.blocks]
+    if rows:
+        yield from ("| changed | A | B | |", "| --- | --- | --- | --- |", *rows)
+    else:
+        yield f"Changed: no {nothing_changed(verdict)}."
+    if gaps := unknown(verdict):
+        yield from ("", *(f"- {cell(said)}" for said in gaps))
+
+
+def _effects(verdict: Comparison) -> Iterator[str]:
+    """Each metric with both numbers, their interval and the effect, and why there is none where there is none."""
+    yield from ("| metric | A | B | change | 95 % interval | effect |", "| --- | ---: | ---: | ---: | --- | --- |")
+    for result in verdict.results:
+        parts = (reading(result, result.a), reading(result, result.b), ratio(result), interval(result))
+        title = metrics.get(result.metric).title
+        yield f"| {title} | {' | '.join(cell(part) for part in parts)} | {effect_word(result)} |"
+    if mixed(verdict):
+        yield from ("", cell(MARKED))
+    if why := reason(verdict):
+        yield from ("", cell(why))
+
+
+def _findings(verdict: Comparison) -> Iterator[str]:
+    """What the rules found, one offence an item; what they could not judge is one item together."""
+    groups = grouped(told(verdict))
+    if groups.judged or groups.waiting:
+        yield ""
+    for found in groups.judged:
+        first = found[0]
+        said = f"{'; '.join(places(found))}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
+        yield f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}"
+    if groups.waiting:
+        yield f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}"
 
 
 def _row(item: Member, mark: str) -> str:

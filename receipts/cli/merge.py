@@ -84,6 +84,7 @@ def _expanded(words: tuple[str, ...]) -> list[str]:
 
 
 def merge_files(files: list[str]) -> Merged:
+    """Parts and journals, merged. Raises UsageError with every file that cannot be read or does not belong to them."""
     from receipts.cli.recover import blamed
     from receipts.emit.merge import Refused, load, merge
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,11 +13,13 @@ from receipts.cli import output
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 
 if TYPE_CHECKING:
+    from receipts.answers import Answers
     from receipts.chips import Chip
     from receipts.facts import Facts
     from receipts.lane import Lane
     from receipts.receipt import Parsed
     from receipts.store import Decision
+    from receipts.verdict import ReceiptVerdict
 
 MOST_ROWS = 64  # of chips and phases, before a table shows one phase
 FEW_ROWS = 16
@@ -44,49 +46,87 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
         found = parsed_file(receipt)
         if session.asks_store and not raw:
             with session.open_store() as store:
-                _show(session, found, store.facts(found), all_facts, raw, as_json)
+                shown = [_Shown(found, store.facts(found))]
         else:
-            _show(session, found, Facts(), all_facts, raw, as_json)
-        return 0
-    with session.open_store(sought=[receipt]) as store:
-        matches = named(store, receipt)
-        for found in matches:
-            _show(session, found, store.facts([found]), all_facts, raw, as_json, store.decisions([found.id]))
+            shown = [_Shown(found, Facts())]
+    else:
+        with session.open_store(sought=[receipt]) as store:
+            shown = [_Shown(one, store.facts([one]), store.decisions([one.id])) for one in named(store, receipt)]
+    for item in shown:
+        if raw:
+            _print_raw(item.parsed.raw)
+        elif as_json:
+            _print_json(session, item)
+        else:
+            _print(session, item, all_facts)
     return 0
 
 
-def _show(
-    session: Session,
-    parsed: Parsed,
-    facts: Facts,
-    all_facts: bool,
-    raw: bool,
-    as_json: bool,
-    decisions: Sequence[Decision] = (),
-) -> None:
-    if raw:
-        if sys.stdout.isatty():
-            output.line("\n".join(output.clean(part) for part in parsed.raw.decode().splitlines()))
-        else:
-            sys.stdout.buffer.write(parsed.raw)
-        return
+class _Shown(NamedTuple):
+    """A receipt, the facts about it, and what was decided on it."""
+
+    parsed: Parsed
+    facts: Facts
+    decisions: Sequence[Decision] = ()
+
+
+def _print_raw(document: bytes) -> None:
+    """The bytes as they came; on a terminal, made harmless for it."""
+    if sys.stdout.isatty():
+        output.line("\n".join(output.clean(part) for part in document.decode().splitlines()))
+    else:
+        sys.stdout.buffer.write(document)
+
+
+def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answers]:
     from receipts.answers import answers
-    from receipts.cli.check import print_verdict
-    from receipts.cli.decisions import print_decisions
     from receipts.judge import judge_receipt
+
+    lane = session.rulebook.lanes.of(item.parsed.receipt.run.lane)
+    verdict = judge_receipt(item.parsed, lane, session.rulebook.rules, item.facts)
+    return lane, verdict, answers(item.parsed, lane, verdict, item.facts)
+
+
+def _print_json(session: Session, item: _Shown) -> None:
+    from receipts.chips import account
+    from receipts.chips import to_json as memory_json
     from receipts.verdict import to_json
 
-    lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
-    verdict = judge_receipt(parsed, lane, session.rulebook.rules, facts)
-    five = answers(parsed, lane, verdict, facts)
-    if as_json:
-        from receipts.chips import account
-        from receipts.chips import to_json as memory_json
+    _, verdict, five = _judged(session, item)
+    output.as_json(
+        {
+            "id": item.parsed.id,
+            "answers": dict(five.rows()),
+            "verdict": to_json(verdict),
+            "stated": dict(item.parsed.stated),
+            "memory": memory_json(account(item.parsed)),
+            "decisions": [one._asdict() for one in item.decisions],
+        }
+    )
 
-        document = {"answers": dict(five.rows()), "verdict": to_json(verdict), "stated": dict(parsed.stated)}
-        document["memory"] = memory_json(account(parsed))
-        output.as_json({"id": parsed.id, **document, "decisions": [item._asdict() for item in decisions]})
-        return
+
+def _print(session: Session, item: _Shown, all_facts: bool) -> None:
+    from receipts.cli.check import print_verdict
+    from receipts.cli.decisions import print_decisions
+
+    parsed = item.parsed
+    lane, verdict, five = _judged(session, item)
+    _head(parsed, lane, item.facts)
+    output.line()
+    _answers(five)
+    _measured(parsed, lane)
+    _failed(parsed)
+    _memory(parsed)
+    if all_facts:
+        output.heading("Stated")
+        output.table(("leaf", "value"), [(path, _value(value)) for path, value in parsed.stated.items()])
+    print_decisions(item.decisions)
+    output.heading("Verdict")
+    print_verdict(verdict)
+
+
+def _head(parsed: Parsed, lane: Lane, facts: Facts) -> None:
+    """Which launch this is, whether it still stands, and what witnesses it."""
     run = parsed.receipt.run
     name = output.clean(run.label or run.launch)
     if len(name) > output.width():
@@ -99,7 +139,10 @@ def _show(
     if standing is not None:
         output.wrapped(f"no longer stands: {f'see {standing[0][:12]}, ' if standing[0] else ''}{standing[1]}")
     _witnesses(parsed, lane, facts)
-    output.line()
+
+
+def _answers(five: Answers) -> None:
+    """Each question beside its answer, or above it where that would leave the answer too narrow a column."""
     size = max(len(question) for question, _ in five.rows())
     for question, answer in five.rows():
         if size + 4 > output.width() // 2:
@@ -107,15 +150,6 @@ def _show(
             output.wrapped(answer, 4, 4)
         else:
             output.wrapped(f"{question.ljust(size)}  {answer}", 2, size + 4)
-    _measured(parsed, lane)
-    _failed(parsed)
-    _memory(parsed)
-    if all_facts:
-        output.heading("Stated")
-        output.table(("leaf", "value"), [(path, _value(value)) for path, value in parsed.stated.items()])
-    print_decisions(decisions)
-    output.heading("Verdict")
-    print_verdict(verdict)
 
 
 def _witnesses(parsed: Parsed, lane: Lane, facts: Facts) -> None:

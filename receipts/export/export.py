@@ -76,6 +76,7 @@ class About:
     conditions: Sequence[str]
 
     def as_data(self) -> dict[str, Any]:
+        """It as JSON values; times stay datetimes, which the writer of each form puts into words."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -90,7 +91,8 @@ class About:
 class Writer(Protocol):
     """What takes rows in."""
 
-    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None: ...
+    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
+        """Take rows of the dataset of that name, all of one partition where the form has partitions."""
 
 
 def export(

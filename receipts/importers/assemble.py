@@ -31,6 +31,7 @@ class Draft:
     problems: list[Problem] = field(default_factory=list)
 
     def has(self, path: str) -> bool:
+        """Whether something is stated at a path."""
         node: Any = self.tree
         for part in _parts(path):
             if not isinstance(node, dict) or part not in node:

@@ -55,6 +55,7 @@ def _capacity(quantity: Quantity) -> bool:
 
 
 def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | None:
+    """A size in bytes as a statement on peak memory; None where it is a device's capacity, a file, or about nothing."""
     text, start, end = sentence.text, quantity.start, quantity.end
     used_away, _ = nearest(sentence, start, end, _USED)
     metric_away, metric = metric_near(sentence, before, quantity)
@@ -100,6 +101,10 @@ def size(sentence: Sentence, before: Sentence, quantity: Quantity) -> Draft | No
 
 
 def duration(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+    """A time as a statement on a step, a latency or a compilation; None where it is a span of anything else.
+
+    ``found`` are the statements before it in the sentence: a time beside one of them is of the same metric.
+    """
     text, start, end = sentence.text, quantity.start, quantity.end
     metric_away, metric = metric_near(sentence, before, quantity)
     other_away, _ = nearest(sentence, start, end, cues.OTHER_TIME)

@@ -47,6 +47,7 @@ def known_peaks() -> frozenset[float]:
 
 
 def rate(sentence: Sentence, quantity: Quantity) -> Draft | None:
+    """A rate, FLOP/s, or time a step as a statement; None for a machine's specification or an amount of work."""
     text = sentence.text
     if quantity.dimension == "flops" and _specified(sentence, quantity):
         return None
@@ -84,6 +85,7 @@ def _specified(sentence: Sentence, quantity: Quantity) -> bool:
 
 
 def bandwidth(sentence: Sentence, quantity: Quantity) -> Draft | None:
+    """Bytes a second as a statement, where the sentence says that they were measured; else None."""
     spec, _ = nearest(sentence, quantity.start, quantity.end, cues.SPECIFICATION)
     measured, _ = nearest(sentence, quantity.start, quantity.end, cues.MEASURED)
     named, _ = nearest(

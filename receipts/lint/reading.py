@@ -17,6 +17,7 @@ CARRIED = 45
 
 
 def reading(quantity: Quantity, metric: str, text: str) -> Draft:
+    """A number with a unit as a statement: a reading of the metric, or a change where the words around it say so."""
     near = text[max(0, quantity.start - 45) : quantity.end + 25]
     kind: Kind = "change" if quantity.joined == "change" else "reading"
     direction = direction_of(near)
@@ -33,6 +34,7 @@ def reading(quantity: Quantity, metric: str, text: str) -> Draft:
 
 
 def direction_of(text: str) -> Direction:
+    """Which way the words of a text point: *equal* before *down* before *up*, since "no slower" holds two of them."""
     if cues.EQUAL.search(text):
         return "equal"
     down, up = cues.DOWN.search(text), cues.UP.search(text)
@@ -51,6 +53,7 @@ def metric_near(sentence: Sentence, before: Sentence, quantity: Quantity) -> tup
 
 
 def last_of(found: Iterable[re.Match[str]]) -> re.Match[str] | None:
+    """The last match; None where there is none."""
     last = None
     for match in found:
         last = match

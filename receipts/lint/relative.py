@@ -30,57 +30,65 @@ _COMPARED = re.compile(
 
 
 def relative(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
-    text, end = sentence.text, quantity.end
-    unit_percent = quantity.dimension == "percent"
-    if quantity.dimension == "ratio" and not _is_factor(text, quantity):
+    """A percentage, percentage points or a factor as a statement on a metric; None where it is about something else.
+
+    ``found`` are the statements before it in the sentence: one right beside it may tell its metric.
+    """
+    if quantity.dimension == "ratio" and not _is_factor(sentence.text, quantity):
         return None
+    metric = _metric(sentence, before, quantity, found)
+    if metric is None:
+        return None
+    text, end = sentence.text, quantity.end
+    unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
+    level = unit == "%" and metric in ("mfu", "utilisation") and _is_level(text, quantity)
+    kind: Kind = "reading" if level else "change" if unit == "points" else "ratio"
+    if level and quantity.joined == "change":
+        kind = "change"
+    direction = _relative_direction(text, quantity, text[max(0, quantity.start - 40) : end + 30])
+    return Draft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
+
+
+def _metric(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> str | None:
+    """The metric that a percentage or factor is about; None where another quantity stands nearer, or none at all."""
+    text, percent = sentence.text, quantity.dimension == "percent"
     metric_away, metric = metric_near(sentence, before, quantity)
     # A signed percentage is a difference; shapes and degrees beside it are what was changed.
     about = cues.OTHER_QUANTITY if quantity.signed else cues.OTHER
-    other_away, _ = nearest(sentence, quantity.start, end, about)
-    beside = (
-        found
-        and quantity.start - found[-1].end <= 14
-        and (quantity.signed or text[quantity.start - 1 : quantity.start] == "(")
-    )
-    of = _NOUN_OF.match(text, end) if quantity.dimension == "percent" else None
+    other_away, _ = nearest(sentence, quantity.start, quantity.end, about)
+    of = _NOUN_OF.match(text, quantity.end) if percent else None
     if of and not _OF_GOOD.match(of[1]):
         return None
     if of and metric_away > REACH:
         metric_away, metric = 0, "step_seconds"
-    lonely = unit_percent and quantity.signed and metric_away > REACH and other_away > REACH
-    if lonely:
+    if percent and quantity.signed and metric_away > REACH and other_away > REACH:
         metric_away, metric = 0, "tokens_per_second"
-    if not beside:
-        if metric_away > REACH or other_away < metric_away:
-            return None
-        if (
-            metric_away >= CARRIED
-            and before.text
-            and not quantity.signed
-            and quantity.dimension == "percent"
-            and other_away < REACH
-        ):
-            return None
-    elif metric_away > REACH:
-        metric = found[-1].metric
-    unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
-    level = (
-        unit == "%"
-        and metric in ("mfu", "utilisation")
-        and not quantity.signed
+    if found and _beside(text, quantity, found[-1]):
+        return metric if metric_away <= REACH else found[-1].metric
+    if metric_away > REACH or other_away < metric_away:
+        return None
+    carried = metric_away >= CARRIED and before.text
+    if carried and percent and not quantity.signed and other_away < REACH:
+        return None
+    return metric
+
+
+def _beside(text: str, quantity: Quantity, last: Draft) -> bool:
+    """Whether a number stands right behind a statement, signed or in brackets: `98k tok/s (+13 %)`."""
+    signed = quantity.signed or text[quantity.start - 1 : quantity.start] == "("
+    return quantity.start - last.end <= 14 and signed
+
+
+def _is_level(text: str, quantity: Quantity) -> bool:
+    """Whether a percentage of the peak is a reading (`at 46 % MFU`) and not a change of one (`46 % higher MFU`)."""
+    return (
+        not quantity.signed
         and not re.search(
             r"\b(?:by|higher|lower|more|less)\W*$|^\s?(?:higher|lower|more|less|better|improvement)",
             text[max(0, quantity.start - 8) : quantity.start],
         )
-        and not re.match(r"\s?(?:higher|lower|more|less|better|faster|slower|improvement)", text[end:])
+        and not re.match(r"\s?(?:higher|lower|more|less|better|faster|slower|improvement)", text[quantity.end :])
     )
-    near = text[max(0, quantity.start - 40) : end + 30]
-    direction = _relative_direction(text, quantity, near)
-    kind: Kind = "reading" if level else "change" if unit == "points" else "ratio"
-    if level and quantity.joined == "change":
-        kind = "change"
-    return Draft(quantity.start, end, kind, metric, quantity.values, unit, direction, quantity.halves)
 
 
 def _relative_direction(text: str, quantity: Quantity, near: str) -> Direction:

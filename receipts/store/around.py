@@ -133,15 +133,18 @@ class World:
                 self.add(one)
 
     def add(self, one: Neighbour) -> None:
+        """Take in a receipt, which those that are decided after it meet."""
         self._by_id[one.id] = one
         self._by_launch.setdefault(one.launch, []).append(one.id)
         if one.supersedes is not None:
             self._by_target.setdefault(one.supersedes, []).append(one.id)
 
     def no_longer_stands(self, receipt_id: str) -> None:
+        """Take note that a receipt was superseded or retracted."""
         self._by_id[receipt_id] = self._by_id[receipt_id]._replace(said=0)
 
     def get(self, receipt_id: str) -> Neighbour | None:
+        """The receipt of an id; None where it is not stored."""
         return self._by_id.get(receipt_id)
 
     def around(self, row: Mapping[str, Any]) -> list[Neighbour]:

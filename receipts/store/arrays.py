@@ -41,4 +41,5 @@ class Array(TypeDecorator[Sequence[Any]]):
         self.kind = kind
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Sequence[Any] | None], str]:
+        """A function that writes values as PostgreSQL's array literal; no values are an empty array."""
         return lambda values: written(self.kind, values or ())

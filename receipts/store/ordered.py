@@ -52,6 +52,8 @@ class Lists(NamedTuple):
 
 
 class Sql(NamedTuple):
+    """A condition with the values of its question marks."""
+
     text: str
     values: tuple[Any, ...] = ()
 
@@ -129,6 +131,7 @@ def texts(connection: Connection, column: str, beginning: str, most: int) -> lis
 
 
 def bounds(lists: Lists, order: Order, after: Place | None) -> Iterator[Sql]:
+    """Conditions on the time, and, from the second page on, on standing behind the last place of the page before."""
     if lists.first is not None:
         yield Sql("at >= ?", (lists.first,))
     if lists.last is not None:
@@ -147,6 +150,7 @@ def with_values(axes: Sequence[Sequence[int]], of: str, *, walked: bool = False)
 
 
 def among(column: str, values: Sequence[Any] | None) -> Iterator[Sql]:
+    """The condition that a column has one of some values; none where these are None, since any value will do."""
     if values is not None:
         yield Sql(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
 
@@ -159,10 +163,12 @@ def _counted(connection: Connection, table: str, column: str, keys: Sequence[Any
 
 
 def places(connection: Connection, sql: str, values: Sequence[Any]) -> list[Place]:
+    """The rows of a statement that selects time and number of receipts."""
     return [(at, receipt) for at, receipt in rows(connection, sql, values)]
 
 
 def rows(connection: Connection, sql: str, values: Sequence[Any]) -> list[Any]:
+    """The rows of a statement with question marks for values, on either engine."""
     text = sql.replace("?", "%s") if connection.dialect.name == "postgresql" else sql
     found: list[Any] = run(connection, text, values).fetchall()
     return found
