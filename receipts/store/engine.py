@@ -45,7 +45,7 @@ _AGAIN = ("40001", "40P01", "23505", "55P03")
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
     if address.file is None:
-        # The driver logs what follows from an error, where nobody set a log up on standard error: the error alone is told.
+        # The driver logs what follows from an error, which nobody asked for: the error itself is told.
         logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
         return create_engine(address.url, pool_size=2, connect_args=patience)
