@@ -5,7 +5,7 @@ importlinter, holds the exact order):
 
     cli             the commands: arguments in, exit code out
     report          pages about a week, a lane, a comparison, a claim; `draw` holds the pictures
-    submit compare effect replicates neighbours bridge sweep noise
+    submit compare side effect replicates neighbours bridge sweep noise
     preflight plan fit runner envelope ceiling
     claims lint answers repro revalidate audit spool importers export
                     what people ask, one module a question

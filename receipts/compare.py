@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.accelerators import dtype_of
-from receipts.axes import Change, Difference, Member, Unknown, difference
+from receipts.axes import Difference, difference
 from receipts.axes.effective import leaves_of
 from receipts.effect import effect_of
 from receipts.errors import UsageError
@@ -22,9 +22,9 @@ from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed, Role
-from receipts.replicates import copied
 from receipts.rule import Case, Pair
 from receipts.rulebook import Rulebook
+from receipts.side import check_distinct, one_configuration, one_manner, with_gaps
 from receipts.value import dataclass
 from receipts.verdict import (
     Comparison,
@@ -73,23 +73,23 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     lane = _lane(rulebook.lanes, a[0], b[0])
     sides_a = [_side(item, rulebook, asked) for item in a]
     sides_b = [_side(item, rulebook, asked) for item in b]
-    gaps = (*_one_configuration(sides_a, "a", lane), *_one_configuration(sides_b, "b", lane))
-    gaps = (*gaps, *_one_manner(a, "a", metric), *_one_manner(b, "b", metric))
-    _distinct(a, b)
+    gaps = (*one_configuration(sides_a, "a", lane), *one_configuration(sides_b, "b", lane))
+    gaps = (*gaps, *one_manner(a, "a", metric), *one_manner(b, "b", metric))
+    check_distinct(a, b)
     # From here on each launch states what its witnesses saw: a path axis takes the witnessed value.
     a, b = [case.parsed for case in sides_a], [case.parsed for case in sides_b]
-    diff = _with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
+    diff = with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
     findings_a = [_findings(case, rulebook, "a", asked.known) for case in sides_a]
     findings_b = [_findings(case, rulebook, "b", asked.known) for case in sides_b]
-    waved = {axis for axis, _ in uncounted} | set(asked.waivers)
+    left_out = {axis for axis, _ in uncounted} | set(asked.waivers)
     pair = Pair(
         a=sides_a[0],
         b=sides_b[0],
         difference=diff,
-        counted=tuple(axis for axis in diff.axes if axis not in waved),
+        counted=tuple(axis for axis in diff.axes if axis not in left_out),
         metric=metric,
         lane=lane,
         facts=asked.facts,
@@ -152,71 +152,6 @@ def _findings(
     return (
         judge_case(case, rulebook.rules, side) if found is None else tuple(replace(one, subject=side) for one in found)
     )
-
-
-def _one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
-    """Axes that launches of one side leave open, so that they may be launches of another configuration.
-
-    What only a witness of one of them tells apart is open too: it says nothing of the launches that have none.
-    """
-    head = group[0]
-    for other in group[1:]:
-        apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
-        if apart.changed:
-            raise UsageError(
-                f"side {side.upper()} mixes configurations: {head.parsed.name} and {other.parsed.name} differ in "
-                f"{', '.join(apart.axes)}; a side holds launches of one configuration"
-            )
-        if head.lent.by or other.lent.by:
-            apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
-        gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
-        for gap in gaps:
-            yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
-
-
-# What the rules on a pair read of the first launch of a side, for all of them, beside its axes.
-_OF_THE_FIRST = ("run.witness_for", "measurement.tokens_per_step", "data.kind", "data.dataset_digest")
-
-
-def _one_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
-    """Whether the launches of a side were run and measured as its first was, which speaks for them; else a gap."""
-    head = group[0]
-    for other in group[1:]:
-        if other.receipt.run.kind != head.receipt.run.kind:
-            raise UsageError(
-                f"side {side.upper()} mixes kinds: {head.name} is {head.receipt.run.kind}, {other.name} is "
-                f"{other.receipt.run.kind}; a side holds launches of one kind"
-            )
-        basis = tuple(f"measurement.stated.{name}" for name in metric.basis)
-        for path in (*_OF_THE_FIRST, *metric.regimes, *basis):
-            if head.stated.get(path) != other.stated.get(path):
-                yield Unknown(path, (Member(path, None, None),), side)
-
-
-def _with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
-    """What a side's own launches leave open is as unknown as what the two sides do."""
-    known = {*diff.axes, *(gap.axis for gap in diff.unknown)}
-    more = {gap.axis: gap for gap in gaps if gap.axis not in known}
-    return replace(diff, unknown=(*diff.unknown, *more.values())) if more else diff
-
-
-STEPS_ARE_NO_LAUNCHES = (
-    "the steps of one launch are no independent repeats, however many they are: name different launches"
-)
-
-
-def _distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
-    launches = [item.receipt.run.launch for item in (*a, *b)]
-    twice = {name for name in launches if launches.count(name) > 1}
-    if twice:
-        raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")
-    for side in (a, b):
-        same = copied(side)
-        if same is not None:
-            raise UsageError(
-                f"{same[0].name} and {same[1].name} have the same step times to the last digit, so they are one launch "
-                f"recorded twice; {STEPS_ARE_NO_LAUNCHES}"
-            )
 
 
 def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:

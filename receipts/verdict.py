@@ -200,8 +200,8 @@ class Comparison:
     @property
     def counted(self) -> tuple[str, ...]:
         """Names of the changed axes that count."""
-        waved = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}
-        return tuple(axis for axis in self.difference.axes if axis not in waved)
+        left_out = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}
+        return tuple(axis for axis in self.difference.axes if axis not in left_out)
 
     def last_line(self) -> str:
         """All three answers and the status: the last line of every rendering."""
