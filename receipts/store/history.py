@@ -75,7 +75,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
     connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
     connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
-    index.forget(connection, going["receipts"])
+    index.purge(connection, going["receipts"])
     connection.execute(delete(documents).where(documents.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
     query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id)

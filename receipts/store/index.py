@@ -20,7 +20,7 @@ from receipts.store.listed import LISTED, Listed
 from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
 from receipts.store.statement import Driven, Statement
-from receipts.store.tables import Number, axes, axis_values, configurations, placements
+from receipts.store.tables import Number, axes, axis_values, configurations, placements, receipts
 
 _PLACE: Final = Statement(
     insert(placements).from_select(
@@ -43,6 +43,12 @@ EARLY_OF_AXIS: Final = Lookup(
     [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], and_="axis_values.early = 1"
 )
 _PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
+_OLDEST: Final = Statement(
+    select(receipts.c.seq, placements.c.receipt)
+    .outerjoin(placements, placements.c.receipt == receipts.c.seq)
+    .order_by(receipts.c.seq)
+    .limit(2)
+)
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
 _NEW_CONFIGURATIONS: Final = Insertion(
@@ -185,8 +191,17 @@ def _interned(connection: Driven, wanted: Iterable[Part]) -> dict[Part, Interned
         _NEW_VALUES.put(connection, rows)
 
 
+def purge(connection: Driven, seqs: Sequence[int]) -> None:
+    """Take receipts out of the index that are about to be erased, as `forget` does.
+
+    Where the oldest has no place, the index does not hold every receipt; the next oldest says so from then on.
+    """
+    oldest, *further = _OLDEST.all(connection, {})
+    forget(connection, [*seqs, *(seq for seq, _ in further)] if oldest[0] in seqs and oldest[1] is None else seqs)
+
+
 def forget(connection: Driven, seqs: Sequence[int]) -> None:
-    """Take receipts out of the index that are about to be purged, with every value that they alone had.
+    """Take receipts out of the index, with every value that they alone had.
 
     The caller holds the lock alone, so that no writer places a receipt where one is taken out.
     """

@@ -188,7 +188,7 @@ def alike(connection: Connection, of: Configuration, parsed: Parsed) -> list[str
 def _gaps() -> Select[Any]:
     """Whether no configuration of a lane was read under another catalogue, and the oldest receipt is placed.
 
-    Receipts that came before the index are placed from the newest to the oldest, so that the oldest speaks for all.
+    Of receipts that came before the index the oldest is placed last, so that it speaks for all.
     """
     # The ends of the lane in the index, and not whether there is any before or after it: for that PostgreSQL would read
     # every configuration, since one of several is soon found.

@@ -1,7 +1,9 @@
 """Making the indexes anew from the documents: axis index and signatures, in batches, beside writers.
 
-It goes from the newest receipt to the oldest and leaves out what is right already, so that it can be stopped at any
-time and started again; a receipt that comes in meanwhile is indexed by who submits it.
+It goes through the receipts as they came in, so that configurations get their numbers in that order, as a submit gives
+them: by these the newest are known. The oldest alone comes last, since its place says that all others have theirs. What
+is right already is left out, so that it can be stopped at any time and started again; a receipt that comes in meanwhile
+is indexed by who submits it.
 """
 
 from __future__ import annotations
@@ -140,7 +142,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
 
 
 def _windows(engine: Engine) -> Iterator[list[_Row]]:
-    """Receipts with where they are placed, from the newest to the oldest."""
+    """Receipts with where they are placed, in the order in which the store took them in; the oldest comes last."""
     query: Select[Any] = (
         select(
             *(receipts.c[name] for name in ("seq", "id", "lane")),
@@ -153,18 +155,20 @@ def _windows(engine: Engine) -> Iterator[list[_Row]]:
         .outerjoin(placements, placements.c.receipt == receipts.c.seq)
         .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
         .outerjoin(facets, _NAMED)
-        .order_by(receipts.c.seq.desc())
+        .order_by(receipts.c.seq)
         .limit(WINDOW)
     )
-    before: int | None = None
-    while True:
-        with reading(engine) as connection:
-            further = query if before is None else query.where(receipts.c.seq < before)
-            rows = [_row(*row) for row in connection.execute(further)]
-        if not rows:
-            return
+    with reading(engine) as connection:
+        oldest = last = connection.execute(select(func.min(receipts.c.seq))).scalar() or 0
+    while rows := _read(engine, query.where(receipts.c.seq > last)):
         yield rows
-        before = rows[-1].seq
+        last = rows[-1].seq
+    yield _read(engine, query.where(receipts.c.seq == oldest))
+
+
+def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
+    with reading(engine) as connection:
+        return [_row(*row) for row in connection.execute(query)]
 
 
 def _row(seq: int, name: str, lane: str, number: int | None, catalogue: int | None, whole: Any, *more: Any) -> _Row:
