@@ -10,7 +10,8 @@ from receipts.report.basis import Basis, parquet
 from receipts.report.claim import ClaimData, claim
 from receipts.report.collect import collect, collect_with_basis
 from receipts.report.data import WeekData
-from receipts.report.pair import PairData, pair
+from receipts.report.pair import pair
+from receipts.report.pair_data import PairData
 from receipts.report.ref import Ref
 from receipts.report.render import render, render_claim, render_lane, render_pair, write
 from receipts.report.week import Span, Week, asked, moment

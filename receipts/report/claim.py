@@ -11,9 +11,10 @@ from receipts.answers import answers
 from receipts.claims.footnote import footnote
 from receipts.claims.judge import judge
 from receipts.judge import judge_receipt
-from receipts.report import appendix, pair
+from receipts.report import appendix, pair, pair_page
 from receipts.report.data import Described
 from receipts.report.page import Cell, Code, Column, Page, Row, Section, Table, links, rule
+from receipts.report.pair_data import PairData
 from receipts.report.ref import Ref
 from receipts.report.sections import rules
 from receipts.report.sections.decisions import Decided
@@ -54,7 +55,7 @@ class ClaimData:
     superseded: tuple[str | None, str] | None
     footnote: str
     answers: tuple[tuple[str, str], ...]
-    comparison: pair.PairData | None
+    comparison: PairData | None
     past: tuple[Past, ...]
     decisions: tuple[Decided, ...]
     documents: tuple[str, ...]
@@ -139,7 +140,7 @@ def _status(made: ClaimVerdict) -> str:
 def _sections(data: ClaimData) -> list[Section]:
     made = [_why(data), _past(data.past)]
     if data.comparison is not None:
-        made += [_named(item) for item in pair.body(data.comparison) if item.id != "decisions"]
+        made += [_named(item) for item in pair_page.body(data.comparison) if item.id != "decisions"]
     elif data.answers:
         made.append(_stands_on(data))
     return [*made, _decisions(data.decisions), _documents(data)]
@@ -158,7 +159,7 @@ def _why(data: ClaimData) -> Section:
         Row((
             (rule(item.code, item.name),),
             (weights[item.level],),
-            pair.found(item),
+            pair_page.found(item),
             (plain(item.expected, NOTE),),
             (plain(item.do, NOTE),),
         ))

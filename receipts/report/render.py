@@ -18,8 +18,8 @@ from receipts.report.claim import ClaimData
 from receipts.report.claim import page as claim_page
 from receipts.report.data import WeekData
 from receipts.report.page import Cell, Code, Figure, Link, Page, Part
-from receipts.report.pair import PairData
-from receipts.report.pair import page as pair_page
+from receipts.report.pair_data import PairData
+from receipts.report.pair_page import page as pair_page
 from receipts.report.text import CELL, Marked, cell, plain
 from receipts.report.weekly import page
 from receipts.resources import folder
