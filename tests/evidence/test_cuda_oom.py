@@ -175,6 +175,8 @@ def test_the_class_follows_from_the_figures(figures: Figures, expected: str) -> 
         "RuntimeError: cuda runtime error (2) : out of memory at /x/THC.cu:58",
         "RuntimeError: CUDA failed with error out of memory",
         "userbuffers.cpp:12 in function create: CUDA Error: out of memory",
+        "RuntimeError: Triton Error [CUDA]: out of memory",
+        "RuntimeError: HIP error: out of memory",
     ],
 )
 def test_cuda_says_it_without_figures(text: str) -> None:

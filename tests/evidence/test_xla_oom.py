@@ -274,6 +274,8 @@ def test_tensorflows_allocation_that_names_no_size_is_a_failure_at_run_time() ->
     [
         ("E1000: CompileTimeHbmOom: ... f32[512,4096]", "compile_hbm", "compile"),
         ("E1001: CompileTimeScopedVmemOom: ... bf16[64,128] ... kernel_7", "compile_vmem", "compile"),
+        ("RESOURCE_EXHAUSTED: CompileTimeHbmOom: the rest was cut", "compile_hbm", "compile"),
+        ("RESOURCE_EXHAUSTED: E0101: RuntimeProgramAllocationFailure while it loads", "program_load", "unknown"),
     ],
 )
 def test_a_code_alone_names_the_class(code: str, class_: str, phase: str) -> None:
@@ -292,3 +294,9 @@ def test_scores_of_a_short_sequence_are_known_by_their_operator(operator: str, s
     )
     (reading,) = scan([text.encode()], [OomReader])
     assert [item.value for item in reading.seen] == ["xla_unfused"] * seen
+
+
+@pytest.mark.parametrize("status", ["", "RESOURCE_EXHAUSTED: : "])
+def test_what_the_driver_refuses_has_its_bytes(status: str) -> None:
+    failure = only(f"Failed to allocate 3.21GiB (3446669312 bytes) from device: {status}CUDA_ERROR_OUT_OF_MEMORY: x")
+    assert (failure.class_, failure.requested_bytes, failure.fatal) == ("runtime_alloc", 3446669312, False)

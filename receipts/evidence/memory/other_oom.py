@@ -16,7 +16,8 @@ from receipts.evidence.reading import MAX_TEXT, Failure, Place
 # What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
 _RUNTIME = re.compile(
     r"(?:CUDA|cuda|Cuda) (?:runtime |driver )?[Ee]rror:? (?:\(2\) ?:? ?)?'?out of memory"
-    r"|CUDA failed with error out of memory"
+    r"|CUDA failed with error out of memory|HIP error: out of memory"
+    r"|Triton Error \[(?:CUDA|HIP)\]:? .{0,40}?out of memory"
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
     r"|cuda(?:Malloc|Host)\w{0,30}(?:\(\))? failed:? out of memory"
     r"|cuda runtime error \(2\)"

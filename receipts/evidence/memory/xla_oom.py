@@ -57,19 +57,29 @@ _HOST = re.compile(r"Out of memory allocating (\d{1,20}) bytes|failed to alloc(?
 _REQUEST = re.compile(
     rf"[Ff]ailed to allocate request for {SIZE}(?: \((\d{{1,20}})B\))?(?: on device ordinal (?P<chip>\d{{1,4}}))?"
 )
-_DRIVER = re.compile(rf"[Ff]ailed to allocate {SIZE} \((\d{{1,20}}) bytes\) from device: CUDA_ERROR_OUT_OF_MEMORY")
+_DRIVER = re.compile(
+    rf"[Ff]ailed to allocate {SIZE} \((\d{{1,20}}) bytes\) from device: "
+    r"(?:RESOURCE_EXHAUSTED[: ]{1,6})?CUDA_ERROR_OUT_OF_MEMORY"
+)
 _ASYNC = re.compile(r"(?:gpu_async_(?P<chip>\d{1,4}) )?cuMemAllocAsync failed to allocate (?P<bytes>\d{1,20}) bytes")
 _ASYNC_FREE = re.compile(r"Free memory/Total memory: (\d{1,20})/(\d{1,20})")
 _MODULE = re.compile(r"Failed to load in-memory CUBIN[^\n]{0,160}?CUDA_ERROR_OUT_OF_MEMORY")
 _TENSOR = re.compile(r"OOM when allocating tensor with shape ?\[(?P<shape>[\d, ]{0,120})\] and type (?P<type>\w{1,16})")
 _BFC = re.compile(rf"Allocator \((?P<name>\w{{1,60}})\) ran out of memory trying to allocate {SIZE}")
-_CODE = re.compile(r"\bE?(?P<code>0100|0101|1000|1001|1002): (?:CompileTime|Runtime|Program|Buffer|Hbm|Tpu|TPU)")
+_CODE = re.compile(
+    r"\bE?(?P<code>0100|0101|1000|1001|1002): (?:CompileTime|Runtime|Program|Buffer|Hbm|Tpu|TPU)"
+    r"|\b(?P<name>CompileTimeHbmOom|CompileTimeScopedVmemOom|Runtime(?:Buffer|Program)AllocationFailure)\b"
+)
 _CODES: Final = {
     "0100": "runtime_alloc",
     "0101": "program_load",
     "1000": "compile_hbm",
     "1001": "compile_vmem",
     "1002": "compile_hbm",
+    "CompileTimeHbmOom": "compile_hbm",
+    "CompileTimeScopedVmemOom": "compile_vmem",
+    "RuntimeBufferAllocationFailure": "runtime_alloc",
+    "RuntimeProgramAllocationFailure": "program_load",
 }
 _TPU = re.compile(r"\bTPU[_:](\d{1,5})\b")
 _GPU = re.compile(r"\b(?:device:GPU:|GPU_|gpu_async_|cuda:)(\d{1,4})(?:_bfc)?\b")
@@ -91,7 +101,7 @@ def failures(text: str) -> list[Failure]:
     found = [item for form in _FORMS for item in form(text)]
     if not found:
         if (code := _CODE.search(text)) is not None:
-            found = [_made(text, code.start(), _CODES[code["code"]])]
+            found = [_made(text, code.start(), _CODES[code["code"] or code["name"]])]
         elif (at := text.find("RESOURCE_EXHAUSTED: failed to allocate memory")) >= 0:
             # TensorFlow names no size.
             found = [_made(text, at, "runtime_alloc")]
