@@ -367,7 +367,7 @@ def test_every_rule_that_is_cited_is_explained_on_the_page(small: Store) -> None
     for code in ("C101", "K104", "R414"):
         assert f"](#rule-{code})" in text
         assert f'<a id="rule-{code}"></a>' in text
-    assert "A compile of twenty minutes that ends out of memory was paid for once." in text
+    assert "A compile of twenty minutes that ends out of memory was paid for once already." in text
 
 
 def empty(data: WeekData) -> str:
