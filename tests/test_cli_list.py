@@ -73,7 +73,7 @@ def test_what_reads_the_documents_of_many_is_said_on_standard_error(
 def test_nothing_found_is_an_answer(three: Shell) -> None:
     said = three("list", "outcome=oom")
     assert said.code == 0
-    assert "no receipt meets that" in said.out
+    assert "no receipt meets these conditions" in said.out
 
 
 def test_a_receipt_that_no_longer_stands_is_shown_on_demand(three: Shell) -> None:

@@ -135,7 +135,7 @@ def test_a_flush_stores_what_waits_and_leaves_nothing(back: Shell, postgres_stor
     assert _stored(postgres_store) == ["one", "three", "two"]
     assert _files(back) == []
     again = back("flush")
-    assert (again.code, again.lines) == (0, ["nothing waits"])
+    assert (again.code, again.lines) == (0, ["nothing is waiting to be stored"])
     assert "wait" not in back("db", "check").err
 
 
@@ -223,7 +223,7 @@ def test_a_flush_that_names_no_server_says_which_documents_wait_for_one(back: Sh
     assert "3 for postgresql+psycopg://127.0.0.1" in said.err
     for file in _files(back):
         file.unlink()
-    assert back("--store", "store.sqlite", "flush").lines == ["nothing waits"]
+    assert back("--store", "store.sqlite", "flush").lines == ["nothing is waiting to be stored"]
 
 
 def test_a_spool_that_cannot_be_written_says_that_nothing_was_kept(

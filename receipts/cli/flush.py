@@ -55,13 +55,13 @@ def command(session: Session, again: bool, as_json: bool) -> int:
             {"flushed": [_as_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
         )
     elif not done:
-        output.line("nothing waits")
+        output.line("nothing is waiting to be stored")
     if refused:
         where = spool.place(target) / spool.REFUSED
-        output.note(f"{len(refused)} refused: they lie in {where}; offer them again with: receipts flush --again")
+        output.note(f"{len(refused)} refused: they are kept in {where}; try them again with: receipts flush --again")
     torn = spool.damaged(target)
     for file in torn:
-        output.note(f"{file}: it is not whole; look at it, and take it away")
+        output.note(f"{file}: it is damaged; look at it, then remove it")
     return 2 if torn or any(item.refused for item in done) else 0
 
 
@@ -76,7 +76,7 @@ def _elsewhere(as_json: bool) -> int:
     if as_json:
         output.as_json({"flushed": [], "waiting": 0, "refused": 0})
     else:
-        output.line("nothing waits")
+        output.line("nothing is waiting to be stored")
     return 0
 
 

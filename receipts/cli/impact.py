@@ -59,7 +59,7 @@ def _document(found: Impact) -> dict[str, object]:
 
 def _print(found: Impact) -> None:
     if found.superseded is None:
-        output.line(f"{found.receipt[:12]} stands; with it would go stale:")
+        output.line(f"{found.receipt[:12]} still stands; without it these would go stale:")
     else:
         successor, reason = found.superseded
         how = f"superseded by {successor[:12]}" if successor else "retracted"

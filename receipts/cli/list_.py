@@ -63,7 +63,7 @@ def command(
         for item in found
     ]
     columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "peak", "label")
-    output.table(columns, cells, right=(5, 6, 7, 8), empty="no receipt meets that")
+    output.table(columns, cells, right=(5, 6, 7, 8), empty="no receipt meets these conditions")
     if more:
         output.note(f"the first {limit}; --limit 0 prints all")
     return 0

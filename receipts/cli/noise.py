@@ -86,7 +86,7 @@ def print_noise(found: Sequence[Noise], check: SelfCheck) -> None:
 
 def _verdict(check: SelfCheck) -> str:
     if check.share is None:
-        return f"share told apart ~: {check.why}"
+        return f"not checked yet: {check.why}"
     state = "ALARM" if check.alarm else "no alarm"
     return f"all together: {check.why}: {check.share:.1%}, where 5 % are expected, as often faster as slower; {state}"
 
