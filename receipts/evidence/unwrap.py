@@ -35,19 +35,20 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
     ``readings`` are those of ``text`` as it stands. Lines of what is told are those of ``text`` in either case.
     """
     lines = [line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")]
-    best: list[Reading] = []
-    most, places = -1, list[int]()
-    for join in _ways(lines):
-        joined, first = _joined(lines, join)
-        if len(joined) < len(lines):
-            found = scan(["\n".join(joined).encode("utf-8", "replace")])
-            if (count := figures(found)) > most:
-                best, most, places = found, count, first
     before = figures(readings)
-    # What was broken may tell more than there was: a number that is cut is a number.
-    if most <= before and (most * 10 < before * 9 or not _evident(lines, places)):
-        return readings
-    return [_placed(reading, places) for reading in best]
+    for ways in _ways(lines):
+        best: list[Reading] = []
+        most, places = -1, list[int]()
+        for join in ways:
+            joined, first = _joined(lines, join)
+            if len(joined) < len(lines):
+                found = scan(["\n".join(joined).encode("utf-8", "replace")])
+                if (count := figures(found)) > most:
+                    best, most, places = found, count, first
+        # What was broken may tell more than there was: a number that is cut is a number.
+        if most > before or (most * 10 >= before * 9 > 0 and _evident(lines, places)):
+            return [_placed(reading, places) for reading in best]
+    return readings
 
 
 def figures(readings: Sequence[Reading]) -> int:
@@ -63,6 +64,8 @@ def _figures(reading: Reading) -> int:
         sum(value is not None for name in FIELDS for value in steps.column(name))
         + len(steps)
         + len(reading.stated)
+        + len(reading.failures)
+        + (reading.memory_unavailable is not None)
         + sum(type(value) in (int, float) for row in rows for value in asdict(row).values())
         + len(reading.counters)
         + len(reading.timings)
@@ -71,36 +74,57 @@ def _figures(reading: Reading) -> int:
 
 
 _DIGIT = re.compile(r"\d")
+_MARK = re.compile(r"[0\[(|:]")
 # Given a line and the next, what stands between them: nothing, a blank, or None for a break that is the log's own.
 _Join = Callable[[str, str], str | None]
 
 
-def _ways(lines: Sequence[str]) -> Iterator[_Join]:
+def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
+    """Ways in which the lines may have been broken, the likelier kind first."""
     lengths = Counter(length for line in lines if (length := len(line)) >= _NARROWEST)
     if not lengths:
         return
-    often, longest = lengths.most_common(1)[0][0], max(lengths)
-    # What has no blank an editor cannot break.
-    widest = max((len(line) for line in lines if " " in line.strip()), default=0)
-    page = partial(_at_blank, widest)
-    if widest <= _WIDEST_PAGE and sum(page(*both) is not None for both in pairwise(lines)) > 2 * lengths[longest]:
+    longest = max(lengths)
+    page, joins = _page(lines)
+    if joins > 2 * lengths[longest]:
         yield page
-        return
-    for width in dict.fromkeys((longest, often)):
+    screen: list[_Join] = []
+    for width in dict.fromkeys((longest, lengths.most_common(1)[0][0])):
         if width <= _WIDEST_SCREEN:
-            yield partial(_at_column, width, width)
+            screen.append(partial(_at_column, width, width))
             if not any(len(line) == width and line.endswith(" ") for line in lines):
                 # A blank at the column is often gone: nobody sees it.
-                yield partial(_at_column, width, width - 1)
+                screen.append(partial(_at_column, width, width - 1))
+    yield screen
+    if joins <= 2 * lengths[longest]:
+        yield page
+
+
+def _page(lines: Sequence[str]) -> tuple[list[_Join], int]:
+    """How an editor may have broken the lines, and how many of them go on then."""
+    # What has no blank it cannot break.
+    width = max((len(line) for line in lines if " " in line.strip()), default=0)
+    if not _NARROWEST <= width <= _WIDEST_PAGE:
+        return [], 0
+    breaks = [_at_blank(width, set(), *both) is not None for both in pairwise(lines)]
+    # What a program puts before each of its lines begins one wherever it stands.
+    own = {_head(line) for line, goes_on in zip(lines[1:], breaks, strict=True) if not goes_on}
+    marks = {head for head in own if _MARK.search(head)}
+    return [partial(_at_blank, width, marks)], sum(breaks)
 
 
 def _at_column(width: int, cut: int, line: str, after: str) -> str | None:
     return None if not after or len(line) not in (width, cut) else " " * (width - len(line))
 
 
-def _at_blank(width: int, line: str, after: str) -> str | None:
+def _at_blank(width: int, marks: set[str], line: str, after: str) -> str | None:
     words = after.split(maxsplit=1)
-    return " " if line and words and len(line) + len(words[0]) >= width else None
+    goes_on = line and words and len(line) + len(words[0]) >= width and _head(after) not in marks
+    return " " if goes_on else None
+
+
+def _head(line: str) -> str:
+    return _DIGIT.sub("0", line[:_HEAD])
 
 
 def _joined(lines: Sequence[str], join: _Join) -> tuple[list[str], list[int]]:
@@ -122,7 +146,7 @@ def _joined(lines: Sequence[str], join: _Join) -> tuple[list[str], list[int]]:
 def _evident(lines: Sequence[str], first: Sequence[int]) -> bool:
     """Whether much was put together, and most of what goes on begins otherwise than lines that are the first."""
     begins = set(first)
-    heads = [_DIGIT.sub("0", line[:_HEAD]) for line in lines]
+    heads = [_head(line) for line in lines]
     own = {heads[number - 1] for number in first}
     alike = [head in own for number, head in enumerate(heads, 1) if number not in begins]
     widths = Counter(map(len, lines))

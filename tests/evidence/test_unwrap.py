@@ -120,3 +120,25 @@ def test_lines_of_one_length_keep_their_places(tmp_path: Path) -> None:
     text = "\n".join(line.format(number) for number in (300, 500, 400)) + "\n" + NANOTRON
     (row,) = said(tmp_path, text).memory
     assert (row.place.line, row.peak_bytes) == (2, round(500.29 * 2**20))
+
+
+def test_on_a_page_a_record_that_begins_as_all_do_is_not_glued(tmp_path: Path) -> None:
+    lines = [
+        f"WARNING:2026-01-02 03:04:05,{at}:jax._src.dispatch:198: Finished XLA compilation of jit(part_{at}) "
+        f"in {at / 1000:.9f} sec"
+        for at in range(100, 160, 3)
+    ]
+    folded = "\n".join(textwrap.fill(line, 80, break_long_words=False, break_on_hyphens=False) for line in lines)
+    assert said(tmp_path, folded).compile.compiles == len(lines)
+
+
+@pytest.mark.parametrize("width", [52, 60])
+def test_a_failure_without_figures_is_put_together(tmp_path: Path, width: int) -> None:
+    text = "include/alloc.h:320 (ncclCuMemAlloc) NCCL WARN Cuda failure 2 'out of memory'\n"
+    (failure,) = said(tmp_path, broken(text, width)).failures
+    assert failure.class_ == "outside_allocator"
+
+
+def test_what_is_unavailable_is_put_together(tmp_path: Path) -> None:
+    text = "RuntimeError: Bad StatusOr access: UNIMPLEMENTED: GetAllocatorStats is not supported\n"
+    assert said(tmp_path, broken(text, 66)).memory_unavailable
