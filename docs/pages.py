@@ -77,7 +77,7 @@ def receipt_page() -> str:
 
 def axes_page() -> str:
     """Each axis with its members and the switches that another leaf turns off."""
-    from receipts.axes.effective import FOLLOWS
+    from receipts.axes.switches import FOLLOWS
     from receipts.receipt.catalogue import leaves
     from receipts.receipt.leaf import Role
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from receipts.axes.configured import configuration_key, configured
-from receipts.axes.effective import MOST_KEPT, Memory
+from receipts.axes.effective import MOST_KEPT, Cache
 from receipts.errors import ReceiptsError, RuleError
 from receipts.facts import Facts
 from receipts.lane import Lane
@@ -29,7 +29,7 @@ from receipts.verdict import (
 
 VERSION = "1"
 _CODE = attrgetter("code")
-_TOLD: Final[Memory[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Memory(MOST_KEPT)
+_TOLD: Final[Cache[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Cache(MOST_KEPT)
 S = TypeVar("S")
 T = TypeVar("T")
 

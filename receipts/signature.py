@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.effective import MOST_KEPT, OFF, Memory, intended, settings
+from receipts.axes.effective import MOST_KEPT, OFF, Cache, intended, settings
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def parts(parsed: Parsed) -> dict[str, Any]:
     return _PARTS.of(settings(parsed), lambda: _parts(intended(parsed)))
 
 
-_PARTS: Final[Memory[dict[str, Any]]] = Memory(MOST_KEPT)
-_SIGNATURES: Final[Memory[Signature]] = Memory(MOST_KEPT)
-_NAMES: Final[Memory[str]] = Memory(MOST_KEPT)
+_PARTS: Final[Cache[dict[str, Any]]] = Cache(MOST_KEPT)
+_SIGNATURES: Final[Cache[Signature]] = Cache(MOST_KEPT)
+_NAMES: Final[Cache[str]] = Cache(MOST_KEPT)
 
 
 def _parts(values: Mapping[str, Any]) -> dict[str, Any]:

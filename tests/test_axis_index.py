@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select
 from receipts.axes import configuration as configuration_module
 from receipts.axes import difference
 from receipts.axes.configuration import configuration
-from receipts.axes.effective import Memory
+from receipts.axes.effective import Cache
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.store import Filters, Store, condition, find, front, index, open_store, sought
@@ -25,6 +25,7 @@ from receipts.store.near import holds_all
 from receipts.store.reindex import coverage, reindex
 from receipts.store.tables import axes, axis_values, configurations, facets, placements
 from store_receipts import BASE, RULEBOOK, judged, parsed
+from tampering import tamper
 
 LANES = RULEBOOK.lanes
 
@@ -245,7 +246,7 @@ def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every digest of 8 bytes is one of two."""
     configuration_module._part.cache_clear()
     for kept in ("_STATED", "_MADE"):
-        monkeypatch.setattr(configuration_module, kept, Memory(10))
+        monkeypatch.setattr(configuration_module, kept, Cache(10))
     monkeypatch.setattr(configuration_module, "_eight", lambda text: len(text) % 2)
     yield
     configuration_module._part.cache_clear()
@@ -302,6 +303,39 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     assert reindex(place, LANES).placed == 0
     assert counts(store) == counted
     assert coverage(place, LANES) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM axes",
+        "DELETE FROM axes WHERE configuration = 2",
+        "UPDATE axes SET leave_one_out = 7 WHERE leave_one_out IS NOT NULL",
+        "DELETE FROM axis_values",
+        "UPDATE axis_values SET value = '{}'",
+        "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.seed'",
+        "UPDATE axis_values SET digest = digest + 1 WHERE axis = 'batch.micro_batch'",
+        "UPDATE configurations SET members = (SELECT members FROM configurations WHERE seq = 1) WHERE seq = 2",
+        "UPDATE configurations SET digest = digest + 1",
+        "UPDATE configurations SET lane = 'another', anchor = 'another'",
+        "UPDATE placements SET configuration = 1",
+        "UPDATE facets SET value = '[]'",
+        "UPDATE facets SET digest = digest + 1",
+        "INSERT INTO axes (value, configuration, leave_one_out) SELECT max(value) + 1, 1, 5 FROM axes",
+    ],
+)
+def test_reindexing_all_mends_what_was_edited_or_lost_in_the_index(store: Store, made_url: str, statement: str) -> None:
+    every = several(3, 12)
+    store.submit_many([judged(item) for item in every])
+    before, counted, found = rows(store), counts(store), [near(store, item) for item in every]
+    tamper(made_url, statement)
+    reindex(address(made_url), LANES, everything=True)
+    assert rows(store) == before
+    assert counts(store) == counted
+    assert [near(store, item) for item in every] == found
+    assert coverage(address(made_url), LANES) == (0, 0)
+    with store.inspect() as inspection:
+        assert inspection.facets_amiss() == []
 
 
 def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(

@@ -8,7 +8,8 @@ import pytest
 
 import rule_cases
 from receipts import metrics
-from receipts.chips import METRICS, PHASES, Account, account, pressure, to_json, words
+from receipts.chips import METRICS, PHASES, Account, account, pressure, words
+from receipts.chips.as_json import to_json
 from receipts.metrics import Launch
 from receipts.receipt.memory import AggregateMemory, ChipMemory, Memory
 

@@ -15,18 +15,17 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from receipts.axes.difference import CODE
 from receipts.axes.effective import (
-    BROUGHT_BY,
-    FOLLOWS,
     MOST_KEPT,
     OPEN_MAPS,
     UNSET,
-    Memory,
+    Cache,
     axis_leaves,
     axis_of,
     effective,
     is_complete,
     settings,
 )
+from receipts.axes.switches import BROUGHT_BY, FOLLOWS
 from receipts.receipt import Parsed
 from receipts.value import dataclass
 
@@ -211,8 +210,8 @@ class _Stated(NamedTuple):
     unstated: frozenset[str]
 
 
-_STATED: Final[Memory[_Stated]] = Memory(MOST_KEPT)
-_MADE: Final[Memory[Configuration]] = Memory(MOST_KEPT)
+_STATED: Final[Cache[_Stated]] = Cache(MOST_KEPT)
+_MADE: Final[Cache[Configuration]] = Cache(MOST_KEPT)
 
 
 def _read(parsed: Parsed, reading: Reading) -> _Stated:

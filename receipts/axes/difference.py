@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from receipts.axes.effective import (
-    BROUGHT_BY,
-    FOLLOWS,
     OFF,
     OPEN_MAPS,
     UNSET,
-    Memory,
+    Cache,
     axis_leaves,
     axis_of,
     canonical,
@@ -25,6 +23,7 @@ from receipts.axes.effective import (
     leaves_of,
     settings,
 )
+from receipts.axes.switches import BROUGHT_BY, FOLLOWS
 from receipts.receipt import Parsed, Role
 from receipts.value import dataclass
 
@@ -79,7 +78,7 @@ class Difference:
         return tuple(change.axis for change in self.changed)
 
 
-_BY_SETTINGS: Final[Memory[Difference]] = Memory(_MOST_KEPT)
+_BY_SETTINGS: Final[Cache[Difference]] = Cache(_MOST_KEPT)
 
 
 def same_context(a: Parsed, b: Parsed) -> bool:

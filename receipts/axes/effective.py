@@ -15,15 +15,15 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
 
-from receipts.accelerators import dtype_of
 from receipts.accelerators import find as find_accelerator
+from receipts.axes.switches import OFF as OFF  # rules import it from here
+from receipts.axes.switches import SWITCHES, Stated
 from receipts.receipt import Parsed
 from receipts.receipt.catalogue import Leaf, leaves
 from receipts.receipt.leaf import Role, Section
 from receipts.receipt.maps import COMPLETE
 from receipts.receipt.path import Witnessed
 
-OFF = "off"
 UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")
 Value = Any
@@ -31,8 +31,6 @@ _NOTHING = frozenset({"none", "off"})
 _DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 _ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
-_WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})
-Stated = Mapping[str, Any]
 T = TypeVar("T")
 MOST_KEPT: Final = 250  # configurations that are kept, some 40 kB each with all that is made of them
 # What evidence shows of a launch, and a plan cannot say.
@@ -67,82 +65,6 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
 def leaves_of(role: Role) -> tuple[Leaf, ...]:
     """The catalogue's leaves of one role."""
     return tuple(leaf for leaf in leaves() if leaf.role is role)
-
-
-# Switches that have no value of their own until another leaf acts: one stage has no schedule, and without MTP heads
-# nothing is wired. Where that leaf turned on or off, they follow it; the number is the most at which it is off.
-BROUGHT_BY: Mapping[str, tuple[str, int]] = {
-    "parallelism.schedule": ("parallelism.pipeline", 1),
-    "parallelism.stage_layout": ("parallelism.pipeline", 1),
-    "model.mtp_wiring": ("model.mtp_depth", 0),
-    "path.mtp_cross_entropy": ("model.mtp_depth", 0),
-    "path.dispatch": ("model.experts", 1),
-}
-# Switches that a degree of one turns off. One that was typed alike on both sides follows its degree; one that was
-# typed anew is a choice of its own, and counts.
-FOLLOWS: Mapping[str, str] = {
-    "parallelism.sequence": "parallelism.tensor",
-    "parallelism.virtual_pipeline": "parallelism.pipeline",
-    "parallelism.schedule": "parallelism.pipeline",
-    "parallelism.stage_layout": "parallelism.pipeline",
-    "path.overlap": "hardware.chips",
-}
-
-
-def _off_at_one(switch: str, degree: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        typed = stated.get(switch)
-        # True equals 1, and means the opposite of one virtual stage.
-        off = typed is False or typed == OFF or (typed == 1 and typed is not True)
-        return (switch, OFF) if stated.get(degree) == 1 or off else None
-
-    return rule
-
-
-def _without(switch: str, count: str, says: Value = OFF) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, says) if stated.get(count) == 0 else None
-
-    return rule
-
-
-def _fp8(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        # A type that the registry does not know may be an FP8 by another name: then the recipe counts as typed.
-        return (switch, OFF) if dtype_of(stated.get("numerics.compute_dtype")) in _WIDE else None
-
-    return rule
-
-
-def _without_adapters(switch: str) -> Callable[[Stated], tuple[str, Value] | None]:
-    def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, OFF) if stated.get("numerics.adapters.kind") == OFF else None
-
-    return rule
-
-
-def _eager_regions(stated: Stated) -> tuple[str, Value] | None:
-    whole = stated.get("compile.posture") not in (None, "regional")
-    return ("compile.regions", OFF) if whole else None
-
-
-# What a switch does where another leaf decides it. Each rule names the switch and reads stated leaves alone.
-SWITCHES: tuple[Callable[[Stated], tuple[str, Value] | None], ...] = (
-    *(_off_at_one(switch, degree) for switch, degree in FOLLOWS.items()),
-    _without("parallelism.expert", "model.experts", 1),
-    _without("parallelism.expert_tensor", "model.experts", 1),
-    _without("model.top_k", "model.experts", 0),
-    _without("model.capacity_factor", "model.experts", 0),
-    _without("model.expert_ffn", "model.experts", 0),
-    _without("model.shared_expert_ffn", "model.experts", 0),
-    _without("path.dispatch", "model.experts"),
-    _without("model.mtp_wiring", "model.mtp_depth"),
-    _without("path.mtp_cross_entropy", "model.mtp_depth"),
-    _fp8("numerics.fp8_recipe"),
-    _fp8("numerics.fp8_scope"),
-    _eager_regions,
-    *(_without_adapters(f"numerics.adapters.{leaf}") for leaf in ("rank", "injected", "gradient_sync")),
-)
 
 
 def _graphs(stated: Stated) -> Mapping[str, Value]:
@@ -264,7 +186,7 @@ def _text(content: Any) -> bytes:
         return json.dumps(content).encode()
 
 
-class Memory(Generic[T]):
+class Cache(Generic[T]):
     """What was made of the last few settings: a launch is repeated, and a grid's launches come together."""
 
     def __init__(self, most: int) -> None:
@@ -272,7 +194,7 @@ class Memory(Generic[T]):
         self._kept: dict[Any, T] = {}
 
     def __repr__(self) -> str:
-        return f"Memory({len(self._kept)} of {self._most})"
+        return f"Cache({len(self._kept)} of {self._most})"
 
     def of(self, key: Any, make: Callable[[], T]) -> T:
         """What was made for a key, or is made now; nobody may change it."""
@@ -284,8 +206,8 @@ class Memory(Generic[T]):
         return found
 
 
-_EFFECTIVE: Memory[Mapping[str, Value]] = Memory(MOST_KEPT)
-_INTENDED: Memory[Mapping[str, Value]] = Memory(MOST_KEPT)
+_EFFECTIVE: Cache[Mapping[str, Value]] = Cache(MOST_KEPT)
+_INTENDED: Cache[Mapping[str, Value]] = Cache(MOST_KEPT)
 
 
 def _effective(stated: Stated, parsed: Parsed) -> Mapping[str, Value]:

@@ -4,7 +4,6 @@ Values in, values out; bytes throughout.
 """
 
 from receipts.chips.account import Account, account, highest
-from receipts.chips.as_json import to_json
 from receipts.chips.chip import LEAVES, METRICS, PHASES, TITLES, Chip, Metric, Moment, Ranking
 from receipts.chips.phase import Phase
 from receipts.chips.pressure import Figure, Margin, Pressure, largest_difference, middle, pressure, pressure_json
@@ -29,5 +28,4 @@ __all__ = [
     "middle",
     "pressure",
     "pressure_json",
-    "to_json",
 ]

@@ -75,7 +75,8 @@ def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
 def _one(
     session: Session, parsed: Parsed, phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
-    from receipts.chips import account, to_json, words
+    from receipts.chips import account, words
+    from receipts.chips.as_json import to_json
 
     made = account(parsed)
     metric = asked or _stated([made], phase)
@@ -170,7 +171,8 @@ def _about(parsed: Parsed) -> str:
 def _changed(
     session: Session, names: tuple[str, str], phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
-    from receipts.chips import account, pressure, pressure_json, to_json, words
+    from receipts.chips import account, pressure, pressure_json, words
+    from receipts.chips.as_json import to_json
 
     sides = fetch(session, names)
     accounts = [[account(item) for item in side] for side in sides]

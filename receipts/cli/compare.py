@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,7 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
+    from receipts.chips import Pressure
     from receipts.cli.requirement import Requirement
     from receipts.facts import Facts
     from receipts.receipt import Parsed
@@ -69,13 +70,13 @@ def command(session: Session, asked: Asked, require: Requirement | None, record:
     return gate.exit_code
 
 
-def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> Memory:
-    """Both sides chip by chip, and what became of the pressure: C109 says the same of it."""
-    from receipts.chips import account, pressure, pressure_json, words
+def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> tuple[list[str], Pressure]:
+    """Both sides chip by chip in sentences, and what became of the pressure: C109 says the same of it."""
+    from receipts.chips import account, pressure, words
 
     a, b = ([account(item) for item in side] for side in (left, right))
     made = pressure(a, b, spread=facts.chip_spread)
-    return Memory(words.compared(a, b, made), pressure_json(made))
+    return words.compared(a, b, made), made
 
 
 def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> dict[str, str]:
@@ -89,29 +90,26 @@ def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> 
     return {side: str(place) for side, place in found.items()} if known else {}
 
 
-class Memory(NamedTuple):
-    """Memory by chip: in sentences, of which there are none for a lone chip, and as JSON values."""
-
-    says: Sequence[str]
-    values: Mapping[str, Any]
-
-
 def print_comparison(
     verdict: Comparison,
     form: str,
-    decisions: Sequence[Decision] = (),
-    memory: Memory | None = None,
-    envelope: Mapping[str, str] | None = None,
+    decisions: Sequence[Decision],
+    memory: tuple[Sequence[str], Pressure],
+    envelope: Mapping[str, str],
 ) -> None:
     """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts.
 
-    ``envelope`` says of each side where its shape lies in what the lane sustained.
+    ``memory`` is told in sentences, of which there are none for a lone chip, and in JSON by its values. ``envelope``
+    says of each side where its shape lies in what the lane sustained.
     """
-    from receipts.verdict import to_json
-
+    says, pressure = memory
     if form == "json":
+        from receipts.chips import pressure_json
+        from receipts.verdict import to_json
+
         told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
-        chips = {"memory": memory.values} if memory is not None and memory.values["chips"] else {}
+        values = pressure_json(pressure)
+        chips = {"memory": values} if values["chips"] else {}
         places = {"envelope": {side.lower(): said for side, said in envelope.items()}} if envelope else {}
         output.as_json({**to_json(verdict), **chips, **places, **told})
     elif form == "line":
@@ -119,8 +117,8 @@ def print_comparison(
     elif form == "markdown":
         from receipts.cli.comparison_markdown import markdown
 
-        output.line(markdown(verdict, decisions, memory.says if memory is not None else (), envelope or {}))
+        output.line(markdown(verdict, decisions, says, envelope))
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict, decisions, memory.says if memory is not None else (), envelope or {})
+        print_text(verdict, decisions, says, envelope)

@@ -89,7 +89,7 @@ def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answe
 
 def _print_json(session: Session, item: _Shown) -> None:
     from receipts.chips import account
-    from receipts.chips import to_json as memory_json
+    from receipts.chips.as_json import to_json as memory_json
     from receipts.verdict import to_json
 
     _, verdict, five = _judged(session, item)
