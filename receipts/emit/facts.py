@@ -52,8 +52,6 @@ class Facts:
     def __repr__(self) -> str:
         return f"Facts({len(self.values)} leaves, {len(self.memory)} memory rows, {len(self.evidence)} of evidence)"
 
-    # --- what is asked -------------------------------------------------------------------------------------------
-
     def get(self, path: str) -> Any:
         """The value at a path, also of an entry of an open map; None where nothing is stated."""
         head, _, rest = path.partition(".")
@@ -71,8 +69,6 @@ class Facts:
             "evidence": self.evidence,
         }
         return bool(rows.get(path)) or any(stated.startswith(f"{path}.") for stated in self.values)
-
-    # --- what is stated ------------------------------------------------------------------------------------------
 
     def put(self, path: str, value: Any, source: str = CALLER) -> None:
         """State a leaf; None is skipped. A caller's value stands above others, and the first of others stands."""
@@ -206,8 +202,6 @@ class Facts:
             self.add_note(RECORDER, line)
             if self.warn is not None and len(known) < MAX_NOTES:
                 self.warn(line)
-
-    # --- events --------------------------------------------------------------------------------------------------
 
     def _event(self, event: list[Any]) -> None:
         if self.tell is not None:

@@ -85,8 +85,6 @@ class Recorder:
         self._losses = self._run.record.losses
         self._norms = self._run.record.norms
 
-    # --- the run -------------------------------------------------------------------------------------------------
-
     def start(self) -> Recorder:
         """Begin; the with block does. Where no block fits, call `finish` at the end, or leave it to the process's."""
         try:
@@ -113,8 +111,6 @@ class Recorder:
             self._run.finish(error)
         except Exception as fault:
             self._run.lost(fault)
-
-    # --- steps and spans -----------------------------------------------------------------------------------------
 
     def step(self, tokens: int | None = None, flag: Flag | None = None) -> Steps:
         """One step: ``with rec.step(tokens=…):``, tokens over all chips. A step that raises does not count."""
@@ -190,8 +186,6 @@ class Recorder:
         """State the measured window as positions of steps; ``stop`` is the step after its last."""
         self._run.window(int(start), None if stop is None else int(stop))
 
-    # --- statements ----------------------------------------------------------------------------------------------
-
     @guarded
     def state(self, path: str | Mapping[str, Any], value: Any = None) -> None:
         """State a leaf (``"model.depth", 52``), a section (``"model", {…}``) or several (``{"model": {…}}``)."""
@@ -246,8 +240,6 @@ class Recorder:
     def stated_by(self, name: str) -> Stated:
         """Where a framework's integration states what it knows: a caller's statement stands above, as above probes'."""
         return Stated(self._run.facts, name, lane=str(self._run.record.head.get("lane") or ""), steps=self._steps)
-
-    # --- what is measured ----------------------------------------------------------------------------------------
 
     def loss(self, value: float | Callable[[], float] | Any) -> None:
         """Take the step's loss: a number, or what lies on a device or can be called, which is read at the end only."""
@@ -317,8 +309,6 @@ class Recorder:
 
     def __repr__(self) -> str:
         return f"Recorder({self._run.record.head.get('lane')!r}, {self.steps} steps)"
-
-    # --- what the steps ask for ----------------------------------------------------------------------------------
 
     def _more(self, ended: int) -> Any:
         return self._run.more(ended)

@@ -75,8 +75,6 @@ class Run:
         """What is stated."""
         return self.record.facts
 
-    # --- the start -----------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Find the place among the ranks, open the journal, take SIGTERM, ask the probes."""
         if self._started:
@@ -177,8 +175,6 @@ class Run:
         for series in (self.record.losses, self.record.norms):
             series.gauges = series.floats = None
 
-    # --- while it runs -------------------------------------------------------------------------------------------
-
     def tell(self, event: list[Any]) -> None:
         """Write an event to the journal; before it is open, keep it."""
         if self._over:
@@ -272,8 +268,6 @@ class Run:
         """Note a failure that the job caught."""
         ending.caught(self, error, outcome)
 
-    # --- faults --------------------------------------------------------------------------------------------------
-
     def fault(self, text: str) -> None:
         """A fault of the recorder or of its caller: a note in the receipt."""
         self.facts.fault(RECORDER, text[:1000])
@@ -292,8 +286,6 @@ class Run:
             call()
         except Exception as error:
             self.fault(f"{what}: {type(error).__name__}: {error}")
-
-    # --- the end -------------------------------------------------------------------------------------------------
 
     def _noted(self, number: int) -> None:
         if not self._over:
