@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from receipts.axes.configuration import configuration
 from receipts.errors import InputError, ReceiptsError, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
+from receipts.store.amiss import Read
 from receipts.store.inspection import Unreadable
+from receipts.store.listed import listed
 from receipts.store.rows import promoted
+from receipts.store.signatures import signed
 from receipts.verdict import ReceiptVerdict
 
 if TYPE_CHECKING:
@@ -33,8 +37,18 @@ _BY_VERSION: Final = (
     *("tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
 )
 _SHOWN: Final = 5
+_ANEW: Final = "make it anew: receipts db reindex --all"
+# Where, what is told of so many, and what to do.
+_INDEX: Final = {
+    "missing": ("axis index", "receipts that it does not hold: {}", "add them: receipts db reindex"),
+    "elsewhere": ("axis index", "receipts that it has under other values than their documents state: {}", _ANEW),
+    "signed": ("signatures", "receipts that have another than their documents give, or none: {}", _ANEW),
+    "configurations": ("axis index", "configurations that are not what their receipts ran: {}", _ANEW),
+    "facets": ("facets", "those whose text is another than their digest says: {}", _ANEW),
+}
 _SAME: Final = 1e-12  # one formula on two machines differs in its last digits
-Kind = Literal["schema", "document", "column", "verdict", "reference", "tombstone", "seal", "unreadable"]
+_AT_ONCE: Final = 200  # receipts that are held against the index together
+Kind = Literal["schema", "document", "column", "verdict", "reference", "tombstone", "seal", "index", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +89,48 @@ class _Drift:
     found: dict[int, list[str]] = field(default_factory=dict)
 
 
+class _Indexed:
+    """What the axis index, facets and signatures say, held against documents as they are read."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self._inspection = inspection
+        self._soundness = inspection.index()
+        self._waiting: list[Read] = []
+        self._names: dict[int, str] = {}
+        self._found: dict[str, list[str]] = {name: [] for name in _INDEX}
+
+    def add(self, kept: Kept, launch: Launch) -> None:
+        """A receipt whose document was read, to be looked up with others."""
+        parsed, lane = launch.parsed, launch.lane
+        ran, signature = configuration(parsed, lane), signed(parsed, lane)
+        outcome, said = parsed.receipt.run.outcome, listed(kept.columns, parsed)
+        self._waiting.append(Read(kept.number, outcome, ran, said, signature))
+        self._names[kept.number] = kept.id[:12]
+        if len(self._waiting) >= _AT_ONCE:
+            self._look()
+
+    def _look(self) -> None:
+        found = self._inspection.amiss(self._soundness, self._waiting)
+        for name in ("missing", "elsewhere", "signed"):
+            self._found[name] += [self._names[number] for number in getattr(found, name)]
+        self._found["configurations"] += map(str, found.configurations)
+        self._waiting, self._names = [], {}
+
+    def faults(self) -> Iterator[Fault]:
+        """One for each kind: what an index lost it may have lost for every receipt."""
+        self._look()
+        self._found["facets"] += map(str, self._inspection.facets_amiss())
+        for name, items in self._found.items():
+            if items:
+                where, says, do = _INDEX[name]
+                yield Fault("index", where, says.format(_counted_names(items)), do)
+
+
+def _counted_names(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN:,} more" if len(items) > _SHOWN else ""
+    return f"{len(items):,} ({', '.join(items[:_SHOWN])}{more})"
+
+
 def audit(
     store: Store, rulebook: Rulebook, expected: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
 ) -> Audit:
@@ -105,10 +161,13 @@ def _inspected(
 ) -> Audit:
     with store.inspect() as inspection:
         counts = inspection.counts
+        if inspection.store is None:
+            faults.append(Fault("reference", "stores", "the row with the store's own id is gone", RESTORE))
         step = _counted(progress, counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"])
-        drift = _Drift()
+        drift, indexed = _Drift(), _Indexed(inspection)
         for kept in step(inspection.receipts()):
-            faults += _receipt(kept, rulebook, drift)
+            faults += _receipt(kept, rulebook, drift, indexed)
+        faults += indexed.faults()
         for given in step(inspection.verdicts()):
             faults += _verdict(given)
         faults += _references(inspection)
@@ -144,7 +203,7 @@ def _unreadable(row: Unreadable) -> Fault:
     return Fault("unreadable", f"row {row.number} of {row.table}", row.why, RESTORE)
 
 
-def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift) -> Iterator[Fault]:
+def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed: _Indexed) -> Iterator[Fault]:
     if isinstance(kept, Unreadable):
         yield _unreadable(kept)
         return
@@ -162,11 +221,14 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift) -> Iter
     if kept.status is None:
         yield Fault("verdict", where, "the verdict that it was stored with is gone", RESTORE)
     try:
-        expected = _promoted(document, kept, rulebook)
+        parsed = parse_again(document)
+        launch = Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane))
+        expected = _promoted(launch, kept)
     except ReceiptsError as error:
         says = error.problems[0] if isinstance(error, InputError) and error.problems else error
         yield Fault("document", where, f"it can no longer be read: {says}", "upgrade frontier-receipts")
         return
+    indexed.add(kept, launch)
     changed = [name for name, value in expected.items() if not _same(kept.columns.get(name), value)]
     judged_otherwise = kept.rules != rulebook.rules.digest
     by_version = [name for name in changed if name in _BY_VERSION and judged_otherwise]
@@ -178,14 +240,12 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift) -> Iter
             yield Fault("column", where, f"{found}: the row was edited", RESTORE)
 
 
-def _promoted(document: Document, kept: Kept, rulebook: Rulebook) -> dict[str, Any]:
+def _promoted(launch: Launch, kept: Kept) -> dict[str, Any]:
     """The columns that follow from the bytes, and from the verdict that was given with them."""
-    parsed = parse_again(document)
-    lane = rulebook.lanes.of(parsed.receipt.run.lane)
     status, path = (kept.status, kept.path) if kept.status else (kept.columns["status"], kept.columns["path_answer"])
     judged: Any = (status, path)
-    verdict = ReceiptVerdict(parsed.id, None, judged[0], judged[1], (), (), lane.name, "", "")
-    return promoted(Launch(parsed, lane), verdict, kept.columns["submitted_at"])
+    verdict = ReceiptVerdict(launch.parsed.id, None, judged[0], judged[1], (), (), launch.lane.name, "", "")
+    return promoted(launch, verdict, kept.columns["submitted_at"])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,7 +10,8 @@ from sqlalchemy import Column, Connection, Select, Table, exists, func, select
 from sqlalchemy.exc import DBAPIError
 
 from receipts.errors import StoreError
-from receipts.store import merkle
+from receipts.store import merkle, sound
+from receipts.store.amiss import Amiss, Read, amiss
 from receipts.store.leaves import KINDS
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS
@@ -87,7 +88,7 @@ class Inspection:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.store: str = connection.execute(select(stores.c.id)).scalar_one()
+        self.store: str | None = connection.execute(select(stores.c.id)).scalars().first()
 
     def __repr__(self) -> str:
         return f"Inspection({self.store!r})"
@@ -178,6 +179,18 @@ class Inspection:
         for number, name in self._connection.execute(query):
             yield Dangling(table.name, number, str(name))
 
+    def index(self) -> sound.Soundness:
+        """What the axis index holds, to be held against documents by `amiss`."""
+        return sound.Soundness(self._connection)
+
+    def amiss(self, soundness: sound.Soundness, batch: Sequence[Read]) -> Amiss:
+        """What the index says otherwise of some receipts than their documents."""
+        return amiss(self._connection, soundness, batch)
+
+    def facets_amiss(self) -> list[int]:
+        """Facets, by their digests, whose text is another."""
+        return sound.facets_amiss(self._connection)
+
     def raised(self) -> Iterator[str]:
         """Ids of receipts that are there and have a tombstone."""
         query = select(receipts.c.id).join(purges, purges.c.receipt == receipts.c.id)
@@ -186,6 +199,9 @@ class Inspection:
     def seals(self) -> Iterator[Held | Unreadable]:
         """Every seal with what is there of its rows."""
         for one in list(all_seals(self._connection)):
+            if one.what not in KINDS:
+                yield Unreadable("seals", one.seq, f"it is over {one.what}, and no table of that name is sealed")
+                continue
             try:
                 yield held(self._connection, one, self.store)
             except _DAMAGE as error:

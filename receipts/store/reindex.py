@@ -18,7 +18,7 @@ from receipts.axes.configuration import Configuration, configuration, reading_of
 from receipts.errors import InputError, StoreError
 from receipts.lane import Lanes
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store import index, schema, signatures
+from receipts.store import index, schema, signatures, sound
 from receipts.store.address import Address
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.listed import COLUMNS, LISTED, Listed, listed
@@ -129,16 +129,49 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
                 total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
             seen = placed = 0
             damaged: list[str] = []
+            mending = _Mending(engine) if everything else None
             for rows in _windows(engine):
                 for wanted in _batches([row for row in rows if everything or not _is_current(row, lanes)]):
                     made = list(_made(engine, wanted, lanes, damaged))
+                    if mending is not None:
+                        placed += mending.mend(made)
                     placed += write(engine, partial(_replace, made=made, lanes=lanes))
                 seen += len(rows)
                 if progress is not None:
                     progress(min(seen, total), total)
+            if mending is not None:
+                mending.end()
             return Reindexed(str(address), seen, placed, tuple(damaged))
     finally:
         engine.dispose()
+
+
+class _Mending:
+    """Writes anew what receipts share, where it is not what their documents give: facets first, then configurations."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        with reading(engine) as connection:
+            amiss = sound.facets_amiss(connection)
+            self._soundness = sound.Soundness(connection)
+            self._strays = self._soundness.strays(connection)
+        if amiss:
+            write(engine, partial(sound.mend_facets, amiss=amiss))
+
+    def mend(self, made: Sequence[_Made]) -> int:
+        """Configurations of some receipts; gives how many were written anew."""
+        placed = [sound.Placed(item.row.configuration, item.configuration) for item in made if item.row.configuration]
+        with reading(self._engine) as connection:
+            unsound = self._soundness.unsound(connection, placed)
+        if unsound:
+            write(self._engine, partial(sound.mend, unsound=unsound))
+            self._strays = True
+        return len(unsound)
+
+    def end(self) -> None:
+        """Take out what nothing has any more."""
+        if self._strays:
+            write(self._engine, sound.sweep)
 
 
 def _windows(engine: Engine) -> Iterator[list[_Row]]:

@@ -152,8 +152,11 @@ def _bytes(digest: str) -> bytes:
         return digest.encode()  # no digest: it will not give the root
 
 
-def held(connection: Connection, one: Seal, own: str) -> Held:
-    """What is there of a seal's rows. ``own`` is this store's id; another's rows are found by their origins."""
+def held(connection: Connection, one: Seal, own: str | None) -> Held:
+    """What is there of a seal's rows. ``own`` is this store's id, None where its row is gone.
+
+    Another's rows are found by their origins.
+    """
     gone = _erased(connection, one)
     if one.store == own:
         found = list(leaves.between(connection, one.what, one.first, one.last))
