@@ -84,12 +84,10 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     judged = {
         item.id: judge_receipt(item, rulebook.lanes.of(item.receipt.run.lane), rulebook.rules, facts) for item in sides
     }
-    head = evidence.candidate[0] if evidence.candidate else None
-    rows = (
-        answers(head, rulebook.lanes.of(head.receipt.run.lane), judged[head.id], facts).rows()
-        if head is not None and compared is None
-        else ()
-    )
+    rows: tuple[tuple[str, str], ...] = ()
+    if evidence.candidate and compared is None:
+        head = evidence.candidate[0]
+        rows = answers(head, rulebook.lanes.of(head.receipt.run.lane), judged[head.id], facts).rows()
     quoting = (item.document for item in store.quoting(ids, until))
     data = ClaimData(
         schema_version=SCHEMA,
@@ -101,15 +99,18 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         footnote=footnote(verdict, decided),
         answers=rows,
         comparison=compared,
-        past=tuple(
-            Past(item.at, item.status, item.rules) for item in store.claim_verdicts(claim_id) if item.at < until
-        ),
+        past=_judged_before(store, claim_id, until),
         decisions=tuple(Decided(item.receipt, refs.get(item.receipt), None, *item[1:], False) for item in decided),
         documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
         receipts=tuple(appendix.described(item, judged[item.id], facts) for item in sides),
         cited=(),
     )
     return replace(data, cited=rules.catalogue(rulebook.rules, rules.cited(_sections(data))))
+
+
+def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
+    """How the claim was judged before that moment, oldest first."""
+    return tuple(Past(item.at, item.status, item.rules) for item in store.claim_verdicts(claim_id) if item.at < until)
 
 
 def page(data: ClaimData) -> Page:
