@@ -11,7 +11,7 @@ from math import isfinite
 from typing import ClassVar, Final
 
 from receipts.accelerators import find
-from receipts.evidence.frameworks import maxtext_config, maxtext_memory, maxtext_steps
+from receipts.evidence.frameworks import maxtext_config, maxtext_memory, maxtext_steps, maxtext_system
 from receipts.evidence.frameworks.maxtext_steady import Events, not_steady
 from receipts.evidence.frameworks.maxtext_steps import StepRecord
 from receipts.evidence.frameworks.maxtext_table import Table
@@ -25,8 +25,6 @@ _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
 _DEVICES = re.compile(r"Num_devices: (\d{1,7}), shape \(?([\d, ]{1,200})")
 _FLOPS = re.compile(r"total TFLOPs(?: will be|:)\s*([\d.]{1,20})", re.IGNORECASE)
-_VERSION = re.compile(r"System Information: (Jax|Jaxlib) Version: (\S{1,80})")
-_BACKEND = re.compile(r"System Information: Jax Backend: (.{1,200})")
 _DURATION = re.compile(r"END_TO_END stage duration: (?P<all>(?:[\d.]{1,20}(?:h|ms|us|ns|m|s)){1,4})")
 _PART = re.compile(r"([\d.]+)(h|ms|us|ns|m|s)")
 _EVAL = re.compile(
@@ -37,7 +35,6 @@ _SAVED = re.compile(r"[Ss]aved a checkpoint at step (\d{1,15})")
 _CAPTURE = re.compile(
     r"(?P<on>Capture range started|Profiler session started)|Capture range ended|Profiler session tear"
 )
-_CUDA = re.compile(r"cuda (\d{4,6})\b")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SCALES: Final = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
 # How many lines further a record may go on: `Per train step:` prints three, a backend names its platform below.
@@ -239,13 +236,8 @@ class MaxText(LineReader):
         """Take a line below one that announced it."""
         if self._want == "flops" and (match := _FLOPS.search(text)):
             self._flops(match, number)
-        elif self._want == "backend" and "TPU" in text and (chip := find(text.strip()[:80])):
-            self.reading.state("hardware.accelerator", chip.key, text.strip(), number)
-            self.reading.see("runtime", "pjrt-tpu", "backend", number)
+        elif self._want == "backend" and maxtext_system.platform(self.reading, text, number):
             self._hold = 0
-            if chip.devices_per_chip > 1:
-                text = f"a chip of {chip.key} is {chip.devices_per_chip} devices here: counts and rates are a device's"
-                self.reading.remark("note", text, number)
 
     def _other(self, text: str, number: int) -> None:
         reading = self.reading
@@ -324,20 +316,11 @@ class MaxText(LineReader):
             self.reading.state("measurement.flops_per_step_per_chip", round(tera * 1e12), match[0], number)
 
     def _system(self, text: str, number: int) -> None:
-        if match := _VERSION.search(text):
-            self.reading.state(f"wheels.{match[1].lower()}", match[2], match[0], number)
+        goes_on = maxtext_system.said(self.reading, text, number)
+        if goes_on is not None:
             self._note()
-        elif match := _BACKEND.search(text):
-            backend = match[1].strip()
-            self._note()
-            if cuda := _CUDA.search(backend):
-                version = int(cuda[1])
-                self.reading.state("platform.cuda", f"{version // 1000}.{version % 1000 // 10}", backend, number)
-                self.reading.see("runtime", "cuda", "backend", number)
-            elif backend == "cpu":
-                self.reading.see("runtime", "cpu", "backend", number)
-            else:
-                self._hold, self._want = _HOLD, "backend"
+        if goes_on:
+            self._hold, self._want = _HOLD, "backend"
 
     def _memory(self, text: str, number: int) -> None:
         reading = self.reading

@@ -12,10 +12,11 @@ import re
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.evidence.frameworks import megatron_config, megatron_launch, megatron_steady, nemo_config
+from receipts.evidence.frameworks import megatron_launch, megatron_steady, nemo_config
 from receipts.evidence.frameworks.megatron_memory import MAX_ROWS, Parameters
 from receipts.evidence.frameworks.megatron_yaml import Block
 from receipts.evidence.frameworks.nemo_formula import Formula
+from receipts.evidence.frameworks.nemo_layout import Layout
 from receipts.evidence.numbers import number
 from receipts.evidence.reader import LineReader, Spans
 from receipts.evidence.reading import MemoryRow, Place, Reading
@@ -55,25 +56,6 @@ _MEMORY: Final = {
 }
 _MAX_PIECES: Final = 8
 _WHOLE_CELLS: Final = ("reduced_train_loss", "train_step_timing in s")
-_GROUP: Final = re.compile(
-    r"Rank \d{1,7} has (tensor model|pipeline model|context|data) parallel group ?: ?\[([\d, ]{1,20000})\]"
-)
-_DEGREES: Final = {
-    "tensor model": "parallelism.tensor",
-    "pipeline model": "parallelism.pipeline",
-    "context": "parallelism.context",
-    "data": "parallelism.data",
-}
-_WORLD: Final = re.compile(r"Starting with (\d{1,7}) processes|GLOBAL_RANK: \d{1,7}, MEMBER: \d{1,7}/(\d{1,7})")
-_VOCABULARY: Final = re.compile(r"Padded vocab_size: (\d{1,12}), original vocab_size")
-_OPTIMIZER: Final = "OptimizerConfig("
-_ARGUMENT: Final = re.compile(r"\b([a-z_0-9]{2,60})=('[^']{0,80}'|[\w.+\-]{1,60})")
-_MODEL_ARGUMENTS: Final = re.compile(
-    r"\b(tensor_model_parallel_size|pipeline_model_parallel_size|context_parallel_size|expert_model_parallel_size"
-    r"|expert_tensor_parallel_size|virtual_pipeline_model_parallel_size|sequence_parallel|micro_batch_size"
-    r"|global_batch_size|seq_length|num_layers|hidden_size|num_attention_heads|ffn_hidden_size|num_query_groups"
-    r")[=:] ?(\w{1,20})\b"
-)
 
 
 class Nemo(LineReader):
@@ -106,7 +88,7 @@ class Nemo(LineReader):
         self._elastic = megatron_launch.Elastic()
         self._parameters = Parameters()
         self._formula = Formula()
-        self._arguments: dict[str, tuple[str, int]] = {}
+        self._layout = Layout(self.reading)
         self._epoch = self._base = 0
         self._last: int | None = None
         self._starts: set[int] = set()
@@ -320,38 +302,17 @@ class Nemo(LineReader):
             self._steps(text, self._partial_line)
 
     def _small(self, text: str, number: int) -> None:
-        reading = self.reading
-        for kind, ranks in _GROUP.findall(text):
-            reading.state(_DEGREES[kind], ranks.count(",") + 1, f"{kind} parallel group: [{ranks[:60]}]", number)
-        if match := _WORLD.search(text):
-            size = int(match[1] or match[2])
-            if size:
-                reading.state("hardware.chips", size, match[0], number)
-        if match := _VOCABULARY.search(text):
-            reading.state("model.vocabulary", int(match[1]), match[0], number)
-        if (at := text.find(_OPTIMIZER)) >= 0:
-            known = {"optimizer", "lr", "min_lr", "bf16", "fp16", "params_dtype", "use_distributed_optimizer"}
-            self._note(
-                {name: value for name, value in _ARGUMENT.findall(text, at, at + 4_000) if name in known}, number
-            )
-        if "tensor_model_parallel_size=" in text:
-            self._note(dict(_MODEL_ARGUMENTS.findall(text[:20_000])), number)
+        self._layout.take(text, number)
         self._restored |= "Restored all states from" in text
-        reading.complete |= "Trainer.fit` stopped" in text
+        self.reading.complete |= "Trainer.fit` stopped" in text
         self._parameters.take(text, number)
         self._elastic.take(text, number)
-
-    def _note(self, found: dict[str, str], line: int) -> None:
-        for name, value in found.items():
-            self._arguments.setdefault(name, (value, line))
 
     def _configure(self) -> None:
         reading = self.reading
         if self._block.found:
             nemo_config.configure(reading, self._block)
-        if self._arguments:
-            known = {name: value for name, value in self._arguments.items() if name not in self._block.leaf()}
-            megatron_config.state(reading, known)
+        self._layout.state(besides=self._block.leaf())
         self._elastic.state(reading)
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
         self._parameters.state(reading, whole_model=all(leaf is not None and leaf.value == 1 for leaf in degrees))

@@ -15,6 +15,7 @@ from itertools import pairwise, repeat
 from typing import ClassVar, Final
 
 from receipts.evidence.frameworks.hf_trainer_literal import balanced
+from receipts.evidence.frameworks.torchtitan_block import Block
 from receipts.evidence.frameworks.torchtitan_cells import RANK, STEP, cells, evaluation, spans
 from receipts.evidence.frameworks.torchtitan_config import TorchtitanConfig
 from receipts.evidence.frameworks.torchtitan_ranks import Ranks, keep_slowest, spread_slowest
@@ -29,9 +30,6 @@ _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
 _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
-# What a page or a script puts before the lines that it quotes.
-_MARK = re.compile(r"^(?:[>#] ?)+(?=[\s\[{}'\"])")
-_FOLDED = re.compile(r"\s*['\"}\]]")
 _FIELDS: Final = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -43,7 +41,6 @@ _FIELDS: Final = {
 _BROKEN: Final = re.compile(r"(?<!\w)step:\s{0,8}\d{1,12}\s{0,8}(?:l(?:o(?:ss?:?)?)?)?\s{0,8}$")
 # Longer than what stands before a record on its own line.
 _PREFIX: Final = 160
-_MAX_BLOCK: Final = 4000
 _MAX_RECORD: Final = 500
 _MAX_RANKS: Final = 65_536
 
@@ -102,9 +99,7 @@ class Torchtitan(LineReader):
         super().__init__()
         self._config = TorchtitanConfig(self.reading)
         self._lines = 0
-        self._block: list[str] = []
-        self._block_line = self._block_rank = 0
-        self._depth = 0
+        self._block = Block()
         self._pending: tuple[int, int | None, str] | None = None
         self._wrapped_trainer = False
         self._broken = ""
@@ -120,10 +115,13 @@ class Torchtitan(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
-        if self._block and not STEP.search(text):
-            return self._continue_block(text)
-        if self._block:
-            self._close_block()
+        if self._block.open:
+            inside = STEP.search(text) is None
+            if inside and self._block.take(text):
+                return True
+            self._document()
+            if inside:
+                return False
         if self._broken:
             # A label's last letters and a step's last digits go on where the line begins.
             within = self._broken[-1].isalpha() or (self._broken[-1].isdigit() and text[:1].isdigit())
@@ -327,9 +325,9 @@ class Torchtitan(LineReader):
             return False
         running = "Running with args: {" in text or "Running with configs: {" in text
         if ("Running with " in text or "Building " in text) and text.rstrip().endswith("{"):
-            return self._open_block(text, text.rindex("{"), line)
+            return self._block.begin(text, text.rindex("{"), line)
         if running and balanced(text) > 0:
-            return self._open_block(text, text.index("{"), line)
+            return self._block.begin(text, text.index("{"), line)
         if running:
             self._lines += self._config.document(text, line)
             return False
@@ -359,35 +357,9 @@ class Torchtitan(LineReader):
             self.reading.remark("note", f"{match[0]}: {what}", line)
         self._counts[name] = max(self._counts.get(name, 0), int(match[1]))
 
-    def _open_block(self, text: str, start: int, line: int) -> bool:
-        if "Building " in text and "with {" not in text:
-            return False
-        self._block = [text[start:]]
-        self._block_line = line
-        ranks = RANK.findall(text)
-        self._block_rank = int(ranks[-1]) if ranks else -1
-        self._depth = balanced(self._block[0])
-        return True
-
-    def _continue_block(self, text: str) -> bool:
-        text = _MARK.sub("", text)
-        match = RANK.match(text)
-        rank = int(match[1]) if match else -1
-        # A page that folds a line has no rank before its rest.
-        if rank != self._block_rank and not (rank < 0 and _FOLDED.match(text)):
-            return True
-        body = text[match.end() :].lstrip(":") if match else text
-        self._block.append(body)
-        self._depth += balanced(body)
-        if self._depth > 0 and len(self._block) < _MAX_BLOCK:
-            return True
-        self._close_block()
-        return False
-
-    def _close_block(self) -> None:
+    def _document(self) -> None:
         self._asked = True
-        lines, self._block = self._block, []
-        self._lines += self._config.document("\n".join(lines), self._block_line)
+        self._lines += self._config.document(*self._block.end())
 
 
 def _interval(numbers: list[int]) -> int | None:
