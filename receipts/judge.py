@@ -29,7 +29,7 @@ from receipts.verdict import (
 
 VERSION = "1"
 _CODE = attrgetter("code")
-_TOLD: Final[Cache[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Cache(MOST_KEPT)
+_FOUND: Final[Cache[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Cache(MOST_KEPT)
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -63,13 +63,14 @@ def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
     def made() -> tuple[RuleSet, Lane, tuple[Finding, ...]]:
         shown = configured(case.parsed)
         alone = Case(Launch(shown, case.lane), case.lane)
+        # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
         vars(alone)["lent"] = replace(case.lent, parsed=shown)
         return rules, case.lane, tuple(_findings(alone, rules.of_configuration, "receipt"))
 
     if case.lent.told:
         return made()[-1]
     # What is kept holds rules and lane, so that no others can get their ids.
-    return _TOLD.of((id(rules), id(case.lane), configuration_key(case.parsed)), made)[-1]
+    return _FOUND.of((id(rules), id(case.lane), configuration_key(case.parsed)), made)[-1]
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
