@@ -159,7 +159,7 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: Cache[Any] = Cache(4)
-    monkeypatch.setattr(judge, "_TOLD", kept)
+    monkeypatch.setattr(judge, "_FOUND", kept)
     rules = RuleSet(RULES.rules, RULES.digest)
     for number in range(10):
         tree = rule_cases.base()
