@@ -358,10 +358,35 @@ def test_a_document_that_was_changed_is_refused_and_everything_else_comes(
     assert audit(empty, cases.rulebook()).faults == ()
 
 
+@pytest.mark.parametrize("change", [{"status": "invalid"}, {"path_answer": "left"}])
+def test_a_receipt_with_another_status_than_its_first_verdict_is_refused(
+    change: dict[str, str], filled: Store, empty: Store, tmp_path: Path
+) -> None:
+    place = tmp_path / "out.jsonl"
+    count = write(filled, place, "jsonl").rows["receipts"]
+    rows = _lines(place)
+    chosen = next(row for row in rows if row.get("in") == "receipts" and row["status"] == "valid")
+    chosen |= change
+    _rewrite(place, rows)
+    done = take(place, empty)
+    assert done.exit_code == 2
+    assert any(f"{str(chosen['id'])[:12]}: its row says" in text for text in done.refused)
+    assert done.new["receipts"] == count - 1
+    assert audit(empty, cases.rulebook()).faults == ()
+
+
+def _without(rows: list[dict[str, object]], name: str) -> list[dict[str, object]]:
+    """All but the first row of a dataset."""
+    at = next(at for at, row in enumerate(rows) if row.get("in") == name)
+    return rows[:at] + rows[at + 1 :]
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         (lambda rows: rows[:-1], "cut off"),
+        (lambda rows: _without(rows, "decisions"), "decisions: its last line says"),
+        (lambda rows: _without(rows, "receipts"), "receipts: its last line says"),
         (lambda rows: [{**rows[0], "version": 2}, *rows[1:]], "upgrade"),
         (lambda rows: [{**rows[0], "format": "other"}, *rows[1:]], "no export"),
         (lambda rows: [rows[0], {"in": "receipt"}, *rows[1:]], "there is no dataset 'receipt'"),

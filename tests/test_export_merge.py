@@ -289,7 +289,10 @@ def test_an_export_that_was_changed_after_it_was_sealed_is_found_by_an_audit(
     there.decide(name, "hold", "the peak is too high")
     there.seal()
     tamper(there.url, "UPDATE decisions SET decision = 'ship'")
-    merge(there, here, tmp_path)
+    done = merge(there, here, tmp_path)
+    assert done.exit_code == 2
+    (told,) = done.refused
+    assert told.startswith("seal over decisions 1 to 1 of store")
     assert any(item.kind == "seal" and "decisions" in item.where for item in audit(here, cases.rulebook()).faults)
 
 

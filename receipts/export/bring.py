@@ -175,6 +175,11 @@ class _Bringing:
         if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
             self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
             return None
+        first = min(said, key=lambda item: item.number)
+        if (row["status"], row["path_answer"]) != (first.status, orjson.loads(first.document).get("path")):
+            was = f"its row says {row['status']}, path {row['path_answer']}"
+            self._refuse(f"{row['id'][:12]}: {was}, and the verdict that it was stored with something else")
+            return None
         try:
             parsed = parse(document)
             launch = Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))

@@ -176,7 +176,7 @@ def _file(place: Path) -> Source:
     if end.get("end") != FORMAT:
         raise _wrong(place, "", "its last line is not the end of an export: it was cut off", "copy it again, whole")
     rows = {name: int(end["rows"].get(name, 0)) for name in ORDER}
-    return Source(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _lines(place))
+    return Source(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _counted(place, rows))
 
 
 def _json(place: Path, number: int, text: bytes) -> dict[str, Any]:
@@ -195,6 +195,21 @@ def _last_line(place: Path) -> bytes:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - 65536))
         return stream.read().rstrip(b"\n").rpartition(b"\n")[2]
+
+
+def _counted(place: Path, said: Mapping[str, int]) -> Iterator[Part]:
+    """Every part; raises InputError after the last where there are other rows than the last line says."""
+    counts = dict.fromkeys(ORDER, 0)
+    for name, rows in _lines(place):
+        counts[name] += len(rows)
+        yield name, rows
+    problems = [
+        Problem(name, f"its last line says {said[name]:,} rows, and there are {count:,}", "copy the file again, whole")
+        for name, count in counts.items()
+        if count != said[name]
+    ]
+    if problems:
+        raise InputError(str(place), problems)
 
 
 def _lines(place: Path) -> Iterator[Part]:

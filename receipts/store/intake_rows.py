@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, func, insert, select
 
@@ -29,6 +29,9 @@ from receipts.store.tables import (
     seals,
     stores,
 )
+
+if TYPE_CHECKING:
+    from receipts.store.seal import Seal
 
 Row = Mapping[str, Any]
 
@@ -291,9 +294,11 @@ def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> Cam
 def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Seals of other stores whose every row is here, for `receipts audit` to hold against them.
 
-    A seal over rows that were left out could hold no more; it is left out as well, until they have come.
+    A seal over rows that were left out could hold no more; it is left out as well, until they have come. One that does
+    not hold over the rows that came is kept, for it shows that they were changed, and told.
     """
     from receipts.store.leaves import SHARED
+    from receipts.store.seal import Seal, held
 
     lock(connection, alone=True)
     own = connection.execute(select(stores.c.id)).scalar_one()
@@ -308,7 +313,16 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
         connection.execute(insert(seals), [{name: row[name] for name in columns} for row in new])
     left = len(wanted) - len(new)
     notes = (f"{left} seals hold rows that were not taken in, and were left out with them",) if left else ()
-    return Came(len(new), notes)
+    made = [Seal(0, *(row[name] for name in Seal._fields[1:])) for row in new]
+    broken = [item for item in made if not held(connection, item, own).whole]
+    return Came(len(new), notes, tuple(map(_broken, broken)))
+
+
+def _broken(one: Seal) -> str:
+    over = f"{one.what} {one.first} to {one.last} of store {one.store[:8]}"
+    return (
+        f"seal over {over}: it does not hold; a row was changed after it was sealed, or the seal; see: receipts audit"
+    )
 
 
 def _rows_of(connection: Connection, seal: Row) -> int:
