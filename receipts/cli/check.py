@@ -23,6 +23,7 @@ Examples:
   receipts check run.json --witness profile.json
   receipts check 3f9c
 
+Findings: E makes a receipt invalid, I leaves a question open, W is only shown; receipts rules CODE explains one.
 Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps not evidenced)."""
 
 

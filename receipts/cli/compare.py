@@ -30,6 +30,7 @@ Examples:
   receipts compare @golden 'label=nightly*' --require not-slower
 
 The last line answers: is it one experiment? did it run where it says? what is the effect?
+Findings: E rejects, I leaves a question open, W is only shown; receipts rules CODE explains one.
 Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
 
