@@ -26,6 +26,7 @@ _NARROWEST: Final = 40
 _WIDEST_SCREEN: Final = 400
 _WIDEST_PAGE: Final = 160
 _MAX_PIECES: Final = 2000
+_OFTEN: Final = 3
 _HEAD: Final = 8
 
 
@@ -89,10 +90,10 @@ def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
     if joins > 2 * lengths[longest]:
         yield page
     screen: list[_Join] = []
-    for width in dict.fromkeys((longest, lengths.most_common(1)[0][0])):
-        if width <= _WIDEST_SCREEN:
+    for width, count in dict.fromkeys(((longest, lengths[longest]), *lengths.most_common(1))):
+        if width <= _WIDEST_SCREEN and (width == longest or count >= _OFTEN):
             screen.append(partial(_at_column, width, width))
-            if not any(len(line) == width and line.endswith(" ") for line in lines):
+            if lengths[width - 1] and not any(len(line) == width and line.endswith(" ") for line in lines):
                 # A blank at the column is often gone: nobody sees it.
                 screen.append(partial(_at_column, width, width - 1))
     yield screen
