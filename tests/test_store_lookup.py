@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from receipts.errors import NotFound, UsageError
 from receipts.facts import Shape
@@ -15,7 +15,7 @@ from receipts.store import Filters, Store, Submitted, condition, facts, front, o
 from receipts.store import find as find_module
 from receipts.store.engine import reading
 from receipts.store.statement import run
-from receipts.store.tables import placements
+from receipts.store.tables import axis_values, placements
 from store_receipts import parsed, ready
 
 
@@ -299,6 +299,27 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
     assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
+
+
+def test_a_list_by_axes_and_a_text_looks_each_configuration_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[str] = []
+
+    def explained(connection: Connection, sql: str, values: Sequence[object]) -> list[tuple[int, int]]:
+        plans.extend(row[3] for row in run(connection, f"EXPLAIN QUERY PLAN {sql}", values))
+        return read(connection, sql, values)
+
+    read = ordered.places
+    monkeypatch.setattr(ordered, "places", explained)
+    with open_store(str(tmp_path / "receipts.db")) as store:
+        for number in range(12):
+            put(store, run__context=f"base {number % 2}", numerics__seed=number % 3)
+        seqs = [entry.seq for entry in store.find(Filters(order="stored"))]
+        with reading(store._engine) as connection:
+            seed = select(axis_values.c.seq).where(axis_values.c.value == '{"numerics.seed":1}')
+            lists = ordered.Lists("context", ("base 1",), axes=(tuple(connection.execute(seed).scalars()),))
+            page = ordered.page_of_axes(connection, lists, "stored", None, 10)
+    assert [receipt for _, receipt in page] == [seqs[1], seqs[7]]
+    assert any("placements" in step and "placements_configuration (configuration=?)" in step for step in plans)
 
 
 def test_a_list_of_many_texts_and_many_values_is_one_that_a_server_takes(store: Store) -> None:

@@ -86,14 +86,16 @@ def by_key(
 def page_of_axes(connection: Connection, lists: Lists, order: Order, after: Place | None, most: int) -> list[Place]:
     """Time and number of the next receipts with a value of each axis, a facet and a text, at most so many."""
     lead, *others = shortest_first(connection, lists)
-    # A cross join is one in this order, on SQLite.
-    joined = "CROSS JOIN" if connection.dialect.name == "sqlite" else "JOIN"
-    on = "WHERE" if connection.dialect.name == "sqlite" else "ON"
     wanted = [*among("one.value", lead), *with_values(others, "one")]
     wanted += [*among("facet", lists.facets), *(among(lists.column, lists.texts) if lists.column else ())]
     wanted += bounds(lists, order, after)
-    same = f"{on} placements.configuration = one.configuration {'AND' if on == 'WHERE' else 'WHERE'}"
-    text = f"SELECT at, receipt FROM axes one {joined} placements {same} {' AND '.join(item.text for item in wanted)}"
+    rest = " AND ".join(item.text for item in wanted)
+    same = "placements.configuration = one.configuration"
+    text = f"SELECT at, receipt FROM axes one JOIN placements ON {same} WHERE {rest}"
+    if connection.dialect.name == "sqlite":
+        # A cross join is one in this order; and SQLite might read all of a text again for each configuration.
+        joined = "axes one CROSS JOIN placements INDEXED BY placements_configuration"
+        text = f"SELECT at, receipt FROM {joined} WHERE {same} AND {rest}"
     given = [*chain(*(item.values for item in wanted)), most]
     return places(connection, f"{text} ORDER BY {SORT[order]} LIMIT ?", given)
 
