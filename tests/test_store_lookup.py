@@ -317,8 +317,8 @@ def test_a_list_by_axes_and_a_text_looks_each_configuration_up(tmp_path: Path, m
         with reading(store._engine) as connection:
             seed = select(axis_values.c.seq).where(axis_values.c.value == '{"numerics.seed":1}')
             lists = ordered.Lists("context", ("base 1",), axes=(tuple(connection.execute(seed).scalars()),))
-            page = ordered.page_of_axes(connection, lists, "stored", None, 10)
-    assert [receipt for _, receipt in page] == [seqs[1], seqs[7]]
+            page = ordered.page_of_axes(connection, lists, "newest", None, 10)
+    assert [receipt for _, receipt in page] == [seqs[7], seqs[1]]
     assert any("placements" in step and "placements_configuration (configuration=?)" in step for step in plans)
 
 
