@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from receipts.errors import NotFound, UsageError
 from receipts.facts import Shape
 from receipts.receipt import Document, Parsed, parse
-from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered
+from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered, sought
 from receipts.store import find as find_module
 from receipts.store.engine import reading
 from receipts.store.statement import run
@@ -149,6 +149,10 @@ def test_conditions_on_columns_and_on_any_other_axis_narrow_together(store: Stor
         ("flags.DEBUG=1",): ["a"],
         ("mtp_depth>=1",): ["b", "c"],
         ("mtp_depth>=1", "micro_batch<4"): ["b"],
+        ("mtp_depth>=1", "mtp_depth<2"): ["b"],
+        ("mtp_depth>=1", "mtp_depth!=1"): ["c"],
+        ("mtp_depth=1", "mtp_depth=2"): [],
+        ("flags.NCCL_ALGO=Ring", "flags.NCCL_ALGO!=Ring"): [],
         ("label=[ab]",): ["a", "b"],
         ("label!=[ab]",): ["c"],
         ("tags=night",): ["c"],
@@ -299,6 +303,21 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
     assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
+
+
+def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -> None:
+    for seed in range(6):
+        put(store, numerics__seed=seed)
+    with reading(store._engine) as connection:
+        asked = sought.Sought(connection)
+        for text in ("numerics.seed>1", "numerics.seed<5", "numerics.seed!=3"):
+            asked.ask(None, "numerics.seed", condition(text))
+        assert asked.lists is not None
+        (values,) = asked.lists.axes
+        query = select(axis_values.c.value).where(axis_values.c.seq.in_(values)).order_by(axis_values.c.value)
+        assert list(connection.execute(query).scalars()) == ['{"numerics.seed":2}', '{"numerics.seed":4}']
+        asked.ask(None, "numerics.seed", condition("numerics.seed=0"))
+        assert asked.lists.empty
 
 
 def test_a_list_by_axes_and_a_text_looks_each_configuration_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from receipts.store import indexed, ordered
 from receipts.store.clauses import Clause, beginning, typed, value_meets
 from receipts.store.conditions import NOT_STATED, Condition, is_pattern, meets, number
+from receipts.store.indexed import Wanted
 from receipts.store.listed import COMMIT, OF_FACET, instant
 from receipts.store.near import holds_all
 from receipts.store.ordered import Lists
@@ -30,7 +31,8 @@ class Sought:
         self._connection = connection
         self._facets: list[tuple[str, Condition]] = []
         self._texts: dict[str, tuple[str, ...]] = {}
-        self._axes: list[tuple[int, ...]] = []
+        self._axes: dict[str, frozenset[int]] = {}
+        self._unwanted: dict[str, frozenset[int]] = {}
         self._times: list[tuple[int | None, int | None]] = []
         self.beyond = False  # whether some condition is none of a list
 
@@ -49,8 +51,8 @@ class Sought:
             return self._revision(item) if self._whole else None
         elif path and (axis := indexed.axis(path)) is not None and self._whole:
             wanted = indexed.wanted(self._connection, axis, path, item)
-            if wanted is not None and wanted.has:
-                self._axes.append(wanted.values)
+            if wanted is not None:
+                self._value(axis, wanted)
             self.beyond |= wanted is None or not wanted.has
             return wanted.clause if wanted is not None else None
         else:
@@ -68,7 +70,7 @@ class Sought:
             column,
             self._texts.get(column, ()),
             met,
-            tuple(self._axes),
+            tuple(tuple(sorted(values - self._unwanted.get(axis, frozenset()))) for axis, values in self._axes.items()),
             lanes,
             max((first for first, _ in self._times if first is not None), default=None),
             min((last for _, last in self._times if last is not None), default=None),
@@ -102,6 +104,14 @@ class Sought:
     def _every_facet(self) -> dict[int, dict[str, Any]]:
         found = ordered.facets(self._connection)
         return {digest: dict(zip(OF_FACET, json.loads(text), strict=True)) for digest, text in found}
+
+    def _value(self, axis: str, wanted: Wanted) -> None:
+        """One of these values and one of those asked for before, or none of these: a configuration has one an axis."""
+        values = frozenset(wanted.values)
+        if wanted.has:
+            self._axes[axis] = values & self._axes.get(axis, values)
+        else:
+            self._unwanted[axis] = values | self._unwanted.get(axis, frozenset())
 
     def _text(self, column: str, item: Condition) -> None:
         if item.operator != "=" or item.value == NOT_STATED:
