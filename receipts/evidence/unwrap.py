@@ -35,7 +35,7 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
 
     ``readings`` are those of ``text`` as it stands. Lines of what is told are those of ``text`` in either case.
     """
-    lines = [line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")]
+    lines = _unquoted([line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")])
     before = figures(readings)
     for ways in _ways(lines):
         best: list[Reading] = []
@@ -122,6 +122,13 @@ def _at_blank(width: int, marks: set[str], line: str, after: str) -> str | None:
     words = after.split(maxsplit=1)
     goes_on = line and words and len(line) + len(words[0]) >= width and _head(after) not in marks
     return " " if goes_on else None
+
+
+def _unquoted(lines: list[str]) -> list[str]:
+    """Lines without the margin that a page put before all of them: blanks, or the marks of a quotation."""
+    margins = [len(line) - len(line.lstrip(" \t>")) for line in lines if line.strip(" \t>")]
+    size = min(margins, default=0)
+    return [line[size:] for line in lines] if size else lines
 
 
 def _head(line: str) -> str:

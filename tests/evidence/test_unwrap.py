@@ -142,3 +142,9 @@ def test_a_failure_without_figures_is_put_together(tmp_path: Path, width: int) -
 def test_what_is_unavailable_is_put_together(tmp_path: Path) -> None:
     text = "RuntimeError: Bad StatusOr access: UNIMPLEMENTED: GetAllocatorStats is not supported\n"
     assert said(tmp_path, broken(text, 66)).memory_unavailable
+
+
+@pytest.mark.parametrize("margin", ["    ", "> ", "  > "])
+def test_the_margin_of_a_page_is_no_part_of_what_was_broken(tmp_path: Path, margin: str) -> None:
+    text = "\n".join(margin + line for line in broken(MAXTEXT, 80).split("\n"))
+    assert told(said(tmp_path, text)) == told(said(tmp_path, MAXTEXT))
