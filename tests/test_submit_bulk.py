@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from receipts.receipt.stream import documents
 from receipts.store import Store, open_store
 from receipts.store.statement import COPIED
 from receipts.submit import BATCH, Outcome, batch, submit
+from receipts.submit.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 
 MANY = COPIED + 5  # so that PostgreSQL takes them by COPY
@@ -204,6 +206,20 @@ def test_other_processes_judge_to_the_same_end_in_the_same_order(store: Store, t
 
 
 # Round trips
+
+
+def test_processes_that_judge_for_one_that_is_killed_end_with_it(store: Store) -> None:
+    call = [sys.executable, "-m", "receipts", "--store", store.full_url, "submit", "-", "--jobs", "2"]
+    with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+        assert writer.stdin is not None
+        writer.stdin.write(lines(*(raw() for _ in range(2 * AHEAD * 2 * BATCH))))
+        writer.stdin.flush()
+        while not list(store.find()):
+            assert writer.poll() is None
+            time.sleep(0.05)
+        writer.kill()
+        # They hold its output: what reads that would wait for ever with them.
+        writer.communicate(timeout=60)
 
 
 def test_a_warm_submit_to_a_server_takes_three_round_trips(postgres_store: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,8 +62,17 @@ def judged_elsewhere(
 
 def _begin(url: str, extra: tuple[Path, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer is told, and ends the others
+    threading.Thread(target=_end_with_the_writer, daemon=True).start()
     _Worker.store = open_store(url, create=False)
     _Worker.rulebook = Rulebook(extra)
+
+
+def _end_with_the_writer() -> None:
+    """A writer that is killed tells nobody: who waits for its next batch would wait for ever, and hold its output."""
+    writer = parent_process()
+    if writer is not None:
+        writer.join()
+        os._exit(1)
 
 
 def _judge(batch: Sequence[Item], resume: bool) -> Found:
