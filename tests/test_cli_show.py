@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from command_line import HOSTILE, Shell
 
 
@@ -13,6 +17,26 @@ def test_it_is_headed_by_the_five_answers(shell: Shell) -> None:
     places = [said.out.index(question) for question in answers]
     assert places == sorted(places)
     assert places[-1] < said.out.index("Measured")
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (0.0, "nearly independent"),
+        (0.4, "means of 8 steps each are nearly independent"),  # of AR(1) 0.4 the means of 4 have 0.15, of 8 0.07
+        (0.999, "no 10 batches of them have independent means"),
+    ],
+)
+def test_the_memory_of_the_steps_is_told(shell: Shell, memory: float, said: str) -> None:
+    chance, steps, now = random.Random(7), [], 0.0
+    for _ in range(600):
+        now = memory * now + chance.gauss(0, 0.001)
+        steps.append(round(0.8 + now, 6))
+    shell.write("one", measurement__step_durations_seconds=steps, measurement__step_flags=None)
+    (line,) = [line for line in shell("show", "one.json").out.splitlines() if "autocorrelation" in line]
+    number, told = line.strip().removeprefix("autocorrelation of neighbouring steps: ").split("; ")
+    assert float(number) == pytest.approx(memory, abs=0.1)
+    assert told == said
 
 
 def test_json_carries_id_verdict_and_stated_leaves(shell: Shell) -> None:

@@ -204,8 +204,25 @@ def _measured(parsed: Parsed, lane: Lane) -> None:
                 f"steady segment: {summary.n} of {len(launch.durations)} steps; median {summary.median * 1e3:.4g} ms, "
                 f"mean {summary.mean * 1e3:.4g}, p95 {summary.p95 * 1e3:.4g}, p99 {summary.p99 * 1e3:.4g}"
             )
+            output.wrapped(_correlation(launch.segment.of(launch.durations), summary.lag1))
         else:
             output.wrapped(f"{launch.segment.status}: {launch.segment.reason}")
+
+
+def _correlation(steady: Sequence[float], lag1: float | None) -> str:
+    """How alike neighbouring steps are: why a thousand steps are not a thousand samples."""
+    from receipts.stats.launch import FEWEST_BATCHES, independent_batch
+
+    if lag1 is None:
+        return "autocorrelation of neighbouring steps: none, they are all equal or fewer than three"
+    size = independent_batch(steady)
+    if size is None:
+        told = f"no {FEWEST_BATCHES} batches of them have independent means"
+    elif size == 1:
+        told = "nearly independent"
+    else:
+        told = f"means of {size} steps each are nearly independent"
+    return f"autocorrelation of neighbouring steps: {lag1:.2f}; {told}"
 
 
 def _failed(parsed: Parsed) -> None:
