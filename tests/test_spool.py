@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -235,6 +236,27 @@ def test_a_spool_that_cannot_be_written_says_that_nothing_was_kept(
     assert said.code == 4
     assert "neither stored nor kept" in said.err
     assert "nothing is lost" not in said.err
+
+
+def test_of_many_documents_those_that_a_full_spool_did_not_take_are_named(
+    away: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = spool._write
+
+    def first_alone(where: Path, receipt: str, *rest: Any) -> Path:
+        if list(where.glob("*.receipt")):
+            raise StoreError(f"{where}: the spool cannot be written; {receipt[:12]} is neither stored nor kept")
+        return write(where, receipt, *rest)
+
+    monkeypatch.setattr(spool, "_write", first_alone)
+    names = [away.write(name) for name in ("one", "two", "three", "four")]
+    said = away("submit", *names)
+    assert said.code == 4
+    assert f"nor are the 2 after it: {names[2]}, {names[3]}" in said.err
+    assert "1 kept in" in said.err
+    assert "nothing is lost" not in said.err
+    told = away("submit", *names, "--json").json
+    assert [("spooled" in item, item["source"]) for item in told] == [(False, name) for name in names[1:]]
 
 
 def test_pending_remembers_what_was_given_and_not_settled() -> None:

@@ -15,14 +15,20 @@ if TYPE_CHECKING:
     from receipts.receipt.stream import Item
     from receipts.spool import Pending
 
+SHOWN = 5
+
 
 @dataclass
 class Spooling:
-    """What became of a submit's rest: the exit code, 0 where nothing had to be kept, and a row for each document."""
+    """What became of a submit's rest: the exit code, 0 where nothing had to be kept, and a row for each document.
+
+    ``lost``: some could not be kept either.
+    """
 
     items: Pending[Item]
     rows: list[dict[str, Any]]
     code: int = 0
+    lost: bool = False
 
 
 @contextmanager
@@ -51,8 +57,10 @@ def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
     assert target is not None  # a file is never out of reach
     output.refuse(error)
     kept = 0
+    rest = found.items.rest()
+    lost: list[str] = []
     try:
-        for item in spool.keep(found.items.rest(), target):
+        for item in spool.keep(rest, target):
             if isinstance(item, InputError):
                 output.refuse(item)
                 found.rows.append({"source": item.source, "error": str(item)})
@@ -61,11 +69,21 @@ def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
                 found.rows.append({"source": item.source, "id": item.id, "spooled": True})
     except StoreError as failed:
         output.refuse(failed)
+        found.lost = True
+        lost = [_source(item) for item in rest]
+        found.rows += ({"source": source, "error": f"not kept: {failed}"} for source in lost)
+    if lost:
+        shown = ", ".join(lost[:SHOWN]) + (f" and {len(lost) - SHOWN:,} more" if len(lost) > SHOWN else "")
+        output.note(f"nor are the {len(lost):,} after it: {shown}")
     if kept:
         output.note(
-            f"nothing is lost: {kept:,} kept in {spool.place(target)}\n"
+            f"{'nothing is lost: ' if not found.lost else ''}{kept:,} kept in {spool.place(target)}\n"
             f"when the server is back, store them with: {_flush(session)}"
         )
+
+
+def _source(item: Item) -> str:
+    return item if isinstance(item, str) else item.source
 
 
 def remind(session: Session) -> None:
