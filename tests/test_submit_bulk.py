@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -49,11 +50,12 @@ def put(store: Store, *bodies: bytes, **how: Any) -> list[Outcome]:
 # Where documents lie
 
 
-def test_a_folder_stands_for_the_files_in_it_by_name_and_a_hidden_one_is_left_out(tmp_path: Path) -> None:
+def test_a_folder_stands_for_the_files_in_it_by_name_and_hidden_ones_and_pipes_are_left_out(tmp_path: Path) -> None:
     for name in ("b.json", "a.json", "c.txt", ".d.json", "below/e.json", ".git/f.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"{}")
     (tmp_path / "z.jsonl").write_bytes(b'{"a": 1}\n')
+    os.mkfifo(tmp_path / "pipe.json")
     found = read([str(tmp_path)])
     names = [item if isinstance(item, str) else item.source for item in found]
     assert names == [str(tmp_path / name) for name in ("a.json", "b.json", "z.jsonl:1", "below/e.json")]

@@ -45,8 +45,14 @@ def files(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if name.endswith((*SINGLE, *LINES)) and not name.startswith("."):
-                yield os.path.join(place, name)
+            path = os.path.join(place, name)
+            # A pipe, which would be waited for, is no file; a link that leads nowhere is told by who reads it.
+            if name.endswith((*SINGLE, *LINES)) and not name.startswith(".") and not _is_pipe(path):
+                yield path
+
+
+def _is_pipe(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def of_stream(stream: BinaryIO, source: str) -> Iterator[Item]:
