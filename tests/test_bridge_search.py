@@ -15,7 +15,7 @@ from receipts.bridge.chain import Hop
 from receipts.bridge.gain import Values, gain, together
 from receipts.bridge.graph import Edge, Graph
 from receipts.bridge.lattice import Lattice
-from receipts.bridge.missing import Ground, launches_needed
+from receipts.bridge.missing import Ground, launches_needed, launches_to_settle
 from receipts.bridge.point import Judged
 from receipts.bridge.search import Search
 from receipts.preflight import Answer
@@ -220,3 +220,16 @@ def test_a_wider_floor_asks_for_more_launches_and_never_for_fewer_than_three() -
     assert counts == sorted(counts)
     assert counts[0] == launches_needed(None, None) == 3
     assert counts[-1] > 10
+
+
+def test_no_run_is_asked_for_that_a_comparison_would_not_read() -> None:
+    def effect(kind: str, needed: int | None) -> Any:
+        return SimpleNamespace(kind=kind, needed=needed)
+
+    assert launches_to_settle(None) == launches_to_settle(effect("unproven", None)) == (3, "")
+    assert launches_to_settle(effect("ambiguous", 12)) == (12, "")
+    for needed in (51, 128, None):  # none of an ambiguous one is more than a thousand
+        count, beyond = launches_to_settle(effect("ambiguous", needed))
+        assert count == 50
+        assert "at most 50 launches a side" in beyond
+    assert launches_needed(Sigma(0.5, None, "measured"), 0.001) == 50

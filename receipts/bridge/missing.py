@@ -14,13 +14,13 @@ from receipts.bridge.point import Judge, Point
 from receipts.plan import write_plan
 from receipts.preflight import Answer
 from receipts.receipt import Parsed
+from receipts.replicates import MOST
 from receipts.stats import student
-from receipts.stats.effect import CONFIDENCE, FEWEST_LAUNCHES, smallest_effect
+from receipts.stats.effect import CONFIDENCE, FEWEST_LAUNCHES, Effect, smallest_effect
 from receipts.stats.estimate import Sigma
 
 MOST_AXES: Final = 12
 _MOST_ROUNDS: Final = 100
-_MOST_LAUNCHES: Final = 50
 
 
 @dataclass(frozen=True)
@@ -184,14 +184,27 @@ def cheapest(ground: Ground, judge: Judge, tools: Tools) -> Route | None:
 
 
 def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
-    """Launches a side with which an interval is no wider than δ each way, three at least, where σ is known."""
+    """Launches a side with which an interval is no wider than δ each way, three at least, where σ is known.
+
+    No more than a comparison reads.
+    """
     if sigma is None:
         return FEWEST_LAUNCHES
     margin = math.log1p(smallest_effect(sigma, delta))
-    for count in range(FEWEST_LAUNCHES, _MOST_LAUNCHES):
+    for count in range(FEWEST_LAUNCHES, MOST):
         if student.quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count) <= margin:
             return count
-    return _MOST_LAUNCHES
+    return MOST
+
+
+def launches_to_settle(effect: Effect | None) -> tuple[int, str]:
+    """Launches a side that would settle a hop, and what to say where a comparison does not read that many."""
+    needed = effect.needed if effect is not None else None
+    if needed is None and (effect is None or effect.kind != "ambiguous"):
+        return FEWEST_LAUNCHES, ""
+    if needed is None or needed > MOST:
+        return MOST, f"; a comparison reads at most {MOST} launches a side, which may leave it open"
+    return needed, ""
 
 
 class _Again(NamedTuple):
@@ -230,12 +243,11 @@ def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dic
         ends = [number for number in (here, there) if number in ground.stored]
         hop = tools.known(here, there)
         if hop is not None and not hop.accepted:
-            effect = hop.headline.effect if hop.headline is not None else None
-            total = (effect.needed if effect is not None else None) or FEWEST_LAUNCHES
+            total, beyond = launches_to_settle(hop.headline.effect if hop.headline is not None else None)
             sound = hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed"
             lacking = any(len(ground.stored[number].launches) < total for number in ends)
             for number in ends:
-                wants(number, total, hop.reason, least=0 if lacking else 1, sound=sound)
+                wants(number, total, f"{hop.reason}{beyond}", least=0 if lacking else 1, sound=sound)
         elif hop is None and not floor:
             for number in ends:
                 why = "too few launches to show their spread, and no noise floor"
