@@ -203,7 +203,7 @@ def test_a_condition_that_reads_documents_says_so_and_passes_by_those_that_canno
 def test_a_condition_that_makes_no_sense_is_refused_in_words(store: Store) -> None:
     with pytest.raises(UsageError, match="no condition"):
         condition("micro_batch")
-    with pytest.raises(UsageError, match="is a number"):
+    with pytest.raises(UsageError, match="is a whole number"):
         found(store, "micro_batch=two")
     with pytest.raises(UsageError, match="write a time"):
         found(store, "started>yesterday")

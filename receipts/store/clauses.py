@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import isnan
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, String, and_, or_
@@ -12,13 +13,14 @@ from sqlalchemy import ColumnElement, String, and_, or_
 from receipts.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
-from receipts.store.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets
+from receipts.store.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.rows import COLUMNS, PATHS
 from receipts.store.tables import receipts
 
 Clause = ColumnElement[bool]
 _TIMES: Final = ("started", "finished", "submitted_at")
 _LAST: Final = "\U0010ffff"
+_LARGEST: Final = 2**63 - 1  # that a column holds
 _PATTERN: Final = re.compile(r"[*?\[]")
 
 
@@ -98,10 +100,12 @@ def typed(column: str, item: Condition) -> Any:
     kind = receipts.c[column].type.python_type
     if kind is str:
         return _accelerator(item.value) if column == "accelerator" else item.value
-    try:
-        return kind(item.value.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise UsageError(f"{item}: {item.name} is a number; write {item.name}{item.operator}8") from None
+    value = number(item.value)
+    # SQLite has no NaN, and PostgreSQL holds it for the largest number.
+    if value is None or isnan(value) or (kind is int and not value.is_integer()):
+        what = "whole number" if kind is int else "number"
+        raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}8")
+    return max(-_LARGEST, min(int(value), _LARGEST)) if kind is int else value
 
 
 def _accelerator(value: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, isnan
+from math import inf
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -30,8 +30,6 @@ def bounds(conditions: Iterable[tuple[str | None, Condition]]) -> dict[str, Boun
         if column not in FIGURES or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
             continue
         value = typed(column, item)
-        if isnan(value):
-            continue
         least, most = found.get(column, Bounds())
         if item.operator in ("=", ">", ">="):
             least = max(least, value)
