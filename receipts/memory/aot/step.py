@@ -84,6 +84,8 @@ class Step:
             found["master"] = make(jnp.float32)
         return found
 
+    # --- forward ---------------------------------------------------------------------------------------------
+
     def _policy(self) -> Callable[..., bool] | None:
         recompute = self.setup.recompute
         if recompute == FULL:
@@ -152,6 +154,8 @@ class Step:
             x = self._run(self.setup.model.mtp, jax.tree.map(lambda value: value[0], own["blocks"]), x)
             total = total + self._cross_entropy(head, blocks.norm(x, parameters["final_norm"]), wanted)
         return total / (wanted.size * (1 + self.setup.model.mtp_depth))
+
+    # --- backward and update -----------------------------------------------------------------------------------
 
     def _placed(self, gradients: Any) -> Any:
         return jax.tree.map(
