@@ -33,7 +33,9 @@ __all__ = ["Condition", "Filters", "Order", "condition", "find"]
 _CHUNK: Final = 100
 _PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON that does not escape it
 _NEAR: Final = 3000  # receipts that are asked in order before all that have a value are listed
-_FAR: Final = 30_000  # the same, where they are asked for a figure first, and the most of a figure that are sorted
+# The same, where they are asked for columns alone, or for a figure first, which is a tenth of looking a value up; and
+# the most receipts of a figure that are sorted.
+_FAR: Final = 30_000
 _FEW: Final = 2000  # receipts that are read and sorted, whatever else is asked of them
 _PAGE: Final = 2000  # receipts of a list that are looked at together
 _NAMED: Final = 50_000  # receipts of a name's beginning that are asked for the rest
@@ -130,7 +132,8 @@ def _figured(connection: Connection, filters: Filters, asked: _Asked) -> Iterato
 
 def _by_axes(connection: Connection, filters: Filters, asked: _Asked, lists: Lists, *, common: bool) -> Iterator[Entry]:
     """By values of axes. What many receipts have, the newest have, too, in most cases: they are asked first."""
-    if common and (found := _nearest(connection, filters, asked)) is not None:
+    plain = all(column is not None for column, _ in asked.clauses)
+    if common and (found := _nearest(connection, filters, asked, _FAR if plain else _NEAR)) is not None:
         return iter(found)
     if common and (named := _named(connection, filters, asked)) is not None:
         return named
