@@ -58,16 +58,18 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     ]
 
 
-def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
+def facts(connection: Connection, group: Sequence[Parsed], shapes: tuple[Shape, ...] | None = None) -> Facts:
     """Facts for judging these receipts, stored or not: which are superseded, and what their lane sustained.
 
-    Shapes are those of one lane; for receipts of several lanes there are none.
+    Shapes are those of one lane; for receipts of several lanes there are none. They are not asked for where the caller
+    has them already.
     """
-    known = _asked(connection, group)
-    shapes: tuple[Shape, ...] = ()
-    if len(known.shapes) == 1:
-        ((lane, found),) = known.shapes.items()
-        shapes = spread(connection, lane, found)
+    known = _asked(connection, group, shapes=shapes is None)
+    if shapes is None:
+        shapes = ()
+        if len(known.shapes) == 1:
+            ((lane, found),) = known.shapes.items()
+            shapes = spread(connection, lane, found)
     failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
     told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(group, told.beside(group), known)
@@ -81,21 +83,21 @@ class _Known(NamedTuple):
     failed: Mapping[str, Sequence[Row]]
 
 
-def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) -> _Known:
+def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False, shapes: bool = True) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
-    lanes = list(dict.fromkeys(item.receipt.run.lane for item in group))
+    lanes = list(dict.fromkeys(item.receipt.run.lane for item in group)) if shapes else []
     at_once = connection.dialect.name == "postgresql"
     walks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(safe(lane))}) for lane in lanes] if at_once else []
     questions = list(kin.questions(group, together=at_once))
     answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
-    shapes = {
+    sustained = {
         lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if at_once else tuple(_shapes(connection, lane))
         for lane in lanes
     }
     packed, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
     for question, rows in zip(questions, answers, strict=True):
         (failed if question.failures else packed).update(question.answered(rows))
-    return _Known(shapes, packed, failed)
+    return _Known(sustained, packed, failed)
 
 
 def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
