@@ -174,7 +174,7 @@ def page(found: Sequence[Result], load: float) -> str:
         "",
         "Written by `python -m benchmarks.store_scale`, which is run by hand. What it fills stores with, and what it",
         "asks of them, stands in `benchmarks/scaling`: 64 chips and 300 steps up to 10,000 receipts, 8 chips beyond.",
-        f"Run on {datetime.now(UTC):%Y-%m-%d}, {machine}, beside other work: a load of {load:.1f} before it began.",
+        f"Run on {datetime.now(UTC):%Y-%m-%d}, {machine}, at a load of {load:.1f} before it began.",
         "Medians; a ratio is to a floor of the same run, in turns with the figure. CPU is that of the process and, of",
         "PostgreSQL, of the server's beside it, but for workers that it starts for one statement. Beside other work",
         "the clock tells more of that than of a question, and CPU is what to judge by.",

@@ -151,7 +151,9 @@ class Drawn:
         ran = [(configuration(a, self._lane(a)), configuration(b, self._lane(b))) for a, b in ends]
         yield Ask("bridge over 3 axes, look-ups", [partial(self._between, *item) for item in ran], BRIDGE_MS)
         whole = [partial(bridge, self._store, *item, self._rulebook) for item in ends[:6]]
-        yield Ask("bridge over 3 axes, every hop compared", whole)
+        # The bar is that of a million; smaller stores hold documents with every step and chip, which are read whole.
+        bar = BRIDGE_MS if self._count >= 1_000_000 else None
+        yield Ask("bridge over 3 axes, every hop compared", whole, bar)
 
     def _between(self, a: Configuration, b: Configuration) -> int:
         axes = sorted(a.apart(b))
