@@ -131,12 +131,7 @@ _SAID: Final = (
 
 def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:
     """The last word on each receipt: said in the store, by a stored receipt that names it, or within the group."""
-    found: dict[str, tuple[str, str]] = {}
-    for item in group:
-        replaces = item.receipt.run.supersedes
-        for other in group if replaces else ():
-            if replaces and other.id != item.id and replaces.target in (other.id, other.receipt.run.launch):
-                found[other.id] = (item.id, replaces.reason)
+    found = dict(Facts.among(group).superseded)
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
     for row in connection.execute(_NAMED_BY, {"targets": [*ids, *launches]}):
