@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from receipts.accelerators import find as find_accelerator
+from receipts.axes.shape import described, meets
 from receipts.envelope import standing
 from receipts.facts import Facts
 from receipts.lane import Lane, Target
@@ -15,17 +15,6 @@ from receipts.rule import Case
 from receipts.verdict import Level, ReceiptVerdict
 
 NOT_STATED = "not stated"
-_DEGREES = (
-    ("TP", "parallelism.tensor"),
-    ("PP", "parallelism.pipeline"),
-    ("VPP", "parallelism.virtual_pipeline"),
-    ("CP", "parallelism.context"),
-    ("EP", "parallelism.expert"),
-    ("FSDP", "parallelism.shard"),
-    ("DP", "parallelism.data"),
-)
-
-
 _SEEN = ("path.witnessed.attention", "path.witnessed.framework")
 
 
@@ -68,7 +57,7 @@ def topology(parsed: Parsed) -> str:
     known = find_accelerator(machine) if machine else None
     name = known.key if known else machine or "accelerator not stated"
     shape = f" {stated['hardware.physical']}" if "hardware.physical" in stated else ""
-    degrees = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
+    degrees = described(stated).layout
     return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
 
 
@@ -96,11 +85,9 @@ def _amortised(parsed: Parsed, verdict: ReceiptVerdict) -> str:
 def _workload(parsed: Parsed) -> str:
     stated = parsed.stated
     length = stated.get("batch.sequence_length")
-    pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
-    family = stated.get("model.family") or "family not stated"
-    blocks = f" · {pattern}" + (f" to depth {depth}" if depth else "") if pattern else ""
-    name = stated.get("model.name")
-    return f"{f'{length:,}' if length else '?'} tokens · {family}{blocks}" + (f" · {name}" if name else "")
+    known = described(stated)
+    parts = (known.family or "family not stated", known.model, known.name)
+    return " · ".join([f"{f'{length:,}' if length else '?'} tokens", *filter(None, parts)])
 
 
 def _path(case: Case, verdict: ReceiptVerdict) -> str:
@@ -117,18 +104,11 @@ def _path(case: Case, verdict: ReceiptVerdict) -> str:
 def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
     at = "the lane names no target"
     if lane.targets:
-        met = next((target for target in lane.targets if at_target(parsed, target)), None)
+        met = target_of(parsed, lane)
         at = f"at target {met.name}" if met else "away from the lane's targets"
-    case = Case(Launch(parsed, lane), lane, facts)
-    return f"{at} · envelope: {standing(facts, case.get)}"
+    return f"{at} · envelope: {standing(facts, parsed)}"
 
 
-def at_target(parsed: Parsed, target: Target) -> bool:
-    """Whether every bound that the target names is met."""
-    bounds: Iterable[tuple[int | None, str]] = (
-        (target.chips, "hardware.chips"),
-        (target.sequence_length, "batch.sequence_length"),
-        (target.global_batch, "batch.global_batch"),
-        (target.depth, "model.depth"),
-    )
-    return all(bound is None or parsed.stated.get(path) == bound for bound, path in bounds)
+def target_of(parsed: Parsed, lane: Lane) -> Target | None:
+    """The lane's target at which a launch ran; None where it ran at none."""
+    return next((target for target in lane.targets if meets(parsed, target.bounds)), None)

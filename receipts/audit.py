@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 RESTORE: Final = "restore a backup: receipts restore FILE"
 # What the registries and formulas of the version that took a receipt in had a say in.
 _BY_VERSION: Final = (
-    *("accelerator", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "rate_source"),
-    *("tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
+    *("accelerator", "geometry", "layout", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds"),
+    *("rate_source", "tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
 )
 _SHOWN: Final = 5
 _ANEW: Final = "make it anew: receipts db reindex --all"

@@ -1,15 +1,16 @@
 """The frontier of fit: the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap.
 
-By family, accelerator and chips: what one of them holds says nothing of another.
+By geometry (model and accelerator), layout and chips: what one of them holds says nothing of another.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from receipts.axes.shape import Description, ShapeKey
 from receipts.envelope import SHAPE, Grade, grade
 
 if TYPE_CHECKING:
@@ -56,11 +57,15 @@ class Ceiling(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """The ceilings of one family on so many chips, validated first, and failures that lie beyond none of them."""
+    """The ceilings of one geometry and layout on so many chips, and failures that lie beyond none of them.
 
-    family: str | None
+    Validated ceilings come first. ``receipt`` is the id of the newest launch, which has the names that are shown.
+    """
+
+    key: ShapeKey
     accelerator: str | None
     chips: int
+    receipt: str
     ceilings: tuple[Ceiling, ...]
     elsewhere: tuple[Cause, ...]
 
@@ -73,19 +78,21 @@ class Found(NamedTuple):
 
 
 def frontiers(rows: Iterable[Reached]) -> Found:
-    """The frontier of every family, accelerator and number of chips among these rows of one lane."""
-    groups: dict[tuple[str | None, str | None, int], list[Reached]] = defaultdict(list)
+    """The frontier of every geometry, layout and number of chips among these rows of one lane, the newest last."""
+    groups: dict[tuple[ShapeKey, int], list[Reached]] = defaultdict(list)
     shapeless = 0
     for row in rows:
         if row.chips is None or None in (row.sequence_length, row.micro_batch, row.depth):
             shapeless += row.launches
         else:
-            groups[row.family, row.accelerator, row.chips].append(row)
-    ordered = sorted(groups.items(), key=lambda item: (item[0][0] or "~", item[0][1] or "~", item[0][2]))
+            groups[row.key, row.chips].append(row)
+    for members in groups.values():
+        members.sort(key=lambda row: row.at)
+    ordered = sorted(groups.items(), key=lambda item: (item[1][-1].accelerator or "~", item[0][1], item[1][-1].at))
     return Found(tuple(_frontier(*key, members) for key, members in ordered), shapeless)
 
 
-def _frontier(family: str | None, accelerator: str | None, chips: int, rows: Sequence[Reached]) -> Frontier:
+def _frontier(key: ShapeKey, chips: int, rows: Sequence[Reached]) -> Frontier:
     causes = _causes([row for row in rows if row.outcome == "oom"])
     good = [row for row in rows if row.outcome == "ok"]
     graded = [(grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
@@ -98,7 +105,7 @@ def _frontier(family: str | None, accelerator: str | None, chips: int, rows: Seq
     beyond = {cause.size for item in kept for cause in item.failures} | {item.size for item in kept}
     held = [item.size for item in kept]
     lost = [item for item in causes if item.size not in beyond and not any(_larger(item.size, size) for size in held)]
-    return Frontier(family, accelerator, chips, tuple(kept), tuple(_minimal(lost)))
+    return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
 
 
 def _hides(other: Grade, word: Grade, theirs: Size, size: Size) -> bool:
@@ -159,8 +166,8 @@ def _times(a: Size, b: Size) -> float:
     return found
 
 
-def as_data(lane: str, found: Found) -> dict[str, Any]:
-    """The frontiers as JSON."""
+def as_data(lane: str, found: Found, described: Mapping[str, Description]) -> dict[str, Any]:
+    """The frontiers as JSON; ``described`` are their receipts."""
 
     def shape(size: Size) -> dict[str, int]:
         return {name: value for (name, _), value in zip(SHAPE, size, strict=True)}
@@ -180,7 +187,8 @@ def as_data(lane: str, found: Found) -> dict[str, Any]:
         "shapeless": found.shapeless,
         "frontiers": [
             {
-                "family": item.family,
+                "shape": str(item.key),
+                **described[item.receipt]._asdict(),
                 "accelerator": item.accelerator,
                 "chips": item.chips,
                 "ceilings": [ceiling(one) for one in item.ceilings],

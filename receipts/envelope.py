@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from receipts.facts import Facts, Shape
+from receipts.receipt import Parsed
 from receipts.rule import Case
 
 REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
@@ -72,22 +74,26 @@ def envelope(case: Case) -> str:
     A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
     batch and depth. Without Facts, without a repeated shape, or without the launch's own shape it is unknown.
     """
-    return place(case.facts, case.get)
+    return place(case.facts, case.parsed)
 
 
-def place(facts: Facts | None, get: Callable[[str], Any]) -> str:
-    """The same for any shape: ``get`` gives the value at a leaf path, or None."""
-    found = standing(facts, get)
+def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The same for a receipt, or for its geometry and layout at other sizes, by leaf paths."""
+    found = standing(facts, parsed, sizes)
     return f"unknown: {found.why}" if found.word == "unknown" else found.word
 
 
-def standing(facts: Facts | None, get: Callable[[str], Any]) -> Standing:
-    """Where any shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated."""
+def standing(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> Standing:
+    """Where its shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated.
+
+    Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths.
+    """
     if facts is None:
         return Standing("unknown", why="no store was asked")
-    ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
+    get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
+    ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape) and shape.is_of(parsed)]
     if not ceilings:
-        return Standing("unknown", why="no shape of this lane was sustained by two launches")
+        return Standing("unknown", why="no shape of this model and layout was sustained by two launches of this lane")
     missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
     if missing:
         return Standing("unknown", why=f"{', '.join(missing)} not stated")

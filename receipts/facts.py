@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from receipts.axes.shape import ShapeKey, shape_key
 from receipts.receipt import Parsed
 from receipts.value import dataclass
 from receipts.witness import names
@@ -23,7 +24,10 @@ class EarlierFailure(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them."""
+    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them.
+
+    ``key`` are its geometry and layout; None are those of the judged receipt.
+    """
 
     chips: int | None
     sequence_length: int | None
@@ -32,6 +36,11 @@ class Shape(NamedTuple):
     launches: int
     days: int | None = None
     hosts: int | None = None
+    key: ShapeKey | None = None
+
+    def is_of(self, parsed: Parsed) -> bool:
+        """Whether it has the geometry and the layout of a receipt."""
+        return self.key is None or self.key == shape_key(parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +48,9 @@ class Facts:
     """What the caller fetched for the rules: values from a store, never a handle to one.
 
     ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
-    that launches of the receipt's lane sustained. ``failures`` are earlier failures of the same signature.
-    ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
-    those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
+    of the receipt's geometry and layout that launches of its lane sustained. ``failures`` are earlier failures of the
+    same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
+    ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
     launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
     """
 

@@ -48,13 +48,23 @@ class Coupling:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A shape at which the lane's claims must hold. Absent bounds are None."""
+    """A shape at which the lane's claims must hold, or a substrate of ablations. Absent bounds are None."""
 
     name: str
+    pattern: str | None = None
     chips: int | None = None
     sequence_length: int | None = None
     global_batch: int | None = None
     depth: int | None = None
+
+    @property
+    def bounds(self) -> Mapping[str, int | str]:
+        """Leaf paths with the value that each must have."""
+        stated = ((path, getattr(self, path.rpartition(".")[2])) for path in _BOUNDS)
+        return {path: value for path, value in stated if value is not None}
+
+
+_BOUNDS = ("model.pattern", "hardware.chips", "batch.sequence_length", "batch.global_batch", "model.depth")
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ class Lane:
     impossible: tuple[Lineage, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     targets: tuple[Target, ...] = ()
+    substrates: tuple[Target, ...] = ()
     headroom: float = 0.10
     sigma: float | None = None
     delta: float | None = None
@@ -114,6 +125,7 @@ _NESTED = {
     "impossible": Lineage,
     "couplings": Coupling,
     "targets": Target,
+    "substrates": Target,
 }
 _ORDER = re.compile(r"^(<=|>=|!=|<|>)\s*(.+)$")
 

@@ -239,6 +239,17 @@ def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Kin
     return MappingProxyType({table[letter]: count for letter, count in counts(known, depth).items()})
 
 
+def family_of(text: str, alphabet: str | None = None) -> str | None:
+    """The family that a pattern's blocks show; None where the text does not read."""
+    found = read(text, alphabet)
+    if not isinstance(found, Pattern):
+        return None
+    kinds = found.kinds()
+    if kinds & STATEFUL:
+        return "hybrid" if kinds & ATTENDING else "ssm"
+    return "moe" if Kind.EXPERT in kinds else "sparse" if Kind.SPARSE_ATTENTION in kinds else "dense"
+
+
 def contradiction(pattern: Pattern | str, family: str) -> str:
     """Why `family` cannot be the family of this pattern; empty where the pattern allows it.
 

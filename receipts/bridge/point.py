@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.axes.configuration import Configuration, configuration
+from receipts.axes.shape import ShapeKey, shape_key
 from receipts.bridge.gain import Gain, Values, exact, gain, together, values
 from receipts.compare import Request, compare
 from receipts.facts import Shape
@@ -53,7 +54,7 @@ class Judge:
         self._rulebook = rulebook
         self._metric = metric
         self._floors: dict[tuple[object, ...], Floor] = {}
-        self._shapes: dict[frozenset[str], tuple[Shape, ...]] = {}
+        self._shapes: dict[frozenset[tuple[str, ShapeKey]], tuple[Shape, ...]] = {}
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
         self.a = self.point(a, [b])
         self.b = self.point(b, [a])
@@ -76,9 +77,9 @@ class Judge:
     def compared(self, a: Point, b: Point) -> Judged:
         """B judged against A."""
         group = [*a.launches, *b.launches]
-        lanes = frozenset(item.receipt.run.lane for item in group)
-        facts = self._store.facts(group, self._shapes.get(lanes))
-        self._shapes[lanes] = facts.shapes
+        kinds = frozenset((item.receipt.run.lane, shape_key(item)) for item in group)
+        facts = self._store.facts(group, self._shapes.get(kinds))
+        self._shapes[kinds] = facts.shapes
         if wants_floor([a.launches, b.launches], self.lane, self._metric.name):
             facts = with_floor(facts, self._floor(a.parsed))
         asked = Request(metric=self._metric.name, facts=facts)

@@ -54,6 +54,7 @@ class Part(BaseModel):
 class Shape(Part):
     """A shape at which a claim is to hold. What is left out is not bounded."""
 
+    pattern: Word | None = Field(default=None, description="Block pattern, as the stack is built from it.")
     chips: int | None = Field(default=None, ge=1, description="Chips.")
     sequence_length: int | None = Field(default=None, ge=1, description="Tokens a sequence.")
     micro_batch: int | None = Field(default=None, ge=1, description="Sequences a chip holds at once.")
@@ -61,14 +62,15 @@ class Shape(Part):
     depth: int | None = Field(default=None, ge=1, description="Blocks.")
 
     @property
-    def bounds(self) -> tuple[tuple[str, int], ...]:
+    def bounds(self) -> Mapping[str, int | str]:
         """Leaf paths with the value that each must have."""
-        paths = {"chips": "hardware.chips", "depth": "model.depth"}
+        paths = {"pattern": "model.pattern", "chips": "hardware.chips", "depth": "model.depth"}
         stated = ((name, getattr(self, name)) for name in type(self).model_fields)
-        return tuple((paths.get(name, f"batch.{name}"), value) for name, value in stated if value is not None)
+        return {paths.get(name, f"batch.{name}"): value for name, value in stated if value is not None}
 
     def __str__(self) -> str:
-        return ", ".join(f"{path.rpartition('.')[2].replace('_', ' ')} {value:,}" for path, value in self.bounds)
+        amounts = {path: f"{value:,}" if isinstance(value, int) else value for path, value in self.bounds.items()}
+        return ", ".join(f"{path.rpartition('.')[2].replace('_', ' ')} {amount}" for path, amount in amounts.items())
 
 
 class Claim(Part):

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from receipts.answers import target_of
+from receipts.axes.shape import PATTERN, meets
 from receipts.claims import assess, sustained
-from receipts.claims.claim import Claim, Shape
+from receipts.claims.claim import Claim
 from receipts.compare import Request, compare
 from receipts.envelope import place
 from receipts.errors import ReceiptsError, RuleError
@@ -184,43 +186,33 @@ def _assess(
 def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:
     """Whether it was shown where it is to hold, and where that is; None where neither claim nor lane says."""
     if claim.target is None:
-        wanted = [(item.name, shape_of(item)) for item in lane.targets]
+        wanted = [(item.name, item.bounds) for item in lane.targets]
     elif isinstance(claim.target, str):
-        wanted = [(item.name, shape_of(item)) for item in lane.targets if item.name == claim.target]
-        wanted = wanted or [(f"{claim.target}, which lane {lane.name} does not name", Shape())]
+        wanted = [(item.name, item.bounds) for item in _named(claim.target, lane)]
+        wanted = wanted or [(f"{claim.target}, which lane {lane.name} does not name", {})]
     else:
-        wanted = [(str(claim.target), claim.target)]
+        wanted = [(str(claim.target), claim.target.bounds)]
     if not wanted:
         return None, None
-    met = next((name for name, shape in wanted if candidate and _meets(candidate[0], shape)), None)
+    met = next((name for name, bounds in wanted if candidate and meets(candidate[0].parsed, bounds)), None)
     return met is not None, met or " or ".join(name for name, _ in wanted)
 
 
-def shape_of(target: Target) -> Shape:
-    """A lane's target as a claim's."""
-    return Shape(
-        chips=target.chips,
-        sequence_length=target.sequence_length,
-        global_batch=target.global_batch,
-        depth=target.depth,
-    )
-
-
-def _meets(launch: Launch, shape: Shape) -> bool:
-    return bool(shape.bounds) and all(launch.stated.get(path) == value for path, value in shape.bounds)
+def _named(name: str, lane: Lane) -> list[Target]:
+    return [item for item in (*lane.targets, *lane.substrates) if item.name == name]
 
 
 def away_from_lane(launch: Launch, lane: Lane) -> bool:
     """Whether a lane names targets and the launch ran at none of them."""
-    return bool(lane.targets) and not any(_meets(launch, shape_of(item)) for item in lane.targets)
+    return bool(lane.targets) and target_of(launch.parsed, lane) is None
 
 
 def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> str:
     """Where the claimed shape lies: the claim's own, filled from the launch where it leaves something open."""
-    shape = claim.target
-    if isinstance(shape, str):
-        shape = next((shape_of(item) for item in lane.targets if item.name == shape), None)
-    claimed = dict(shape.bounds) if shape is not None else {}
     if not candidate:
         return "unknown: no receipt"
-    return place(facts, lambda path: claimed.get(path, candidate[0].stated.get(path)))
+    named = _named(claim.target, lane) if isinstance(claim.target, str) else [claim.target] if claim.target else []
+    claimed = named[0].bounds if named else {}
+    if PATTERN in claimed and not meets(candidate[0].parsed, {PATTERN: claimed[PATTERN]}):
+        return f"unknown: the launch is no {claimed[PATTERN]}"
+    return place(facts, candidate[0].parsed, claimed)

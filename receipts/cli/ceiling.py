@@ -12,6 +12,7 @@ from receipts.cli.session import Session, pass_session
 from receipts.errors import NotFound
 
 if TYPE_CHECKING:
+    from receipts.axes.shape import Description
     from receipts.ceiling import Cause, Ceiling, Frontier, Size
 
 EPILOG = """\b
@@ -33,26 +34,29 @@ STYLES = {"validated": "accepted", "repeated": "unknown", "peak": "dim"}
 def command(session: Session, lane: str, since: str | None, as_json: bool) -> int:
     """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
-    A shape is sequence length, micro batch and depth. Each model family, accelerator and number of chips has its own
-    shapes. Only measured training launches count that were neither superseded nor retracted.
+    A shape is sequence length, micro batch and depth. Each model (by its axes, and not by its names), accelerator,
+    layout and number of chips has its own shapes. Only measured training launches count that were neither superseded
+    nor retracted.
     """
+    from receipts.axes.shape import described
     from receipts.ceiling import as_data, frontiers
 
     begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
         rows = store.reached(lane, begin)
+        found = frontiers(rows)
+        names = {item.receipt: described(store.parsed(item.receipt).stated) for item in found.frontiers}
     if not rows and lane not in session.rulebook.lanes.names():
         from receipts.errors import near
 
         hint = near(lane, session.rulebook.lanes.names())
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")
-    found = frontiers(rows)
     repeated = any(item.grade != "peak" for group in found.frontiers for item in group.ceilings)
     if as_json:
-        output.as_json(as_data(lane, found))
+        output.as_json(as_data(lane, found, names))
         return 0 if repeated else 3
     for group in found.frontiers:
-        _print(group)
+        _print(group, names[group.receipt])
     if not found.frontiers:
         output.line(f"no measured training launch of {lane} states a whole shape{f' since {since}' if since else ''}")
     if found.shapeless:
@@ -61,10 +65,13 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     return 0 if repeated else 3
 
 
-def _print(group: Frontier) -> None:
+def _print(group: Frontier, known: Description) -> None:
     machine = group.accelerator or "accelerator not stated"
-    head = f"{group.family or 'family not stated'} on {group.chips} × {machine}"
-    output.line(output.paint(output.clean(head), "head"))
+    family = " ".join(filter(None, (known.family, known.name))) or "family not stated"
+    output.line(output.paint(output.clean(f"{family} on {group.chips} × {machine}"), "head"))
+    words = " · ".join(filter(None, (known.model, known.layout)))
+    if words:
+        output.wrapped(output.clean(words), 2)
     for item in group.ceilings:
         _ceiling(item)
     for cause in group.elsewhere:

@@ -86,7 +86,7 @@ def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> 
         return {}
     from receipts.envelope import standing
 
-    found = {side: standing(facts, group[0].stated.get) for side, group in (("A", left), ("B", right))}
+    found = {side: standing(facts, group[0]) for side, group in (("A", left), ("B", right))}
     known = any(place.word != "unknown" for place in found.values())
     return {side: str(place) for side, place in found.items()} if known else {}
 

@@ -52,7 +52,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The best result of one shape. `answers` are the five questions with their answers.
+    """The best result of one shape. `shape` is its geometry and the layout that it used, by their digests; `axes` are
+    those of the model and `layout` the degrees, both in words. `answers` are the five questions with their answers.
 
     `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
     stated result is no witnessed one. `change` is that since the interval began; None for a stated result.
@@ -60,8 +61,11 @@ class Result:
 
     receipt: Ref
     answers: tuple[tuple[str, str], ...]
+    shape: str
     family: str | None
     model: str | None
+    axes: str
+    layout: str
     accelerator: str | None
     sequence_length: int | None
     chips: int | None

@@ -1,7 +1,7 @@
 """The frontier of a lane: the best valid result of every shape, and beside it the best that is merely stated.
 
-Rows of the store give the candidates, the present rules decide. Families, models and accelerators are never folded
-into one another: a shape is a family, a model, an accelerator, a sequence length and a number of chips.
+Rows of the store give the candidates, the present rules decide. A shape is a geometry (the axes of the model and the
+accelerator), a depth, a sequence length and a number of chips; names and families are shown and not compared.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.answers import answers
+from receipts.axes.shape import described, shape_key
 from receipts.report.data import Change, Result
 from receipts.report.neighbours import PROVENANCES
 from receipts.report.sections.regime import work
 from receipts.report.shelf import Item, Shelf
+from receipts.store.ran import SHAPE
 from receipts.value import dataclass
 from receipts.verdict import Level, Question, Taint
 
@@ -123,7 +125,7 @@ def shapes(rows: Iterable[Entry]) -> dict[Shape, list[Entry]]:
 
 
 def _shape(row: Entry) -> Shape:
-    return row.lane, row.family, row.model, row.accelerator, row.sequence_length, row.chips
+    return tuple(getattr(row, name) for name in SHAPE)
 
 
 def _rate(row: Entry) -> float:
@@ -152,11 +154,15 @@ def result(item: Item, since: datetime | None, change: Change | None = None) -> 
     heavy = [finding for finding in item.verdict.findings if finding.level is not Level.SHOWN]
     evidence = {finding.code for finding in heavy if finding.question in (Question.PATH, Question.EFFECT)}
     open_codes = evidence or {finding.code for finding in heavy}
+    known = described(item.parsed.stated)
     return Result(
         receipt=item.ref,
         answers=answers(item.parsed, item.lane, item.verdict, item.facts).rows(),
-        family=row.family,
-        model=row.model,
+        shape=str(shape_key(item.parsed)),
+        family=known.family,
+        model=known.name,
+        axes=known.model,
+        layout=known.layout,
         accelerator=row.accelerator,
         sequence_length=row.sequence_length,
         chips=row.chips,
@@ -197,6 +203,8 @@ def _order(row: Entry) -> tuple[object, ...]:
         row.accelerator or "~",
         row.sequence_length or 0,
         row.chips or 0,
+        row.depth or 0,
+        row.geometry or 0,
     )
 
 

@@ -30,12 +30,15 @@ from receipts.report.page import (
 )
 from receipts.report.pictures import over_sequence, over_weeks, step_times
 from receipts.report.sections import ceilings, regime
-from receipts.report.text import change, gib, number, percent, plain, span
+from receipts.report.text import change, gib, model, number, percent, plain, span
 
 if TYPE_CHECKING:
     from receipts.report.pictures.over_sequence import Repeated
 
-_SHAPE = (Column("family"), Column("model"), Column("sequence", "tokens", True), Column("chips", numeric=True))
+_SHAPE = (
+    *(Column("family"), Column("model"), Column("sequence", "tokens", True), Column("chips", numeric=True)),
+    Column("layout"),
+)
 _NUMBERS = (
     Column("rate", "tokens/s/chip", True),
     Column("MFU", "%", True),
@@ -75,8 +78,8 @@ def _frontier(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> S
     beside = {item.receipt: item for item in drawn.repeated}
     rows = tuple(Row(_result(item), _head(item, beside.get(item.receipt.id))) for item in lane.frontier)
     says = (
-        "The best accepted result of each shape, whenever it ran: valid, its steps kept, its path witnessed. Families, "
-        "models and accelerators are kept apart."
+        "The best accepted result of each shape, whenever it ran: valid, its steps kept, its path witnessed. A "
+        "shape is read from the axes of the model, the accelerator, the sequence and the chips, and not from names."
     )
     table = Table(f"Frontier of {plain(lane.name)}", columns, rows, more(lane.frontier_more, "shapes"))
     empty = "No accepted result yet: none with its steps kept, its path witnessed and no error."
@@ -142,9 +145,10 @@ def _shape(item: Result) -> tuple[Cell, ...]:
     machine = f" × {item.accelerator}" if item.accelerator else ""
     return (
         (item.family or "not stated",),
-        (item.model or "not stated",),
+        (model(item.model, item.axes),),
         (number(item.sequence_length),),
         (f"{number(item.chips)}{machine}",),
+        (plain(item.layout) or "~",),
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from receipts.axes.shape import ShapeKey, shape_key
 from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.lane import Lane
@@ -112,7 +113,7 @@ class Shelf:
         self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
         self._items: dict[str, Item] = {}
         self._kin: dict[str, Kin] = {}
-        self._facts: dict[str, Facts] = {}
+        self._facts: dict[tuple[str, ShapeKey], Facts] = {}
         self._lanes: dict[str, Lane] = {}
         self._launches: dict[str, Launch] = {}
         self._reuse = may_reuse(rulebook)
@@ -235,14 +236,14 @@ class Shelf:
         return (self.store.parsed(row.id) for row in rows)
 
     def facts(self, parsed: Parsed) -> Facts:
-        """What rules may know of a lane, asked of the store once a lane.
+        """What rules may know of a lane, asked of the store once for each geometry and layout.
 
         Of what is superseded nothing: a report judges and compares what stands, with witnesses that stand.
         """
-        name = parsed.receipt.run.lane
-        if name not in self._facts:
-            self._facts[name] = Facts(shapes=self.store.facts([parsed]).shapes)
-        return self._facts[name]
+        kind = (parsed.receipt.run.lane, shape_key(parsed))
+        if kind not in self._facts:
+            self._facts[kind] = Facts(shapes=self.store.facts([parsed]).shapes)
+        return self._facts[kind]
 
     def failed_before(self, row: Entry, most: int) -> list[Entry]:
         """The last launches of a row's signature that failed before it started, in the order in which they ran."""

@@ -103,7 +103,9 @@ def _took(item: Result) -> Cell:
 def _shape(item: Result) -> str:
     machine = f"{number(item.chips)} × {plain(item.accelerator or '~', REASON)}"
     names = dict.fromkeys(plain(name, REASON) for name in (item.family, item.model) if name)
-    return ", ".join([" ".join(names) or "a model not stated", f"{number(item.sequence_length)} tokens", machine])
+    named = " ".join(names) or "a model not stated"
+    parts = (named, plain(item.axes, REASON), f"{number(item.sequence_length)} tokens", machine)
+    return ", ".join(filter(None, parts))
 
 
 # Comparisons

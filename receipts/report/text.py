@@ -46,6 +46,11 @@ def cell(text: object) -> str:
     return shown.replace("www.", "www&#46;")
 
 
+def model(name: str | None, axes: str) -> str:
+    """A model by its name, and by the axes that tell it from others of that name."""
+    return plain(": ".join(filter(None, (name, axes))) or "not stated")
+
+
 def value(item: Any) -> str:
     """An axis value for people."""
     if item is None:

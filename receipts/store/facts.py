@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from receipts.accelerators import find as find_accelerator
 from receipts.axes.configuration import Configuration
+from receipts.axes.shape import ShapeKey, shape_key
 from receipts.errors import StoreError
 from receipts.facts import Facts, Shape
 from receipts.receipt import Document, Parsed, parse_again
@@ -43,7 +44,8 @@ MOST_COUNTED: Final = 10
 def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in.
 
-    Nothing can have superseded them yet but what their submission will tell, and a lane's shapes are asked for once.
+    Nothing can have superseded them yet but what their submission will tell, and the shapes of a geometry and layout
+    are asked for once.
     On PostgreSQL that is one round trip, however many they are.
     """
     known = _asked(connection, group, end=True)
@@ -51,7 +53,7 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     return [
         replace(
             _with_kin([item], within, known),
-            shapes=known.shapes[item.receipt.run.lane],
+            shapes=known.shapes[kind_of(item)],
             failures=tuple(earlier(known.failed.get(item.id, ()))),
         )
         for item in group
@@ -61,38 +63,47 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
 def facts(connection: Connection, group: Sequence[Parsed], shapes: tuple[Shape, ...] | None = None) -> Facts:
     """Facts for judging these receipts, stored or not: which are superseded, and what their lane sustained.
 
-    Shapes are those of one lane; for receipts of several lanes there are none. They are not asked for where the caller
-    has them already.
+    Shapes are those of one lane, of the receipts' own geometries and layouts; for receipts of several lanes there are
+    none. They are not asked for where the caller has them already.
     """
     known = _asked(connection, group, shapes=shapes is None)
     if shapes is None:
-        shapes = ()
-        if len(known.shapes) == 1:
-            ((lane, found),) = known.shapes.items()
-            shapes = spread(connection, lane, found)
+        one_lane = len({lane for lane, _ in known.shapes}) == 1
+        kinds = known.shapes.items() if one_lane else ()
+        shapes = tuple(item for kind, found in kinds for item in spread(connection, *kind, found))
     failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
     told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(group, told.beside(group), known)
 
 
-class _Known(NamedTuple):
-    """What the store holds around some receipts: shapes by lane; rows of their kin and of earlier failures by id."""
+Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
 
-    shapes: Mapping[str, tuple[Shape, ...]]
+
+def kind_of(parsed: Parsed) -> Kind:
+    """What a receipt is held against for its shape."""
+    return parsed.receipt.run.lane, shape_key(parsed)
+
+
+class _Known(NamedTuple):
+    """What the store holds around some receipts: shapes by kind; rows of their kin and of earlier failures by id."""
+
+    shapes: Mapping[Kind, tuple[Shape, ...]]
     kin: Mapping[str, Sequence[Row]]
     failed: Mapping[str, Sequence[Row]]
 
 
 def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False, shapes: bool = True) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
-    lanes = list(dict.fromkeys(item.receipt.run.lane for item in group)) if shapes else []
+    kinds = list(dict.fromkeys(map(kind_of, group))) if shapes else []
     at_once = connection.dialect.name == "postgresql"
-    walks: list[Ask] = [(_ALL_SHAPES, {"lane": cut(safe(lane))}) for lane in lanes] if at_once else []
+    walks: list[Ask] = [(_ALL_SHAPES, _given(kind)) for kind in kinds] if at_once else []
     questions = list(kin.questions(group, together=at_once))
     answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
-        lane: tuple(Shape(*row) for row in next(answers) if row[-1]) if at_once else tuple(_shapes(connection, lane))
-        for lane in lanes
+        kind: tuple(Shape(*row)._replace(key=kind[1]) for row in next(answers) if row[-1])
+        if at_once
+        else tuple(_shapes(connection, kind))
+        for kind in kinds
     }
     packed, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
     for question, rows in zip(questions, answers, strict=True):
@@ -144,11 +155,18 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
 
 
 _BOUNDS: Final = tuple(receipts.c[name] for name in ("chips", "sequence_length", "micro_batch", "depth"))
-_OF_LANE: Final = (
+_OF_KIND: Final = (
     receipts.c.lane == bindparam("lane"),
     receipts.c.kind == "training",
     receipts.c.outcome == "ok",
+    receipts.c.geometry == bindparam("geometry"),
+    receipts.c.layout == bindparam("layout"),
 )
+
+
+def _given(kind: Kind) -> dict[str, Any]:
+    lane, key = kind
+    return {"lane": cut(safe(lane)), **key._asdict()}
 
 
 def _launches_of(shape: Any) -> ScalarSelect[int]:
@@ -161,6 +179,8 @@ def _launches_of(shape: Any) -> ScalarSelect[int]:
             twin.c.lane == bindparam("lane"),
             twin.c.kind == "training",
             twin.c.outcome == "ok",
+            twin.c.geometry == bindparam("geometry"),
+            twin.c.layout == bindparam("layout"),
             twin.c.provenance == "measured",
             # Named, so that those that are invalid are left out by the index, however many they are.
             twin.c.status.in_([literal("unwitnessed"), literal("valid")]),
@@ -174,9 +194,9 @@ def _launches_of(shape: Any) -> ScalarSelect[int]:
 
 
 def _first_shape(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """The first shape of a lane that meets these conditions, in the index's order."""
+    """The first shape of a kind that meets these conditions, in the index's order."""
     whole = (column.is_not(None) for column in _BOUNDS)
-    return select(*_BOUNDS).where(*_OF_LANE, *conditions, *whole).order_by(*_BOUNDS).limit(1)
+    return select(*_BOUNDS).where(*_OF_KIND, *conditions, *whole).order_by(*_BOUNDS).limit(1)
 
 
 def _next_shape() -> Select[Any]:
@@ -186,7 +206,7 @@ def _next_shape() -> Select[Any]:
 
 
 def _all_shapes() -> Select[Any]:
-    """Every shape of a lane with how many launches had it: the steps of `_shapes`, which the server takes by itself."""
+    """Every shape of a kind with how many launches had it: the steps of `_shapes`, which the server takes by itself."""
     walk = _first_shape().cte("walk", recursive=True)
     here = tuple_(*(walk.c[column.name] for column in _BOUNDS))
     following = _first_shape(tuple_(*_BOUNDS) > here).correlate(walk).lateral("following")
@@ -198,17 +218,17 @@ _NEXT_SHAPE: Final = Statement(_next_shape())
 _ALL_SHAPES: Final = Statement(_all_shapes())
 
 
-def _shapes(connection: Driven, lane: str) -> Iterator[Shape]:
-    """Shapes that the lane's launches sustained: measured training that ended well, is not invalid, and stands.
+def _shapes(connection: Driven, kind: Kind) -> Iterator[Shape]:
+    """Shapes that launches of a kind sustained: measured training that ended well, is not invalid, and stands.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
     Shapes of which a part is unstated bound nothing and are left out.
     """
-    at: dict[str, Any] = {"lane": cut(safe(lane)), **{column.name: -1 for column in _BOUNDS}}
+    at: dict[str, Any] = {**_given(kind), **{column.name: -1 for column in _BOUNDS}}
     while rows := _NEXT_SHAPE.all(connection, at):
         chips, sequence_length, micro_batch, depth, launches = rows[0]
         if launches:
-            yield Shape(chips, sequence_length, micro_batch, depth, launches)
+            yield Shape(chips, sequence_length, micro_batch, depth, launches, key=kind[1])
         # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
         at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
 

@@ -229,9 +229,8 @@ def _lanes(connection: Connection) -> Iterator[str]:
         yield lane
 
 
-SHAPE: Final = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
-
-
+# What one row of a frontier has; the accelerator is part of the geometry.
+SHAPE: Final = ("lane", "geometry", "depth", "sequence_length", "chips")
 _RATE: Final = receipts.c.tokens_per_second_per_chip
 _RESULT: Final = (
     receipts.c.kind == "training",

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, exists, select
 
 from receipts import metrics
 from receipts.accelerators import find as find_accelerator
+from receipts.axes.shape import shape_key
 from receipts.errors import InputError, Problem
 from receipts.metrics import Launch
 from receipts.store.tables import receipts, supersessions
@@ -98,6 +99,8 @@ class Entry(NamedTuple):
     failure_phase: str | None
     failure_class: str | None
     witness_for: str | None
+    geometry: int | None
+    layout: int | None
     superseded_by: str | None = None
     stands: bool = True
 
@@ -135,6 +138,7 @@ def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str
         finished=_utc(run.finished, "run.finished", parsed.source) if run.finished else None,
         submitted_at=now,
         rate_source=rate.source if rate.value is not None else None,
+        **shape_key(parsed)._asdict(),
     )
     return row
 

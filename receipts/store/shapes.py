@@ -8,11 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
+from receipts.axes.shape import ShapeKey
 from receipts.facts import Shape
 from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts
 
+_KEY: Final = ShapeKey._fields
 _SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
 # Launches that are looked at from either end of the index: enough to tell two days or two hosts apart.
 _LOOKED_AT: Final = 50
@@ -26,7 +28,7 @@ class Reached(NamedTuple):
     ``last`` is the id of the newest of them, which started at ``at``.
     """
 
-    family: str | None
+    key: ShapeKey
     accelerator: str | None
     chips: int | None
     sequence_length: int | None
@@ -50,7 +52,7 @@ def reached(
     What is invalid was no good launch, and its failure is a failure all the same. ``since`` and ``until`` bound when
     launches started, the latter left out.
     """
-    keys = [receipts.c[name] for name in ("family", "accelerator", *_SIZE, "outcome")]
+    keys = [receipts.c[name] for name in (*_KEY, "accelerator", *_SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
     day: ColumnElement[Any] = func.date(receipts.c.started)
     if connection.dialect.name == "postgresql":
@@ -68,6 +70,7 @@ def reached(
             receipts.c.kind == "training",
             receipts.c.outcome.in_(["ok", "oom"]),
             receipts.c.provenance == "measured",
+            receipts.c.geometry.is_not(None),
             (receipts.c.status != "invalid") | (receipts.c.outcome == "oom"),
             standing(),
         )
@@ -82,7 +85,7 @@ def reached(
         receipts.c.seq.in_([row[-1] for row in rows])
     )
     known = {seq: (name, at) for seq, name, at in connection.execute(newest)}
-    return [Reached._make([*row[:-1], *known[row[-1]]]) for row in rows]
+    return [Reached._make([ShapeKey(*row[:2]), *row[2:-1], *known[row[-1]]]) for row in rows]
 
 
 def _ends(direction: Any) -> Statement:
@@ -94,7 +97,7 @@ def _ends(direction: Any) -> Statement:
             receipts.c.lane == bindparam("lane"),
             receipts.c.kind == literal("training"),
             receipts.c.outcome == literal("ok"),
-            *(receipts.c[name] == bindparam(name) for name in _SIZE),
+            *(receipts.c[name] == bindparam(name) for name in (*_KEY, *_SIZE)),
             receipts.c.provenance == literal("measured"),
             # The other two come after it; were they named, SQLite would sort what it finds.
             receipts.c.status > literal("invalid"),
@@ -109,13 +112,13 @@ _FIRST: Final = _ends(asc)
 _LAST: Final = _ends(desc)
 
 
-def spread(connection: Connection, lane: str, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+def spread(connection: Connection, lane: str, key: ShapeKey, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
     """The shapes with the days and hosts of their launches, where there are enough launches for that to matter."""
-    return tuple(_spread(connection, lane, item) if item.launches >= FEWEST else item for item in shapes)
+    return tuple(_spread(connection, lane, key, item) if item.launches >= FEWEST else item for item in shapes)
 
 
-def _spread(connection: Connection, lane: str, shape: Shape) -> Shape:
-    given = {"lane": cut(safe(lane)), **{name: getattr(shape, name) for name in _SIZE}}
+def _spread(connection: Connection, lane: str, key: ShapeKey, shape: Shape) -> Shape:
+    given = {"lane": cut(safe(lane)), **key._asdict(), **{name: getattr(shape, name) for name in _SIZE}}
     good = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
     return shape._replace(
         days=len({started.date() for started, _ in good}),

@@ -6,7 +6,8 @@ repeatedly may be right, and the next launch at that shape may fail.
 *Rejected.* A sequence length of 8,192 on eight chips, in a lane that held 4,096 there twice and 8,192 once.
 
 *Accepted.* A shape that the lane sustained *repeatedly*, by two launches, on as many chips or fewer. Three launches on
-two days or two hosts make it *validated*. Where no store is asked the answer is `unknown`. `show` and `compare` always
+two days or two hosts make it *validated*. Launches of another model, accelerator or layout, by their axes and not by
+their names, say nothing of it. Where no store is asked the answer is `unknown`. `show` and `compare` always
 say which it is (inside, at or beyond the envelope, or unknown), and by which ceiling.
 """
 
@@ -21,7 +22,7 @@ from receipts.rule import NONE, Case, Offence, W, rule
 @rule("R116", "beyond_envelope", W, question=NONE, facts=True)
 def beyond_envelope(case: Case) -> Iterator[Offence]:
     """A shape that no ceiling of the lane holds."""
-    found = standing(case.facts, case.get)
+    found = standing(case.facts, case.parsed)
     if found.word != "beyond" or found.ceiling is None:
         return
     yield Offence(

@@ -78,8 +78,9 @@ def figure(anchor: str, lane: LaneWeek, found: Iterable[Repeated], reached: Ceil
     """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
     beside = {item.receipt: item for item in found}
     grades = _grades(reached)
-    points = [_point(item, True, beside.get(item.receipt.id), grades) for item in lane.frontier]
-    points += [_point(item, False, None, grades) for item in lane.stated]
+    every = (*lane.frontier, *lane.stated)
+    points = [_point(item, series(item, every), True, beside.get(item.receipt.id), grades) for item in lane.frontier]
+    points += [_point(item, series(item, every), False, None, grades) for item in lane.stated]
     drawn = [item for item in points if item is not None]
     if len(sequence.shown(drawn)[0]) < sequence.FEWEST:
         return None
@@ -109,7 +110,7 @@ def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
     """Ceilings by their whole shape, the best grade of each."""
     order: tuple[Grade, ...] = ("peak", "repeated", "validated")
     return {
-        (item.family, item.accelerator, item.chips, item.sequence_length, item.micro_batch, item.depth): grade
+        (item.shape, item.chips, item.sequence_length, item.micro_batch, item.depth): grade
         for grade in order
         for item in reached.reached
         if item.grade == grade
@@ -117,14 +118,14 @@ def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
 
 
 def _point(
-    item: Result, accepted: bool, beside: Repeated | None, grades: Mapping[_Shape, Grade]
+    item: Result, name: str, accepted: bool, beside: Repeated | None, grades: Mapping[_Shape, Grade]
 ) -> sequence.Point | None:
     if item.sequence_length is None:
         return None
     whole = (beside.micro_batch, beside.depth) if beside is not None else (None, None)
-    shape = (item.family, item.accelerator, item.chips, item.sequence_length, *whole)
+    shape = (item.shape, item.chips, item.sequence_length, *whole)
     return sequence.Point(
-        series=series(item.family, item.model, item.accelerator, item.chips),
+        series=name,
         length=item.sequence_length,
         rate=item.tokens_per_second_per_chip,
         mfu=item.mfu,
@@ -135,10 +136,16 @@ def _point(
     )
 
 
-def series(family: str | None, model: str | None, accelerator: str | None, chips: int | None) -> str:
-    """What a series is called: what is never folded into one."""
-    named = [plain(part, LONGEST) for part in (family, model) if part]
-    machine = f"{number(chips)} × {plain(accelerator, LONGEST) if accelerator else '~'}"
+def series(item: Result, beside: Iterable[Result]) -> str:
+    """What a series is called: what is never folded into one; the start of its digest where words do not tell."""
+    words = _words(item)
+    alike = {other.shape.partition("-")[0] for other in beside if _words(other) == words}
+    return f"{words} · {item.shape[:4]}" if len(alike) > 1 else words
+
+
+def _words(item: Result) -> str:
+    named = [plain(part, LONGEST) for part in (item.family, item.model, item.axes) if part]
+    machine = f"{number(item.chips)} × {plain(item.accelerator, LONGEST) if item.accelerator else '~'}"
     return " · ".join([*(named or ["model not stated"]), machine])
 
 

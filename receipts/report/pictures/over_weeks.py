@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 WEEKS: Final = 26
 MOST: Final = 4  # shapes
-_PARTS: Final = ("family", "model", "accelerator", "sequence_length", "chips")
 NAMED: Final = 12  # changes that a caption leads to; the table has them all
 
 
@@ -47,35 +46,28 @@ class Course:
     What took it is valid under the present rules; the weeks' best were valid when they came in.
     """
 
-    family: str | None
-    model: str | None
-    accelerator: str | None
-    sequence_length: int | None
-    chips: int | None
+    name: str
     taken: tuple[Taken, ...]
     best: tuple[tuple[str, float], ...]
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        length = f"{number(self.sequence_length)} tokens"
-        return f"{series(self.family, self.model, self.accelerator, self.chips)} · {length}"
 
 
 def courses(shelf: Shelf, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
     from receipts.store.course import days
+    from receipts.store.ran import SHAPE
 
     last = Week.of(end - timedelta(microseconds=1))
     since = last.since - timedelta(weeks=WEEKS - 1)
     chosen = sorted(results, key=lambda item: not item.in_week)[:MOST]
+    rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in chosen])} if chosen else {}
     found = []
     for item in chosen:
-        shape: dict[str, Any] = {name: getattr(item, name) for name in _PARTS}
-        told = days(shelf.store, {"lane": lane, **shape}, since, end - timedelta(microseconds=1))
+        shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
+        told = days(shelf.store, shape, since, end - timedelta(microseconds=1))
         taken = _taken(told.before, told.days, shelf.items)
         if taken:
-            found.append(Course(**shape, taken=tuple(taken), best=tuple(_best(told.days))))
+            name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
+            found.append(Course(name, taken=tuple(taken), best=tuple(_best(told.days))))
     return tuple(found)
 
 

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from receipts.axes.shape import described
 from receipts.report.page import Cell, Column, Part, Row, Section, Table, joined, link, more
 from receipts.report.ref import Ref
-from receipts.report.text import plain
+from receipts.report.text import model, plain
 from receipts.value import dataclass
 
 if TYPE_CHECKING:
+    from receipts.axes.shape import Description
     from receipts.ceiling import Cause, Ceiling, Frontier
     from receipts.store import Store
 
@@ -39,12 +41,17 @@ class Beyond:
 class Reached:
     """A shape that no larger one of its grade or better holds; `failed_here` launches ran out of memory at it.
 
+    `shape` is the geometry and the layout by their digests, `model` and `layout` are in words.
     `grade` is `validated` (three launches on two days or hosts), `repeated` (two) or `peak` (one); where nothing was
     sustained it is `failed`, and `failures` says what did not fit.
     """
 
     grade: str
+    shape: str
     family: str | None
+    name: str | None
+    model: str
+    layout: str
     accelerator: str | None
     chips: int
     sequence_length: int | None
@@ -83,9 +90,8 @@ def ceilings(store: Store, lane: str, until: datetime) -> Ceilings:
     made = [one for group in found.frontiers for one in _of(group)]
     ids = dict.fromkeys(name for one in made[:MOST] for name in _ids(one))
     names = {name: store.entry(name).name for name in ids}
-    return Ceilings(
-        tuple(_reached(*one, names) for one in made[:MOST]), max(0, len(made) - MOST), found.shapeless
-    )  # fmt: skip
+    shown = tuple(_reached(*one, described(store.parsed(one[0].receipt).stated), names) for one in made[:MOST])
+    return Ceilings(shown, max(0, len(made) - MOST), found.shapeless)
 
 
 def _of(group: Frontier) -> Iterator[tuple[Frontier, Ceiling | None, tuple[Cause, ...]]]:
@@ -102,11 +108,14 @@ def _ids(made: tuple[Frontier, Ceiling | None, tuple[Cause, ...]]) -> Iterator[s
     yield from (cause.receipt for cause in failures[:NEAREST])
 
 
-def _reached(group: Frontier, item: Ceiling | None, failures: tuple[Cause, ...], names: dict[str, str]) -> Reached:
+def _reached(
+    group: Frontier, item: Ceiling | None, failures: tuple[Cause, ...], known: Description, names: dict[str, str]
+) -> Reached:
     length, micro, depth = item.size if item is not None else (None, None, None)
     return Reached(
         grade=item.grade if item is not None else "failed",
-        family=group.family,
+        shape=str(group.key),
+        **known._asdict(),
         accelerator=group.accelerator,
         chips=group.chips,
         sequence_length=length,
@@ -150,6 +159,8 @@ def _table(caption: str, found: Iterable[Reached], left_out: int = 0) -> Table:
     columns = (
         Column("grade"),
         Column("family"),
+        Column("model"),
+        Column("layout"),
         Column("chips", numeric=True),
         Column("sequence", "tokens", True),
         Column("micro batch", numeric=True),
@@ -169,6 +180,8 @@ def _cells(item: Reached) -> tuple[Cell, ...]:
     return (
         (item.grade,),
         (item.family or "not stated",),
+        (model(item.name, item.model),),
+        (plain(item.layout) or "~",),
         (f"{item.chips:,}{machine}",),
         *((f"{size:,}" if size is not None else "~",) for size in (item.sequence_length, item.micro_batch, item.depth)),
         (times,),

@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from receipts import metrics
+from receipts.answers import target_of
 from receipts.axes import OFF, UNSET, Difference, Member, difference
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
+from receipts.axes.shape import meets
 from receipts.errors import NotFound, UsageError
-from receipts.lane import Lane, Target
+from receipts.lane import Lane
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.report.links import compared
@@ -68,21 +70,6 @@ def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
     return effect == "faster"
 
 
-def at_target(row: Entry, lane: Lane) -> str | None:
-    """The name of the lane's target at which a launch ran; None where it ran at none."""
-    return next((item.name for item in lane.targets if _meets(row, item)), None)
-
-
-def _meets(row: Entry, target: Target) -> bool:
-    bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
-    return bool(bounds) and all(getattr(row, name) == wanted for name, wanted in bounds)
-
-
-def _bounds(target: Target) -> Iterator[tuple[str, int | None]]:
-    for name in _COLUMNS.values():
-        yield name, getattr(target, name)
-
-
 def change_of(made: Difference) -> Change:
     """The leaves that changed, in their order."""
     return tuple(member for change in made.changed for member in change.members)
@@ -114,9 +101,10 @@ class Retests:
         """The newest that can be compared, else the newest: one that recompiled says nothing of the change."""
         refused: Tried | None = None
         for target in lane.targets:
-            bounds = [(name, wanted) for name, wanted in _bounds(target) if wanted is not None]
+            bounds = [(_COLUMNS[path], wanted) for path, wanted in target.bounds.items() if path in _COLUMNS]
             conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
-            rows = (b for b in self._rows(change, "b", like, lane, conditions) if _meets(b, target))
+            rows = self._rows(change, "b", like, lane, conditions)
+            rows = (b for b in rows if meets(self._shelf.launch(b).parsed, target.bounds))
             for b in self._once(rows, lane):
                 found = self._against(b, change, lane, metric, conditions)
                 if found is not None and (found.verdict is None or found.verdict.status != "rejected"):
@@ -133,7 +121,7 @@ class Retests:
 
     def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])
-        for b in self._once((b for b in rows if at_target(b, lane) is None), lane):
+        for b in self._once((b for b in rows if target_of(self._shelf.launch(b).parsed, lane) is None), lane):
             found = self._against(b, change, lane, metric, [])
             if found is not None and found.gain:
                 return found

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from receipts.answers import target_of
 from receipts.axes import difference
 from receipts.report.data import Judged, LaneWeek, Moved, Ref
 from receipts.report.page import Cell, Code, Column, Part, Row, Section, Table, folded, joined, links, more, rule
 from receipts.report.sections.claims import ClaimNow
 from receipts.report.sections.claims import Judged as JudgedClaims
-from receipts.report.sections.retest import Retests, Tried, at_target, change_of, is_gain
+from receipts.report.sections.retest import Retests, Tried, change_of, is_gain
 from receipts.report.text import NOTE, UNKNOWN, change, plain, span
 from receipts.value import dataclass
 from receipts.verdict import Level
@@ -130,7 +131,7 @@ def _claimed(made: Gain, judged: JudgedClaims) -> Gain:
 
 def _is_local(shelf: Shelf, pair: Judged, lane: Lane) -> bool | None:
     """True for a gain beside the targets, False for what is no gain at one, None for all else."""
-    there = at_target(shelf.entry(pair.b[0].id), lane) is not None
+    there = target_of(shelf.launch(shelf.entry(pair.b[0].id)).parsed, lane) is not None
     gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
     if gain and not there:
         return True

@@ -13,6 +13,7 @@ Schema, one line a revision (``migrations/versions/``):
     0005   facets; placements.at, facet, host, context, revision
     0006   columns of receipts_shape, placements_facet and configurations_lane
     0007   receipts_tokens_per_second, receipts_step_seconds, receipts_mfu, receipts_peak_bytes
+    0008   receipts.geometry, layout, and both in receipts_shape
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from receipts.store.tables.receipts import (
 )
 from receipts.store.tables.seals import erased, origins, seals
 
-HEAD: Final = "0007"
+HEAD: Final = "0008"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
 REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
 

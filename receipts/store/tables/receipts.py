@@ -74,6 +74,8 @@ receipts = Table(
     words("failure_phase", "failure.phase"),
     words("failure_class", "failure.class"),
     words("witness_for", "run.witness_for, the launch or id whose path it witnesses"),
+    number("geometry", "Digest of the axes of the model but its depth, and of the accelerator"),
+    number("layout", "Digest of the axes of parallelism"),
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
@@ -205,14 +207,15 @@ Index("receipts_started", receipts.c.started)
 # Covers what the envelope, earlier failures and a lane's frontier ask, so that none of them reads a row of the table.
 # Names that may be long stay out of it: PostgreSQL takes at most 2,704 bytes an entry. One index and not two, because
 # each costs every submit one more page to write. What counts as a launch of a shape comes first after the shape.
+# A geometry and a layout come before the sizes: an envelope is that of one of each.
 Index(
     "receipts_shape",
     *(
         receipts.c[name]
         for name in (
-            *("lane", "kind", "outcome", "chips", "sequence_length", "micro_batch", "depth", "provenance", "status"),
-            *("accelerator", "global_batch", "path_answer", "started", "tokens_per_second", "step_seconds", "mfu"),
-            *("peak_bytes", "id"),
+            *("lane", "kind", "outcome", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"),
+            *("provenance", "status", "accelerator", "global_batch", "path_answer", "started", "tokens_per_second"),
+            *("step_seconds", "mfu", "peak_bytes", "id"),
         )
     ),
 )

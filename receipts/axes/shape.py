@@ -1,0 +1,118 @@
+"""The shape of a launch, read from axes and never from labels: what frontiers, ceilings, envelopes and claims compare.
+
+A shape is a geometry, a layout and sizes. Sizes (chips, sequence length, micro batch, depth) can be ordered, and stand
+in columns of their own; of the other two equal ones alone are one shape. Names and families are shown, not compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from receipts.axes.effective import MOST_KEPT, Cache, axis_of, effective, settings
+from receipts.receipt import Parsed
+
+# The axes that make a model and its machine, whatever its depth.
+GEOMETRY: Final = frozenset(
+    {
+        *("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds"),
+        "hardware.accelerator",
+    }
+)
+LAYOUT: Final = "parallelism."
+PATTERN: Final = "model.pattern"
+DEPTH: Final = "model.depth"
+
+
+class ShapeKey(NamedTuple):
+    """Two digests of 8 bytes, signed: the model on its accelerator, and how the work was cut.
+
+    A frontier row has one geometry; a ceiling, an envelope or a failure has one geometry and one layout. What is not
+    stated is equal to itself alone.
+    """
+
+    geometry: int
+    layout: int
+
+    def __str__(self) -> str:
+        return "-".join(f"{part % 2**64:016x}" for part in self)
+
+
+def shape_key(parsed: Parsed) -> ShapeKey:
+    """The key of a receipt's shape, from its effective values."""
+    return _KEYS.of(settings(parsed), lambda: _key(effective(parsed)))
+
+
+_KEYS: Final[Cache[ShapeKey]] = Cache(MOST_KEPT)
+
+
+def _key(values: Mapping[str, Any]) -> ShapeKey:
+    geometry = {path: value for path, value in values.items() if path != DEPTH and axis_of(path) in GEOMETRY}
+    return ShapeKey(_digest(geometry), _digest({path: values[path] for path in values if path.startswith(LAYOUT)}))
+
+
+def _digest(members: Mapping[str, Any]) -> int:
+    text = json.dumps(members, sort_keys=True, separators=(",", ":"))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
+
+
+def meets(parsed: Parsed, bounds: Mapping[str, Any]) -> bool:
+    """Whether a launch ran at these values of leaves; a pattern is the stack that it makes at the launch's depth."""
+    from receipts.patterns import shortest_tile
+
+    values = effective(parsed)
+    wanted, depth = dict(bounds), values.get(DEPTH)
+    if PATTERN in wanted and isinstance(depth, int):
+        wanted[PATTERN] = shortest_tile(wanted[PATTERN], depth)
+    return bool(wanted) and all(values.get(path) == value for path, value in wanted.items())
+
+
+class Description(NamedTuple):
+    """A shape as it is shown; nothing of it is compared. ``model`` has its axes in words, ``layout`` its degrees."""
+
+    family: str | None
+    name: str | None
+    model: str
+    layout: str
+
+
+def described(stated: Mapping[str, Any]) -> Description:
+    """What to call the shape of a receipt: its family as stated, else as pattern or experts show it."""
+    layout = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
+    return Description(_family(stated), stated.get("model.name"), _model(stated), layout)
+
+
+def _family(stated: Mapping[str, Any]) -> str | None:
+    named: str | None = stated.get("model.family")
+    if named is None and (pattern := stated.get(PATTERN)) is not None:
+        from receipts.patterns import family_of
+
+        named = family_of(pattern, stated.get("model.alphabet"))
+    return named or ("moe" if stated.get("model.experts") else None)
+
+
+def _model(stated: Mapping[str, Any]) -> str:
+    depth, pattern = stated.get(DEPTH), stated.get(PATTERN)
+    sparse, kinds = stated.get("model.sparse_attention"), stated.get("model.attention_kinds")
+    blocks = [pattern, f"{'to ' if pattern else ''}depth {depth}" if depth else None]
+    parts = [
+        " ".join(filter(None, blocks)),
+        f"sparse attention {sparse}" if sparse else "",
+        kinds or "",
+        *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+_WIDTHS: Final = (("wide", "model.hidden"), ("experts", "model.experts"))
+_DEGREES: Final = (
+    ("TP", "parallelism.tensor"),
+    ("PP", "parallelism.pipeline"),
+    ("VPP", "parallelism.virtual_pipeline"),
+    ("CP", "parallelism.context"),
+    ("EP", "parallelism.expert"),
+    ("FSDP", "parallelism.shard"),
+    ("DP", "parallelism.data"),
+)
