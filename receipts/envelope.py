@@ -93,7 +93,7 @@ def standing(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = Map
     get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
     ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape) and shape.is_of(parsed)]
     if not ceilings:
-        return Standing("unknown", why="no shape of this model and layout was sustained by two launches of this lane")
+        return Standing("unknown", why="no shape of this lane was sustained by two launches of this model and layout")
     missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
     if missing:
         return Standing("unknown", why=f"{', '.join(missing)} not stated")

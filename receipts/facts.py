@@ -50,8 +50,9 @@ class Facts:
     ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
     of the receipt's geometry and layout that launches of its lane sustained. ``failures`` are earlier failures of the
     same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
-    ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
-    launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
+    ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
+    store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
+    as a share.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)

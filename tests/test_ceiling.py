@@ -72,14 +72,14 @@ def test_the_nearest_failure_its_cause_and_the_gap(store: Store) -> None:
     assert [cause.size[:2] for cause in group.elsewhere] == [(8192, 2)]
 
 
-def test_families_and_chips_are_kept_apart(store: Store) -> None:
-    _put(store, 2)
-    _put(store, 2, hardware__chips=8)
-    _put(store, 2, model__family="moe")
+def test_geometries_layouts_and_chips_are_kept_apart_and_names_are_not(store: Store) -> None:
+    for leaves in ({}, {"hardware__chips": 8}, {"model__hidden": 512}, {"parallelism__tensor": 2}):
+        _put(store, 2, **leaves)
+        _put(store, 2, **leaves, model__name="another name", model__family=None)
     found = frontiers(store.reached(LANE)).frontiers
-    assert [(item.family, item.chips) for item in found] == [
-        *((parsed().stated["model.family"], chips) for chips in (1, 8)),
-        ("moe", 1),
+    assert sorted((item.chips, [one.launches for one in item.ceilings]) for item in found) == [
+        *([(1, [2])] * 3),
+        (8, [2]),
     ]
 
 

@@ -13,6 +13,7 @@ from receipts.metrics import Launch
 from receipts.rule import Case
 from receipts.store.facts import MOST_COUNTED
 
+NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
 CEILING = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
 
 
@@ -49,7 +50,7 @@ def test_a_shape_below_a_larger_ceiling_is_inside_though_another_ceiling_equals_
 
 def test_what_one_launch_reached_is_no_ceiling() -> None:
     once = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=1)
-    assert _place(Facts(shapes=(once,))) == "unknown: no shape of this lane was sustained by two launches"
+    assert _place(Facts(shapes=(once,))) == NEVER
 
 
 def test_without_facts_or_without_a_shape_the_place_is_unknown_and_says_why() -> None:
@@ -76,8 +77,8 @@ def test_a_ceiling_is_validated_by_three_launches_on_two_days_or_hosts(
 
 
 def _told(*shapes: Shape, **leaves: Any) -> str:
-    mine = {"hardware.chips": 8, "batch.sequence_length": 4096, "batch.micro_batch": 4, "model.depth": 52}
-    return str(standing(Facts(shapes=shapes), {**mine, **leaves}.get))
+    launch = rule_cases.parsed(rule_cases.base("megatron"))
+    return str(standing(Facts(shapes=shapes), launch, leaves))
 
 
 def test_it_is_told_under_which_ceiling_and_how_well_that_is_sustained() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
+from receipts.axes.shape import shape_key
 from receipts.errors import NotFound, UsageError
 from receipts.facts import Shape
 from receipts.receipt import Document, Parsed, parse
@@ -247,15 +248,16 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     store.retract(gone.id, "x")
     one = parsed()
     facts = store.facts(one)
-    assert facts.shapes == (Shape(1, 256, 8, 8, 2),)
+    assert facts.shapes == (Shape(1, 256, 8, 8, 2, key=shape_key(one)),)
     assert store.facts_of_new([one])[0].shapes == facts.shapes
+    assert store.facts(parsed(parallelism__tensor=2)).shapes == ()
     assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
 
 
 def test_launches_of_a_shape_that_do_not_count_are_passed_by_in_its_index(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "receipts.db")) as store, reading(store._engine) as connection:
         walk = facts._NEXT_SHAPE.compiled(connection.dialect)
-        given = dict.fromkeys(("lane", "chips", "sequence_length", "micro_batch", "depth"), 0)
+        given = dict.fromkeys(("lane", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"), 0)
         rows = run(connection, f"EXPLAIN QUERY PLAN {walk.sql}", walk.bound(given)).fetchall()
     (counted,) = (row[3] for row in rows if " twin " in row[3])
     assert "COVERING INDEX receipts_shape" in counted
