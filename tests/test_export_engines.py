@@ -25,7 +25,7 @@ from receipts.store import Store, open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 WEEK = Week.parse(report_store.WEEK)
-SHAPE = ("family", "model", "accelerator", "sequence_length", "chips")
+SHAPE = ("model", "accelerator", "sequence_length", "chips")
 Ask = Callable[[str], list[dict[str, Any]]]
 
 SPARK = """

@@ -23,7 +23,7 @@ from receipts.report.columnar import column
 from receipts.store import Store, open_store
 
 ROOT = Path(__file__).resolve().parents[1]
-SHAPE = ("run_lane", "family", "model", "accelerator", "sequence_length", "chips")
+SHAPE = ("run_lane", "geometry", "depth", "sequence_length", "chips")
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,10 @@ from receipts.report.pictures.over_sequence import interval
 from receipts.report.shelf import Item, Shelf
 from receipts.store import Entry, Store, open_store
 from receipts.store.course import MOST, days
+from receipts.store.ran import SHAPE
 from receipts.submit import submit
 
 END = datetime(2026, 3, 8, tzinfo=UTC)
-SHAPE = ("lane", "family", "model", "accelerator", "sequence_length", "chips")
 
 
 @pytest.fixture
@@ -124,19 +124,22 @@ def test_shapes_are_never_folded(store: Store) -> None:
     long = {"batch__sequence_length": 512, "measurement__tokens_per_step": 8192}
     data = fill(store, [launch(before(1), 1.0), launch(before(0), 0.9, **long)])
     (lane,) = data.drawn.lanes.values()
-    assert {item.sequence_length: len(item.taken) for item in lane.courses} == {256: 1, 512: 1}
+    assert {item.name.rpartition(" · ")[2]: len(item.taken) for item in lane.courses} == {
+        "256 tokens": 1,
+        "512 tokens": 1,
+    }
 
 
 def test_of_each_day_the_best_come_first_and_few(store: Store) -> None:
     fill(store, [launch(before(0, hour), 1.0 + hour / 100) for hour in range(8)])
     (first, *_) = collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)).lanes[0].frontier
-    shape = {name: getattr(first, name, "cpu-torch") for name in SHAPE}
+    shape = {name: getattr(store.entry(first.receipt.id), name) for name in SHAPE}
     told = days(store, shape, before(1), END)
     rates = [item.tokens_per_second_per_chip or 0.0 for item in told.days]
     assert len(rates) == MOST
     assert rates == sorted(rates, reverse=True)
     assert told.before == ()
-    assert days(store, {**shape, "model": None}, before(1), END).days == ()
+    assert days(store, {**shape, "depth": None}, before(1), END).days == ()
 
 
 def test_three_launches_of_a_configuration_have_an_interval(store: Store) -> None:

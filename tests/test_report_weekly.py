@@ -22,7 +22,7 @@ from receipts.report.links import Pair, compared
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
-from receipts.store import Entry, Store, open_store
+from receipts.store import Store, open_store
 
 
 def report(store: Store, at: str = week.AS_OF, name: str = week.WEEK, lanes: tuple[str, ...] = ()) -> WeekData:
@@ -198,14 +198,14 @@ def test_shapes_stand_apart_on_the_frontier(tmp_path: Path) -> None:
     assert [item.sequence_length for item in made.lanes[0].frontier] == [256, 512]
 
 
-@pytest.mark.parametrize("column", ["family", "model", "accelerator", "sequence_length", "chips"])
+@pytest.mark.parametrize("column", ["lane", "geometry", "depth", "sequence_length", "chips"])
 def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
     from receipts.report.frontier import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
-    value = 7 if column in ("sequence_length", "chips") else "other"
-    other = [Entry._make({**row._asdict(), column: value}.values()) for row in rows]
-    assert len(shapes([*rows, *other])) == 2 * len(shapes(rows))
+    other = [row._replace(**{column: "other" if column == "lane" else 7}) for row in rows]
+    named = [row._replace(family="other", model="other", label="other") for row in rows]
+    assert len(shapes([*rows, *other, *named])) == 2 * len(shapes(rows))
 
 
 def test_a_projection_is_no_result(tmp_path: Path) -> None:

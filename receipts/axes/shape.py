@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from receipts.axes.effective import MOST_KEPT, Cache, axis_of, effective, settings
+from receipts.axes.effective import MOST_KEPT, OFF, Cache, axis_of, canonical, effective, settings
 from receipts.receipt import Parsed
 
 # The axes that make a model and its machine, whatever its depth.
@@ -99,7 +99,7 @@ def _model(stated: Mapping[str, Any]) -> str:
     blocks = [pattern, f"{'to ' if pattern else ''}depth {depth}" if depth else None]
     parts = [
         " ".join(filter(None, blocks)),
-        f"sparse attention {sparse}" if sparse else "",
+        f"sparse attention {sparse}" if canonical(sparse) not in (None, OFF) else "",
         kinds or "",
         *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
     ]
