@@ -174,7 +174,9 @@ def test_a_sparse_model_is_first_of_itself_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_name_makes_no_row_of_its_own(tmp_path: Path) -> None:
-    lane = _lane(tmp_path / "s.sqlite", {**AM, "model.family": "hybrid"}, {**AM, "model.name": "another", "model.family": None})
+    lane = _lane(
+        tmp_path / "s.sqlite", {**AM, "model.family": "hybrid"}, {**AM, "model.name": "another", "model.family": None}
+    )
     (one,) = (*lane.frontier, *lane.stated)
     assert one.model == "NAM52"
 

@@ -15,12 +15,8 @@ from receipts.axes.effective import MOST_KEPT, OFF, Cache, axis_of, canonical, e
 from receipts.receipt import Parsed
 
 # The axes that make a model and its machine, whatever its depth.
-GEOMETRY: Final = frozenset(
-    {
-        *("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds"),
-        "hardware.accelerator",
-    }
-)
+_MODEL: Final = ("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds")
+GEOMETRY: Final = frozenset({*_MODEL, "hardware.accelerator"})
 LAYOUT: Final = "parallelism."
 PATTERN: Final = "model.pattern"
 DEPTH: Final = "model.depth"
@@ -80,30 +76,19 @@ class Description(NamedTuple):
 
 def described(stated: Mapping[str, Any]) -> Description:
     """What to call the shape of a receipt: its family as stated, else as pattern or experts show it."""
-    layout = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
-    return Description(_family(stated), stated.get("model.name"), _model(stated), layout)
+    from receipts.patterns import family_of
 
-
-def _family(stated: Mapping[str, Any]) -> str | None:
-    named: str | None = stated.get("model.family")
-    if named is None and (pattern := stated.get(PATTERN)) is not None:
-        from receipts.patterns import family_of
-
-        named = family_of(pattern, stated.get("model.alphabet"))
-    return named or ("moe" if stated.get("model.experts") else None)
-
-
-def _model(stated: Mapping[str, Any]) -> str:
-    depth, pattern = stated.get(DEPTH), stated.get(PATTERN)
-    sparse, kinds = stated.get("model.sparse_attention"), stated.get("model.attention_kinds")
-    blocks = [pattern, f"{'to ' if pattern else ''}depth {depth}" if depth else None]
-    parts = [
-        " ".join(filter(None, blocks)),
+    pattern, depth, sparse = (stated.get(path) for path in (PATTERN, DEPTH, "model.sparse_attention"))
+    family = stated.get("model.family") or (family_of(pattern, stated.get("model.alphabet")) if pattern else None)
+    axes = (
+        f"{pattern or ''}{f' to depth {depth}' if pattern and depth else f'depth {depth}' if depth else ''}",
         f"sparse attention {sparse}" if canonical(sparse) not in (None, OFF) else "",
-        kinds or "",
+        stated.get("model.attention_kinds"),
         *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
-    ]
-    return ", ".join(filter(None, parts))
+    )
+    layout = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
+    named = family or ("moe" if stated.get("model.experts") else None)
+    return Description(named, stated.get("model.name"), ", ".join(filter(None, axes)), layout)
 
 
 _WIDTHS: Final = (("wide", "model.hidden"), ("experts", "model.experts"))

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.axes.configuration import Configuration, configuration
-from receipts.axes.shape import ShapeKey, shape_key
 from receipts.bridge.gain import Gain, Values, exact, gain, together, values
 from receipts.compare import Request, compare
-from receipts.facts import Shape
 from receipts.metrics import Launch, Metric
 from receipts.noise import FEWEST_LAUNCHES, Floor, noise_floor, wants_floor, with_floor
 from receipts.receipt import Parsed
@@ -54,7 +52,6 @@ class Judge:
         self._rulebook = rulebook
         self._metric = metric
         self._floors: dict[tuple[object, ...], Floor] = {}
-        self._shapes: dict[frozenset[tuple[str, ShapeKey]], tuple[Shape, ...]] = {}
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
         self.a = self.point(a, [b])
         self.b = self.point(b, [a])
@@ -77,9 +74,7 @@ class Judge:
     def compared(self, a: Point, b: Point) -> Judged:
         """B judged against A."""
         group = [*a.launches, *b.launches]
-        kinds = frozenset((item.receipt.run.lane, shape_key(item)) for item in group)
-        facts = self._store.facts(group, self._shapes.get(kinds))
-        self._shapes[kinds] = facts.shapes
+        facts = self._store.facts(group)
         if wants_floor([a.launches, b.launches], self.lane, self._metric.name):
             facts = with_floor(facts, self._floor(a.parsed))
         asked = Request(metric=self._metric.name, facts=facts)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
-from receipts.facts import EarlierFailure, Facts, Shape
+from receipts.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
 from receipts.signature import Signature
 from receipts.store import facts as facts_module
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 class Asked(Connected):
     """The part of a store that knows receipts by their neighbours."""
 
-    def facts(self, group: Parsed | Sequence[Parsed], shapes: tuple[Shape, ...] | None = None) -> Facts:
-        """Facts for judging receipts, stored or not, with the lane's shapes where the caller has them already."""
+    def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
+        """Facts for judging receipts, stored or not."""
         with self._reading() as connection:
-            return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group, shapes)
+            return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
 
     def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""

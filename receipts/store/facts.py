@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -53,24 +53,22 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     return [
         replace(
             _with_kin([item], within, known),
-            shapes=known.shapes[kind_of(item)],
+            shapes=known.shapes[_kind(item)],
             failures=tuple(earlier(known.failed.get(item.id, ()))),
         )
         for item in group
     ]
 
 
-def facts(connection: Connection, group: Sequence[Parsed], shapes: tuple[Shape, ...] | None = None) -> Facts:
+def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     """Facts for judging these receipts, stored or not: which are superseded, and what their lane sustained.
 
     Shapes are those of one lane, of the receipts' own geometries and layouts; for receipts of several lanes there are
-    none. They are not asked for where the caller has them already.
+    none.
     """
-    known = _asked(connection, group, shapes=shapes is None)
-    if shapes is None:
-        one_lane = len({lane for lane, _ in known.shapes}) == 1
-        kinds = known.shapes.items() if one_lane else ()
-        shapes = tuple(item for kind, found in kinds for item in spread(connection, *kind, found))
+    known = _asked(connection, group)
+    kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
+    shapes = tuple(item for kind, found in kinds for item in spread(connection, *kind, found))
     failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
     told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
     return _with_kin(group, told.beside(group), known)
@@ -79,8 +77,7 @@ def facts(connection: Connection, group: Sequence[Parsed], shapes: tuple[Shape, 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
 
 
-def kind_of(parsed: Parsed) -> Kind:
-    """What a receipt is held against for its shape."""
+def _kind(parsed: Parsed) -> Kind:
     return parsed.receipt.run.lane, shape_key(parsed)
 
 
@@ -92,18 +89,15 @@ class _Known(NamedTuple):
     failed: Mapping[str, Sequence[Row]]
 
 
-def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False, shapes: bool = True) -> _Known:
+def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
-    kinds = list(dict.fromkeys(map(kind_of, group))) if shapes else []
+    kinds = list(dict.fromkeys(map(_kind, group)))
     at_once = connection.dialect.name == "postgresql"
     walks: list[Ask] = [(_ALL_SHAPES, _given(kind)) for kind in kinds] if at_once else []
     questions = list(kin.questions(group, together=at_once))
     answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
-        kind: tuple(Shape(*row)._replace(key=kind[1]) for row in next(answers) if row[-1])
-        if at_once
-        else tuple(_shapes(connection, kind))
-        for kind in kinds
+        kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
     }
     packed, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
     for question, rows in zip(questions, answers, strict=True):
@@ -218,7 +212,11 @@ _NEXT_SHAPE: Final = Statement(_next_shape())
 _ALL_SHAPES: Final = Statement(_all_shapes())
 
 
-def _shapes(connection: Driven, kind: Kind) -> Iterator[Shape]:
+def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[Shape]:
+    return (Shape(*row)._replace(key=kind[1]) for row in rows if row[-1])
+
+
+def _shapes(connection: Driven, kind: Kind) -> Iterator[Row]:
     """Shapes that launches of a kind sustained: measured training that ended well, is not invalid, and stands.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
@@ -226,9 +224,8 @@ def _shapes(connection: Driven, kind: Kind) -> Iterator[Shape]:
     """
     at: dict[str, Any] = {**_given(kind), **{column.name: -1 for column in _BOUNDS}}
     while rows := _NEXT_SHAPE.all(connection, at):
-        chips, sequence_length, micro_batch, depth, launches = rows[0]
-        if launches:
-            yield Shape(chips, sequence_length, micro_batch, depth, launches, key=kind[1])
+        chips, sequence_length, micro_batch, depth, _ = rows[0]
+        yield rows[0]
         # `>=` the next depth rather than `>` this one, for which SQLite steps over every launch of this shape.
         at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
 
