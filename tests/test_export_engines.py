@@ -25,7 +25,7 @@ from receipts.store import Store, open_store
 
 ROOT = Path(__file__).resolve().parents[1]
 WEEK = Week.parse(report_store.WEEK)
-SHAPE = ("model", "accelerator", "sequence_length", "chips")
+SHAPE = ("id", "model", "accelerator", "sequence_length", "chips")
 Ask = Callable[[str], list[dict[str, Any]]]
 
 SPARK = """
@@ -58,10 +58,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Stor
         longer = {"batch.sequence_length": 512, "measurement.tokens_per_step": 16 * 512}
         many = [
             *report_store.one("s", {**report_store.day(3), **longer}, count=2),
-            *report_store.one("t", {**report_store.day(1), "model.name": "earlier"}, {"seconds": 0.7}),
+            *report_store.one("t", {**report_store.day(1), "model.hidden": 512}, {"seconds": 0.7}),
             *report_store.one("u", {**report_store.day(12)}, {"seconds": 0.1}),
             *report_store.one("v", {**report_store.day(6), "run.lane": "a lane/of=theirs"}),
-            *report_store.one("w", {**report_store.day(6), "model.name": None}, {"seconds": 0.5}),
+            *report_store.one("w", {**report_store.day(6), "model.hidden": 128}, {"seconds": 0.5}),
             *report_store.one("x", {**report_store.day(2), "run.provenance": "projected"}, {"seconds": 0.01}),
             *report_store.one("z", {**report_store.day(2), "batch.micro_batch": 16, "batch.accumulation": 1}),
         ]
@@ -145,7 +145,7 @@ def own(place: tuple[Path, Store]) -> Any:
 
 def test_the_frontier_in_sql_is_the_reports(ask: Ask, own: Any, checkout: Path) -> None:
     wanted = {
-        (lane.name, *(getattr(item, name) for name in SHAPE)): (
+        (lane.name, item.receipt.id, *(getattr(item, name) for name in SHAPE[1:])): (
             item.receipt.id,
             pytest.approx(item.tokens_per_second_per_chip),
             item.in_week,

@@ -6,6 +6,7 @@ Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a secon
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,15 @@ class Result:
     open_questions: tuple[str, ...]
     work: Work
     change: Change | None
+
+    def names(self, beside: Iterable[Result]) -> tuple[str, ...]:
+        """Family and name; the axes as well where these do not tell it from another shape, or attention is sparse."""
+        named = tuple(dict.fromkeys(filter(None, (self.family, self.model))))
+        alike = any(
+            other.axes != self.axes and (other.family, other.model) == (self.family, self.model) for other in beside
+        )
+        told = self.model and not alike and "sparse attention" not in self.axes
+        return named if told or not self.axes else (*named, self.axes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _frontier(data: WeekData) -> Iterator[tuple[str | None, Cell]]:
         moved = [item for item in lane.frontier if item.change is not None and item.change.state != "same"]
         shown = moved[: _most(data)]
         for item in shown:
-            yield lane.name, (_lane(lane, "frontier"), ": ", *_took(item))
+            yield lane.name, (_lane(lane, "frontier"), ": ", *_took(item, lane))
         if len(moved) > len(shown):
             yield lane.name, (_lane(lane, "frontier"), f": and {_many(len(moved) - len(shown), 'more shape', 's')}.")
         if not moved:
@@ -87,25 +87,28 @@ def _frontier(data: WeekData) -> Iterator[tuple[str | None, Cell]]:
         yield None, ("No accepted result yet: ", *joined(none), ".")
 
 
-def _took(item: Result) -> Cell:
+def _took(item: Result, lane: LaneWeek) -> Cell:
     made = item.change
     rate = numbered(number(item.tokens_per_second_per_chip), item.receipt)
     if made is None or made.was is None:
-        return (*link(item.receipt), f" is the first accepted result of {_shape(item)}: ", *rate, " tokens/s/chip.")
+        return (
+            *link(item.receipt),
+            f" is the first accepted result of {_shape(item, lane)}: ",
+            *rate,
+            " tokens/s/chip.",
+        )
     apart = ""
     if made.comparable is not None and made.comparable != "yes":
         apart = f"; {len(made.moved)} axes moved between them, so none is its cause" if len(made.moved) > 1 else ""
         apart = apart or "; the two may not be compared"
     over = f" tokens/s/chip, {change(made.ratio)} % ({span(made.low, made.high)}) over "
-    return (*link(item.receipt), f" took {_shape(item)}: ", *rate, over, *link(made.was), f"{apart}.")
+    return (*link(item.receipt), f" took {_shape(item, lane)}: ", *rate, over, *link(made.was), f"{apart}.")
 
 
-def _shape(item: Result) -> str:
+def _shape(item: Result, lane: LaneWeek) -> str:
     machine = f"{number(item.chips)} × {plain(item.accelerator or '~', REASON)}"
-    names = dict.fromkeys(plain(name, REASON) for name in (item.family, item.model) if name)
-    named = " ".join(names) or "a model not stated"
-    parts = (named, plain(item.axes, REASON), f"{number(item.sequence_length)} tokens", machine)
-    return ", ".join(filter(None, parts))
+    names = " ".join(plain(name, REASON) for name in item.names(lane.frontier)) or "a model not stated"
+    return ", ".join([names, f"{number(item.sequence_length)} tokens", machine])
 
 
 # Comparisons

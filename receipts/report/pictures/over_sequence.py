@@ -138,15 +138,10 @@ def _point(
 
 def series(item: Result, beside: Iterable[Result]) -> str:
     """What a series is called: what is never folded into one; the start of its digest where words do not tell."""
-    words = _words(item)
-    alike = {other.shape.partition("-")[0] for other in beside if _words(other) == words}
-    return f"{words} · {item.shape[:4]}" if len(alike) > 1 else words
-
-
-def _words(item: Result) -> str:
-    named = [plain(part, LONGEST) for part in (item.family, item.model, item.axes) if part]
+    named = [plain(part, LONGEST) for part in item.names(beside)] or ["model not stated"]
     machine = f"{number(item.chips)} × {plain(item.accelerator, LONGEST) if item.accelerator else '~'}"
-    return " · ".join([*(named or ["model not stated"]), machine])
+    alike = {other.shape[:16] for other in beside if other.names(beside) == item.names(beside)}
+    return " · ".join([*named, machine, *([item.shape[:4]] if len(alike) > 1 else [])])
 
 
 def _table(title: str, lane: LaneWeek, beside: Mapping[str, Repeated]) -> Table | None:
