@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import runpy
 import shutil
 import sqlite3
 import threading
 import zlib
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,15 @@ import pytest
 from sqlalchemy import Connection, MetaData, create_engine, insert, inspect, select, text
 from sqlalchemy.exc import DatabaseError
 
+from receipts.axes.shape import shape_key
 from receipts.errors import StoreError
 from receipts.resources import folder
 from receipts.rulebook import Rulebook
-from receipts.store import open_store, schema
+from receipts.store import Filters, open_store, schema
 from receipts.store.address import address
 from receipts.store.engine import connect
 from receipts.store.reindex import reindex
+from receipts.store.rows import promoted
 from receipts.store.tables import HEAD, facets, metadata, placements
 from store_receipts import ready
 
@@ -327,3 +331,40 @@ def test_two_migrators_at_once_make_one_store(store_url: str) -> None:
     assert failed == []
     with open_store(store_url, create=False) as store:
         assert len(store.id) == 36
+
+
+@pytest.mark.parametrize("path", [path for path in STORES if path.stem < "0008"], ids=lambda path: path.stem)
+def test_shapes_of_stored_receipts_are_filled_in_as_a_submit_writes_them(path: Path, tmp_path: Path) -> None:
+    url = str(tmp_path / "store.sqlite")
+    shutil.copy(path, url)
+    schema.upgrade(address(url))
+    with open_store(url) as store:
+        rows = list(store.find(Filters((), superseded=True)))
+        assert rows
+        for row in rows:
+            assert (row.geometry, row.layout) == tuple(shape_key(store.parsed(row.id)))
+    with sqlite3.connect(url) as connection, pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute("UPDATE receipts SET geometry = 0")
+
+
+def test_the_frozen_shapes_are_those_of_the_program() -> None:
+    migration = runpy.run_path(str(folder("migrations") / "versions" / "0008_shapes.py"))
+    leaves: list[dict[str, Any]] = [
+        {},
+        {"model__pattern": "AEMEAEMEAEMR" * 2, "model__depth": 52, "model__alphabet": "nam"},
+        {"model__experts": 8, "model__top_k": 2, "model__capacity_factor": 1.0, "parallelism__expert": 4},
+        {"parallelism__tensor": 2, "parallelism__sequence": True, "parallelism__pipeline": 4},
+        {"model__depth": None, "model__sparse_attention": "dsa", "model__attention_kinds": "9 DSA + 4 MLA"},
+        {"model": None, "parallelism": None, "hardware__accelerator": "H200 SXM"},
+    ]
+    for item in leaves:
+        launch, verdict = ready(**item)
+        row = promoted(launch, verdict, datetime(2026, 3, 9, tzinfo=UTC))
+        tree = json.loads(launch.parsed.raw)
+        model = migration["stated"](tree, "model", (*migration["MODEL"], "depth"))
+        cut = migration["stated"](tree, "parallelism", migration["PARALLELISM"])
+        migration["switched_off"](model, cut)
+        geometry = {f"model.{name}": value for name, value in model.items()}
+        geometry["hardware.accelerator"] = row["accelerator"]
+        assert migration["digest"](geometry) == row["geometry"]
+        assert migration["digest"]({f"parallelism.{name}": value for name, value in cut.items()}) == row["layout"]

@@ -78,12 +78,13 @@ def described(stated: Mapping[str, Any]) -> Description:
     """What to call the shape of a receipt: its family as stated, else as pattern or experts show it."""
     from receipts.patterns import family_of
 
-    pattern, depth, sparse = (stated.get(path) for path in (PATTERN, DEPTH, "model.sparse_attention"))
+    paths = (PATTERN, DEPTH, "model.sparse_attention", "model.attention_kinds")
+    pattern, depth, sparse, kinds = map(stated.get, paths)
     family = stated.get("model.family") or (family_of(pattern, stated.get("model.alphabet")) if pattern else None)
     axes = (
         f"{pattern or ''}{f' to depth {depth}' if pattern and depth else f'depth {depth}' if depth else ''}",
         f"sparse attention {sparse}" if canonical(sparse) not in (None, OFF) else "",
-        stated.get("model.attention_kinds"),
+        f"attention {kinds}" if kinds else "",
         *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
     )
     layout = " ".join(f"{letter}{stated[path]}" for letter, path in _DEGREES if path in stated)
