@@ -97,6 +97,10 @@ def test_a_layout_and_a_micro_batch_make_another_envelope_and_no_other_row(path:
     assert row(**{path: CUT[path]}) == row()
 
 
+def test_a_tuned_constant_of_communication_makes_no_other_layout() -> None:
+    assert envelope(parallelism__bucket_bytes=2**26) == envelope()
+
+
 def test_rows_are_shared_where_no_shape_axis_differs_and_only_there() -> None:
     random = Random(16)
     for _ in range(200):

@@ -19,7 +19,7 @@ down_revision = "0007"
 
 ADDED = {
     "geometry": "Digest of the axes of the model but its depth, and of the accelerator",
-    "layout": "Digest of the axes of parallelism",
+    "layout": "Digest of the axes of parallelism but its tuned constants",
 }
 SHAPE = (
     *("lane", "kind", "outcome", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"),
@@ -33,8 +33,8 @@ MODEL = (
 )
 PARALLELISM = (
     *("tensor", "sequence", "expert_tensor", "expert", "context", "pipeline", "virtual_pipeline", "schedule"),
-    *("stage_layout", "shard", "replicate", "strategy", "reshard_after_forward", "prefetch", "bucket_bytes"),
-    *("padding", "chunking", "mesh_axes", "placement", "wrap_order"),
+    *("stage_layout", "shard", "replicate", "strategy", "reshard_after_forward", "mesh_axes", "placement"),
+    "wrap_order",
 )
 FOLLOWS = {
     "sequence": "tensor",

@@ -18,6 +18,8 @@ from receipts.receipt import Parsed
 _MODEL: Final = ("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds")
 GEOMETRY: Final = frozenset({*_MODEL, "hardware.accelerator"})
 LAYOUT: Final = "parallelism."
+# Constants of communication are tuned under a layout, and make no other.
+_TUNED: Final = frozenset(f"parallelism.{name}" for name in ("bucket_bytes", "padding", "chunking", "prefetch"))
 PATTERN: Final = "model.pattern"
 DEPTH: Final = "model.depth"
 
@@ -46,7 +48,8 @@ _KEYS: Final[Cache[ShapeKey]] = Cache(MOST_KEPT)
 
 def _key(values: Mapping[str, Any]) -> ShapeKey:
     geometry = {path: value for path, value in values.items() if path != DEPTH and axis_of(path) in GEOMETRY}
-    return ShapeKey(_digest(geometry), _digest({path: values[path] for path in values if path.startswith(LAYOUT)}))
+    layout = {path: value for path, value in values.items() if path.startswith(LAYOUT) and path not in _TUNED}
+    return ShapeKey(_digest(geometry), _digest(layout))
 
 
 def _digest(members: Mapping[str, Any]) -> int:

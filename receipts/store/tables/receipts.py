@@ -75,7 +75,7 @@ receipts = Table(
     words("failure_class", "failure.class"),
     words("witness_for", "run.witness_for, the launch or id whose path it witnesses"),
     number("geometry", "Digest of the axes of the model but its depth, and of the accelerator"),
-    number("layout", "Digest of the axes of parallelism"),
+    number("layout", "Digest of the axes of parallelism but its tuned constants"),
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
