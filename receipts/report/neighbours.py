@@ -28,10 +28,7 @@ RECENT = 2000  # launches of a lane before the interval that columns alone are l
 MOST_LAUNCHES = 20  # of one configuration, the newest
 KINDS = ("training", "microbench", "serving")
 PROVENANCES = ("measured", "quoted")
-_COLUMNS = (
-    *("context", "accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth", "model"),
-    "family",
-)
+_COLUMNS = (*("context", "geometry", "layout", "chips", "sequence_length", "micro_batch", "global_batch", "depth"),)
 _STEM = re.compile(r"^\D{3,}")
 
 
