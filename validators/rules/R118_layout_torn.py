@@ -11,7 +11,7 @@ that do not divide where the framework cuts the stack unevenly by itself; a hidd
 *Accepted.* 52 blocks over pipeline 2 of 2 virtual stages. 54 blocks over pipeline 4 with a stated stage layout, or
 with a pattern whose stages are marked. A degree of 1 tears nothing. A microbenchmark: it has no layout.
 
-Megatron-Core and MaxText refuse a depth that the stages do not divide, unless a layout is given; other frameworks cut
+Megatron-Core refuses a depth that the stages do not divide, unless a layout is given; other frameworks cut
 the stack by themselves.
 """
 
@@ -26,7 +26,7 @@ from receipts.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
 
 LAYOUT, VIRTUAL, DEPTH = "parallelism.stage_layout", "parallelism.virtual_pipeline", "model.depth"
 SEQUENCE, FFN, EXPERT_FFN = "batch.sequence_length", "model.ffn", "model.expert_ffn"
-EVEN = frozenset({"megatron-core", "maxtext"})  # frameworks that refuse stages of unequal depth
+EVEN = frozenset({"megatron-core"})  # frameworks that refuse stages of unequal depth
 HEADS, WIDTH, HIDDEN = "model.heads", "model.head_dim", "model.hidden"
 
 
