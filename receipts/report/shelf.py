@@ -241,7 +241,8 @@ class Shelf:
         """
         name = parsed.receipt.run.lane
         if name not in self._facts:
-            self._facts[name] = Facts(shapes=self.store.facts([parsed]).shapes)
+            known = self.store.facts([parsed])
+            self._facts[name] = Facts(shapes=known.shapes, now=known.now)
         return self._facts[name]
 
     def failed_before(self, row: Entry, most: int) -> list[Entry]:
