@@ -6,6 +6,8 @@ import json
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from receipts.verdict import Level
 
 __all__ = ["shell"]  # a fixture
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
-STEPS = "measurement.step_durations_seconds"
+LATER = {"run__started": "2026-03-02T12:00:00Z", "run__finished": "2026-03-02T12:15:00Z"}
 
 
 def _tree(launch: str = "one", base: str = "megatron", **changes: Any) -> dict[str, Any]:
@@ -83,8 +85,7 @@ def test_steps_as_they_were_are_possible() -> None:
 
 
 def test_check_submit_and_compare_refuse_steps_of_microseconds(shell: Shell) -> None:
-    later = {"run__started": "2026-03-02T12:00:00Z", "run__finished": "2026-03-02T12:15:00Z"}
-    good, bad = _file(shell, _tree("good")), _file(shell, _scaled(_tree("bad", **later), 1e-6))
+    good, bad = _file(shell, _tree("good")), _file(shell, _scaled(_tree("bad", **LATER), 1e-6))
     for words in (["check", bad], ["compare", good, bad]):
         said = shell(*words)
         assert said.code == 1
@@ -95,7 +96,7 @@ def test_check_submit_and_compare_refuse_steps_of_microseconds(shell: Shell) -> 
 
 def test_a_processors_run_under_another_name_leads_no_frontier(shell: Shell) -> None:
     shell("submit", _file(shell, _tree("good")))
-    tree = _scaled(_tree("bad", run__started="2026-03-02T12:00:00Z", run__finished="2026-03-02T12:15:00Z"), 1e-8)
+    tree = _scaled(_tree("bad", **LATER), 1e-8)
     shell("submit", _file(shell, tree))
     report = shell("report", "weekly", "--week", "2026-W10", "--json")
     assert report.code == 0, report.err
@@ -133,3 +134,19 @@ def test_quoted_rows_and_days_are_no_instant() -> None:
 def test_a_store_rejects_four_of_five_launches_of_one_instant(shell: Shell) -> None:
     answers = [shell("submit", _file(shell, _jittered(_tree(f"launch-{at}"), 0.0005, at))).out for at in range(5)]
     assert [answer.split()[1] for answer in answers] == ["valid", *["invalid"] * 4]
+
+
+def test_a_launch_resumed_from_one_of_other_wheels_says_so() -> None:
+    first, second = _tree("one"), _tree("two", run__resumed_from="one", **LATER)
+    assert "R119" not in _of_the_last(first, second)
+    rule_cases.put(second, "wheels.flash-attn.version", "2.9.0")
+    assert _of_the_last(first, second).get("R119") is Level.SHOWN
+
+
+def test_a_store_knows_what_a_launch_was_resumed_from(shell: Shell) -> None:
+    shell("submit", _file(shell, _tree("one")))
+    second = _tree("two", run__resumed_from="one", **LATER)
+    rule_cases.put(second, "code.imported_digest", "a" * 64)
+    path = _file(shell, second)
+    shell("submit", path)
+    assert "R119 changed_midway" in shell("show", sha256(Path(path).read_bytes()).hexdigest()).out
