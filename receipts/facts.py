@@ -57,7 +57,7 @@ class Facts:
     largest_spread: float | None = None
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
-    now: datetime | None = None
+    now: datetime | None = field(default=None, compare=False)
     at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
     resumed: Mapping[str, Parsed] = field(default_factory=dict)
 

@@ -9,6 +9,7 @@ low-rank projections multiply less than their widths say.
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 from receipts.flops.geometry import Geometry
 from receipts.flops.megatron import megatron
@@ -42,7 +43,7 @@ def _from_widths(geometry: Geometry) -> float:
     """Parameters by the sum over GEMMs. A width that is unstated is 1, and a block without a sum does nothing."""
     if geometry.layers is None or geometry.hidden is None:
         return 0.0
-    unstated = {
+    unstated: dict[str, Any] = {
         each.name: 0 if each.name in _ABSENT else 1
         for each in fields(Geometry)
         if each.name not in (*_NOT_COUNTED, "experts") and getattr(geometry, each.name) is None

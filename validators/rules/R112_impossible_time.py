@@ -115,8 +115,9 @@ def _copied(one: Parsed, other: Parsed) -> bool:
     """Whether the steps of two launches go up and down together, as a copy's do, with some noise or without."""
     from statistics import correlation  # takes longer to import than most rules to judge
 
-    series = [item.receipt.measurement and item.receipt.measurement.step_durations_seconds for item in (one, other)]
-    if not series[0] or not series[1] or len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
+    kept = [item.receipt.measurement for item in (one, other)]
+    series = [(part.step_durations_seconds or ()) if part is not None else () for part in kept]
+    if len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
         return False
     # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
     a, b = ([math.log(y / x) for x, y in pairwise(steps[2:]) if x > 0 and y > 0] for steps in series)
