@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -56,7 +56,8 @@ class Facts:
     same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
     ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
-    as a share.
+    as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
+    started on its host at its instant, and ``resumed`` the one that it says it resumed.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -69,6 +70,9 @@ class Facts:
     largest_spread: float | None = None
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
+    now: datetime | None = field(default=None, compare=False)
+    at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
+    resumed: Mapping[str, Parsed] = field(default_factory=dict)
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:
@@ -80,7 +84,7 @@ class Facts:
             for other in every if said else ():
                 if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, said.reason)
-        return cls(superseded=superseded).beside(every)
+        return cls(superseded=superseded, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
 
     def beside(self, receipts: Iterable[Parsed]) -> Facts:
         """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
@@ -96,3 +100,30 @@ class Facts:
             witnesses=tuple({item.id: item for item in (*self.witnesses, *witnesses.values())}.values()),
             witnessed=tuple({item.id: item for item in (*self.witnessed, *witnessed.values())}.values()),
         )
+
+
+def exact_start(parsed: Parsed) -> bool:
+    """Whether a receipt was measured on a named host, and knows its start as exactly as a clock does."""
+    run = parsed.receipt.run
+    return run.provenance == "measured" and run.host is not None and run.started_stated is None
+
+
+def _at_once(every: Sequence[Parsed]) -> dict[str, tuple[Parsed, ...]]:
+    """Of receipts in the order in which they came: those before each that started on its host at its instant."""
+    earlier: dict[tuple[str | None, datetime], list[Parsed]] = {}
+    found = {}
+    for item in filter(exact_start, every):
+        run = item.receipt.run
+        known = earlier.setdefault((run.host, run.started), [])
+        others = tuple(other for other in known if other.receipt.run.launch != run.launch)
+        if others:
+            found[item.id] = others
+        known.append(item)
+    return found
+
+
+def _resumed(every: Sequence[Parsed]) -> dict[str, Parsed]:
+    """Of receipts by id: the launch that each says it resumed, where it is one of them."""
+    named = {name: item for item in every for name in (item.id, item.receipt.run.launch)}
+    wanted = ((item, item.receipt.run.resumed_from) for item in every)
+    return {item.id: named[name] for item, name in wanted if name in named and named[name] is not item}

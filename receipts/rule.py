@@ -23,7 +23,7 @@ from receipts.witness import Lent, lend, names
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
-ALL, RATE, MFU, MEMORY = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY
+ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY, Taint.LOSS, Taint.GOODPUT
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`

@@ -42,6 +42,8 @@ class Taint(StrEnum):
     RATE = "rate"  # tokens per second and step time
     MFU = "mfu"
     MEMORY = "memory"
+    LOSS = "loss"  # losses and gradient norms
+    GOODPUT = "goodput"  # wall time by category
     NONE = "none"
 
 

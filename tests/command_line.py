@@ -50,7 +50,11 @@ class Shell:
     def write(self, name: str, base: str = "cpu", **leaves: Any) -> str:
         """A receipt file of that name; ``__`` stands for a dot. Its launch and label are the name."""
         tree = rule_cases.base(base)
-        for leaf, value in {"run.launch": f"launch-{name}", "run.label": name, **leaves}.items():
+        # No two launches start on a host at one instant (R112); of one second, the later one is made later.
+        moment = list(self.made).index(name) if name in self.made else len(self.made)
+        started = tree["run"]["started"].replace("+", f".{moment + 1:06d}+")
+        own = {"run.launch": f"launch-{name}", "run.label": name, "run.started": started}
+        for leaf, value in {**own, **leaves}.items():
             rule_cases.put(tree, leaf.replace("__", "."), value)
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps(tree), encoding="utf-8")

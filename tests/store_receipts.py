@@ -15,12 +15,16 @@ from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdi
 
 BASE = Path(__file__).parent / "cases" / "base.json"
 RULEBOOK = Rulebook()
+MOMENTS: dict[Any, int] = {}  # microseconds by launch
 
 
 def raw(**leaves: Any) -> bytes:
     """The base with leaves set by their paths, `__` for the dot; a fresh launch unless one is given; None drops."""
     tree = json.loads(BASE.read_bytes())
     leaves = {"run__launch": str(uuid.uuid4()), **leaves}
+    # No two launches start on a host at one instant (R112); of one second, the later one is made later.
+    moment = MOMENTS.setdefault(leaves["run__launch"], len(MOMENTS) + 1)
+    leaves = {"run__started": tree["run"]["started"].replace("+", f".{moment:06d}+"), **leaves}
     for path, value in leaves.items():
         *sections, last = path.split("__")
         node = tree

@@ -47,6 +47,7 @@ def test_both_values_of_what_changed_are_shown(pair: Shell) -> None:
 def test_what_only_one_side_states_is_unknown(shell: Shell) -> None:
     tree = json.loads((shell.folder / shell.write("base")).read_text(encoding="utf-8"))
     tree["run"]["launch"], tree["run"]["context"] = "other", None
+    tree["run"]["started"] = "2026-03-02T09:00:01+00:00"
     del tree["numerics"]["optimizer"]
     (shell.folder / "cand.json").write_text(json.dumps(tree), encoding="utf-8")
     said = shell("compare", "base.json", "cand.json")

@@ -35,11 +35,11 @@ def test_facts_of_many_are_those_of_each(store: Store) -> None:
     failed = [put(store, run__outcome="oom", batch__micro_batch=size) for size in (8, 8, 16)]
     target = put(store, run__launch="target")
     group = [
-        parsed(run__launch="one"),
-        parsed(run__launch="two", batch__micro_batch=16),
-        parsed(run__launch="none", batch__micro_batch=32),
-        parsed(run__kind="profile", run__witness_for="target"),
-        parsed(run__launch="three", batch__micro_batch=None),
+        parsed(run__started="2026-03-02T09:01:00+00:00", run__launch="one"),
+        parsed(run__started="2026-03-02T09:02:00+00:00", run__launch="two", batch__micro_batch=16),
+        parsed(run__started="2026-03-02T09:03:00+00:00", run__launch="none", batch__micro_batch=32),
+        parsed(run__started="2026-03-02T09:04:00+00:00", run__kind="profile", run__witness_for="target"),
+        parsed(run__started="2026-03-02T09:05:00+00:00", run__launch="three", batch__micro_batch=None),
     ]
     found = store.facts_of_new(group)
     for one, facts in zip(group, found, strict=True):

@@ -73,16 +73,25 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
 def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed], *, stored: bool) -> list[Facts]:
     """What rules may know of each receipt: what those given say of one another, and a store where one is asked."""
     from dataclasses import replace
+    from datetime import UTC, datetime
 
     from receipts.facts import Facts
 
     every = [*given, *witnesses]
-    among = Facts.among(every)
+    among = replace(Facts.among(every), now=datetime.now(UTC))
     if not stored or not given:
         return [among] * len(given)
     with session.open_store() as store:
         known = [store.facts(item) for item in given]
-    return [replace(item, superseded={**among.superseded, **item.superseded}).beside(every) for item in known]
+    return [
+        replace(
+            item,
+            superseded={**among.superseded, **item.superseded},
+            at_once={**among.at_once, **item.at_once},
+            resumed={**among.resumed, **item.resumed},
+        ).beside(every)
+        for item in known
+    ]
 
 
 def worst(verdicts: list[ReceiptVerdict]) -> int:

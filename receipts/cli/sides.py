@@ -105,10 +105,13 @@ def gather(session: Session, asked: Asked, *, stored: bool) -> Gathered:
         left, right, facts, decided = _from_store(session, asked)
         facts = facts.beside([*left, *right, *witnesses])
     else:
+        from dataclasses import replace
+        from datetime import UTC, datetime
+
         from receipts.facts import Facts
 
         left, right = ([item for group in fetch(session, side) for item in group] for side in asked.sides)
-        facts, decided = Facts.among([*left, *right, *witnesses]), []
+        facts, decided = replace(Facts.among([*left, *right, *witnesses]), now=datetime.now(UTC)), []
     witnessing(witnesses, [*left, *right])
     return left, right, facts, decided
 

@@ -66,7 +66,7 @@ _UNITS: Final = {
 _JUDGED: Final = (
     Field("judged_status", "string", "Status by the last verdict on it: valid, unwitnessed, invalid"),
     Field("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
-    Field("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict: all, rate, mfu, memory"),
+    Field("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict"),
     Field("judged_rules", "string", "Digest of the rule set of that verdict"),
     Field("judged_at", "timestamp", "When it was given"),
 )
@@ -84,7 +84,7 @@ _DOCUMENT: Final = (
 _VERDICT: Final = (
     Field("status", "string", "valid, unwitnessed, invalid", required=True),
     Field("path", "string", "witnessed, unwitnessed, left", required=True),
-    Field("taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory", required=True),
+    Field("taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory, loss", required=True),
     Field("codes", "strings", "Codes of its findings, in their order", required=True),
 )
 _COMPARISON: Final = (

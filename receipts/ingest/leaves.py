@@ -22,7 +22,7 @@ from receipts.stats.rounding import half_of
 OPEN = ("flags", "features", "patches", "wheels", "notes")
 # Objects and lists of objects that ingesting makes whole.
 _ALIKE = 1e-6
-_ROWS = ("evidence", "memory.chips", "memory.predicted", "measurement.path_counters")
+_ROWS = ("evidence", "run.parts", "memory.chips", "memory.predicted", "measurement.path_counters")
 
 
 def parts(path: str) -> list[str]:

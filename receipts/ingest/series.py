@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Reading
 from receipts.evidence.reading import Reason
@@ -124,11 +124,24 @@ def _several(draft: Draft, tracks: list[Track]) -> Series:
         else:
             group.append(track)
     merged = [_ranks(draft, group) for group in attempts]
+    if len(merged) > 1:
+        draft.put("run.parts", [_part(item) for item in merged], Where(merged[0].track.file.name), "steps")
     found = merged[0]
     for later in merged[1:]:
         found = _after(draft, found, later)
     found.files = len(tracks)
     return found
+
+
+def _part(attempt: Series) -> dict[str, Any]:
+    """The first step of one attempt, and what its file says that ran."""
+    ran: dict[str, Any] = {}
+    for reading in attempt.track.file.readings:
+        for path, said in reading.stated.items():
+            if path.startswith(("wheels.", "code.", "flags.")) and isinstance(said.value, str | int | float):
+                ran.setdefault(path, said.value)
+    part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
+    return part | ({"ran": ran} if ran else {})
 
 
 def _started(track: Track) -> datetime | None:

@@ -101,9 +101,12 @@ def rate_statistics(launch: Launch) -> Iterator[Candidate]:
             says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
             yield Candidate(says, tokens / step.value)
     for name, kept in _selections(launch):
-        inverse = math.fsum([1.0 / step for step in _steps(launch, kept)]) / len(kept)
+        inverse = [1.0 / step for step in _steps(launch, kept)]
         for tokens in amounts:
-            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * inverse))
+            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * math.fsum(inverse) / len(kept)))
+            # Of an even number of steps the median is a mean of two, and not the rate of the median step.
+            if len(kept) % 2 == 0:
+                yield Candidate(f"the median of rates over {name}", tokens * _middle_rate(launch, inverse))
 
 
 @once
@@ -206,6 +209,12 @@ def _last_place_of(values: Sequence[float]) -> int:
     if b"e" not in text and b".0," not in text and not text.endswith(b".0]"):
         return 1 - max([len(item) - item.index(b".") for item in text[1:-1].split(b",")])
     return min(map(_last_place, values))
+
+
+def _middle_rate(launch: Launch, inverse: Sequence[float]) -> Interval:
+    """The median of one over each step, as far as the digits of the steps that it is made of reach."""
+    middle = median(inverse)
+    return Interval.around(middle, _half_digit(launch) * middle**2)
 
 
 def _statistics(launch: Launch, kept: Sequence[int]) -> Iterator[tuple[str, Interval]]:

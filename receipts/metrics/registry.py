@@ -136,10 +136,10 @@ METRICS: Mapping[str, Metric] = {
         Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
         # No number: it asks only whether two launches are one experiment.
         Metric("experiment", "one experiment", "", "neither", Taint.NONE, "outcome", True),
-        Metric("loss_last", "last loss", "nats/token", "lower", Taint.NONE, "loss"),
-        Metric("validation_loss", "validation loss", "nats/token", "lower", Taint.NONE, "loss"),
-        Metric("bits_per_byte", "validation bits/byte", "bits/byte", "lower", Taint.NONE, "loss"),
-        Metric("gradient_norm", "gradient norm", "", "neither", Taint.NONE, "loss"),
+        Metric("loss_last", "last loss", "nats/token", "lower", Taint.LOSS, "loss"),
+        Metric("validation_loss", "validation loss", "nats/token", "lower", Taint.LOSS, "loss"),
+        Metric("bits_per_byte", "validation bits/byte", "bits/byte", "lower", Taint.LOSS, "loss"),
+        Metric("gradient_norm", "gradient norm", "", "neither", Taint.LOSS, "loss"),
     )
 }
 DEFAULT = "tokens_per_second"

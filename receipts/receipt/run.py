@@ -16,6 +16,7 @@ from receipts.receipt.leaf import (
     required_regime,
     section,
 )
+from receipts.receipt.maps import Observed
 
 Kind = Literal["training", "microbench", "profile", "serving"]
 Outcome = Literal["ok", "oom", "crash", "hang", "nan", "preempted"]
@@ -27,6 +28,14 @@ class Supersedes(Section):
 
     target: Name = note("Launch, or id, of the receipt that this one replaces.", required=True)
     reason: Text = note("Why the earlier receipt no longer stands.", required=True)
+
+
+class Part(Section):
+    """One of several launches whose steps a receipt joins, and what it ran."""
+
+    start_step: Count = note("First step that is taken from this launch.", required=True)
+    launch: Name | None = note("The launch, or the file that it left behind.")
+    ran: Observed | None = observed("What it ran, by leaf: `wheels.torch`, `code.commit`, `flags.XLA_FLAGS.…`.")
 
 
 class Run(Section):
@@ -60,3 +69,4 @@ class Run(Section):
     witness_for: Name | None = note("A launch, or id, whose path this launch witnesses (a profiled twin).")
     resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
     start_step: Count | None = note("First step of a resumed launch.")
+    parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, where they are several.")

@@ -242,7 +242,8 @@ class Shelf:
         """
         kind = (parsed.receipt.run.lane, shape_key(parsed))
         if kind not in self._facts:
-            self._facts[kind] = Facts(shapes=self.store.facts([parsed]).shapes)
+            known = self.store.facts([parsed])
+            self._facts[kind] = Facts(shapes=known.shapes, now=known.now)
         return self._facts[kind]
 
     def failed_before(self, row: Entry, most: int) -> list[Entry]:

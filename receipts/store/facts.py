@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, get_args
 
 from sqlalchemy import (
     ColumnElement,
@@ -50,11 +51,13 @@ def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
     """
     known = _asked(connection, group, end=True)
     within = Facts.among(group)
+    now = datetime.now(UTC)
     return [
         replace(
             _with_kin([item], within, known),
+            now=now,
             shapes=known.shapes[_kind(item)],
-            failures=tuple(earlier(known.failed.get(item.id, ()))),
+            failures=tuple(earlier(known.of("failures", item.id))),
         )
         for item in group
     ]
@@ -69,8 +72,8 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     known = _asked(connection, group)
     kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
     shapes = tuple(item for kind, found in kinds for item in spread(connection, *kind, found))
-    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
-    told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
+    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id))))
+    told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures, now=datetime.now(UTC))
     return _with_kin(group, told.beside(group), known)
 
 
@@ -82,11 +85,14 @@ def _kind(parsed: Parsed) -> Kind:
 
 
 class _Known(NamedTuple):
-    """What the store holds around some receipts: shapes by kind; rows of their kin and of earlier failures by id."""
+    """What the store holds around some receipts: shapes by kind; by what was asked, rows by id."""
 
     shapes: Mapping[Kind, tuple[Shape, ...]]
-    kin: Mapping[str, Sequence[Row]]
-    failed: Mapping[str, Sequence[Row]]
+    rows: Mapping[kin.About, Mapping[str, Sequence[Row]]]
+
+    def of(self, about: kin.About, receipt: str) -> Sequence[Row]:
+        """The rows of one receipt."""
+        return self.rows[about].get(receipt, ())
 
 
 def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) -> _Known:
@@ -99,10 +105,10 @@ def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) ->
     sustained = {
         kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
     }
-    packed, failed = dict[str, Sequence[Row]](), dict[str, Sequence[Row]]()
+    found: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
     for question, rows in zip(questions, answers, strict=True):
-        (failed if question.failures else packed).update(question.answered(rows))
-    return _Known(sustained, packed, failed)
+        found[question.about].update(question.answered(rows))
+    return _Known(sustained, found)
 
 
 def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
@@ -111,8 +117,25 @@ def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:
     witnessed = {item.id: item for item in said.witnessed}
     for item in group:
         found = witnesses if item.receipt.run.witness_for is None else witnessed
-        found.update((other.id, other) for other in map(_parsed, known.kin.get(item.id, ())))
-    return replace(said, witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
+        found.update((other.id, other) for other in map(_parsed, known.of("witnesses", item.id)))
+    # Receipts that come in together have not seen one another in the store.
+    resumed = {**said.resumed, **_first("resumed", group, known)}
+    at_once = {
+        item.id: (*said.at_once.get(item.id, ()), *map(_parsed, known.of("at_once", item.id)))
+        for item in group
+        if item.id in said.at_once or known.of("at_once", item.id)
+    }
+    return replace(
+        said,
+        witnesses=tuple(witnesses.values()),
+        witnessed=tuple(witnessed.values()),
+        resumed=resumed,
+        at_once=at_once,
+    )
+
+
+def _first(about: kin.About, group: Sequence[Parsed], known: _Known) -> dict[str, Parsed]:
+    return {item.id: _parsed(rows[0]) for item in group if (rows := known.of(about, item.id))}
 
 
 def _parsed(row: Row) -> Parsed:

@@ -1,4 +1,5 @@
-"""What the store holds of a receipt's kin: its witnesses, whom it witnesses, and earlier failures of its signature.
+"""What the store holds of a receipt's kin: its witnesses, whom it witnesses, what it resumed, launches that started on
+its host at its instant, and earlier failures of its signature.
 
 SQLite is asked for one receipt at a time. PostgreSQL is asked once for all that come in together: a server spends more
 on being asked than on an answer, and most answers are that there is none.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import (
     Column,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     true,
 )
 
+from receipts.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.arrays import Array
 from receipts.store.rows import safe, standing
@@ -34,16 +36,19 @@ from receipts.store.tables import documents, receipts
 _MOST_WITNESSES: Final = 20
 
 
+About = Literal["witnesses", "failures", "resumed", "at_once"]
+
+
 class Question(NamedTuple):
     """What a store is asked of the kin of receipts of these ids. ``placed``: each row begins with the place of its own.
 
-    Of its witnesses, or whom it witnesses, there come ids and packed documents, the newest first; or, where it is asked
-    of failures, rows that `signatures.earlier` reads.
+    Of its witnesses, or whom it witnesses, of the launch that it resumed, and of launches ``at_once`` with it come ids
+    and packed documents, the newest first; or, where it is asked of failures, rows that `signatures.earlier` reads.
     """
 
     ask: Ask
     of: Sequence[str]
-    failures: bool
+    about: About
     placed: bool = False
 
     def answered(self, rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
@@ -79,6 +84,17 @@ WITNESSED: Final = Statement(
         )
     )
 )
+_LATER: Final = receipts.alias("later")
+_OWN: Final = select(_LATER.c.seq).where(_LATER.c.id == bindparam("id")).scalar_subquery()
+AT_ONCE: Final = Statement(
+    _DOCUMENTS.where(
+        receipts.c.started == bindparam("started"),
+        receipts.c.host == bindparam("host"),
+        receipts.c.launch != bindparam("launch"),
+        receipts.c.seq < func.coalesce(_OWN, 2**62),  # what came first is not changed by what comes later
+        standing(),
+    )
+)
 
 
 def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
@@ -90,25 +106,31 @@ def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
     for item in {item.id: item for item in group}.values():  # one that comes twice has its failures once
         target = item.receipt.run.witness_for
         if target is not None:
-            yield Question((WITNESSED, {"target": safe(target)}), [item.id], failures=False)
+            yield Question((WITNESSED, {"target": safe(target)}), [item.id], "witnesses")
         else:
             plain.append(item)
+        run = item.receipt.run
+        if run.resumed_from is not None:
+            yield Question((WITNESSED, {"target": safe(run.resumed_from)}), [item.id], "resumed")
+        if exact_start(item):
+            instant = {"started": run.started, "host": safe(run.host), "launch": safe(run.launch), "id": item.id}
+            yield Question((AT_ONCE, instant), [item.id], "at_once")
         asked = ask_earlier(item)
         signed += [(item.id, asked)] if asked is not None else []
     if not together:
         for item in plain:
             names = {"id": item.id, "launch": safe(item.receipt.run.launch)}
-            yield Question((WITNESSES, names), [item.id], failures=False)
+            yield Question((WITNESSES, names), [item.id], "witnesses")
         for name, asked in signed:
-            yield Question(asked, [name], failures=True)
+            yield Question(asked, [name], "failures")
         return
     if plain:
         ids = [item.id for item in plain]
         every = {"id": ids, "launch": [safe(item.receipt.run.launch) for item in plain]}
-        yield Question((_witnesses_of_many(), every), ids, failures=False, placed=True)
+        yield Question((_witnesses_of_many(), every), ids, "witnesses", placed=True)
     if signed:
         given = {name: [one[name] for _, (_, one) in signed] for name in signed[0][1][1]}
-        yield Question((_earlier_of_many(), given), [name for name, _ in signed], failures=True, placed=True)
+        yield Question((_earlier_of_many(), given), [name for name, _ in signed], "failures", placed=True)
 
 
 @cache

@@ -101,6 +101,18 @@ def test_ranks_give_the_slowest_time_of_a_step_and_the_skew(tmp_path: Path) -> N
     assert at(found, "measurement.health.rank_skew") == pytest.approx(0.1)
 
 
+def test_what_each_attempt_ran_stands_beside_the_steps_that_it_gave(tmp_path: Path) -> None:
+    first, second = stepping([1.0] * 12, loss=3.0), stepping([1.0] * 12, first=9, loss=2.0)
+    first.state("wheels.torch", "2.9.0", line=1)
+    second.state("wheels.torch", "2.9.1", line=1)
+    later = "2026-03-02 12:00:00 begin\n"
+    found = ingested(file(tmp_path, first, name="a.log"), file(tmp_path, second, name="b.log", text=later))
+    assert at(found, "run.parts") == [
+        {"start_step": 1, "launch": "a.log", "ran": {"wheels.torch": "2.9.0"}},
+        {"start_step": 9, "launch": "b.log", "ran": {"wheels.torch": "2.9.1"}},
+    ]
+
+
 def test_a_later_attempt_stands_from_its_first_step_on(tmp_path: Path) -> None:
     first = file(tmp_path, stepping([1.0] * 10), name="a.log", text="2026-03-02 09:00:00 begin\n")
     second = file(tmp_path, stepping([2.0] * 10, first=8), name="b.log", text="2026-03-02 12:00:00 begin\n")

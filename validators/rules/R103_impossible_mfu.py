@@ -1,66 +1,115 @@
 """# R103 impossible_mfu
 
 *Why.* Nothing computes faster than the dense peak: above it the clock, the work or the denominator is wrong. A tool
-that fell back to a default peak printed 563 %, and a base of 93.4 % was used to measure a regression.
+that fell back to a default peak printed 563 %, a base of 93.4 % was used to measure a regression, and steps in
+microseconds that were read as seconds led a weekly frontier with 10¹³ tokens a second.
 
-*Rejected.* An MFU of 1.04. 1,030 TFLOP/s a chip in bf16 on an H200, whose dense peak is 989. As W: 93.4 % on an H200,
-whose best dense matmul reaches about 80 %.
+*Rejected.* An MFU of 1.04. 1,030 TFLOP/s a chip in bf16 on an H200, whose dense peak is 989. 3.03 billion active
+parameters at 1.1 × 10¹¹ tokens/s on eight H200, whether an MFU is stated or not. As W: 93.4 % on an H200, whose best
+dense matmul reaches about 80 %.
 
-*Accepted.* 25.8 %. A rate on a machine without a published peak: it has no utilisation, and none is made up.
+*Accepted.* 25.8 %. A rate on a machine without a published peak: it has no utilisation, and none is made up. A kernel
+on its own, whose tokens a second pass no model.
+
+*The bound.* Tokens a second × the least FLOPs a token ÷ (chips × peak), for the median step and for each stated rate.
+The least FLOPs are 2 a parameter, the forward pass alone, for a quarter of the active parameters, stated or summed from
+the widths: adapters, frozen weights, embeddings, sparse attention and low-rank projections stay below it. The peak is
+that of the compute type where the run says that nothing is computed in a lower one, else the chip's highest dense peak.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from receipts.accelerators import Accelerator, dtype_of
 from receipts.accelerators import find as find_accelerator
-from receipts.metrics.rates import EACH, STATED, STEP, TOTAL, rates, stated
+from receipts.flops import geometry_of
+from receipts.flops.least import least_flops_per_token
+from receipts.metrics.rates import EACH, STATED, STEP, TOTAL, rate_from_step_time, rate_statistics, stated
 from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
 
 RATIO, TFLOPS, FLOPS, PEAK = (
     f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")
 )
-TYPE = "numerics.compute_dtype"
+TYPE, RECIPE = "numerics.compute_dtype", "numerics.fp8_recipe"
+CHIPS, ACCELERATOR = "hardware.chips", "hardware.accelerator"
 STEPS = "measurement.step_durations_seconds"
+STEPPING = ("training", "profile")  # kinds whose tokens pass the whole model
 
 
 def needs(case: Case) -> Iterable[str]:
-    """Which chip, and in which type it multiplied, where a speed is stated or follows."""
+    """Which chips, and in which type they multiplied, where a speed is stated; the model's size where a rate is."""
     if case.get(TFLOPS) is not None or case.get(FLOPS) is not None:
-        yield "hardware.accelerator"
+        yield ACCELERATOR
         yield TYPE
+    if not any(_rates(case)):
+        return
+    yield ACCELERATOR
+    machine = find_accelerator(case.get(ACCELERATOR))
+    if machine is not None and machine.dense_peak_flops_per_second:
+        yield CHIPS
+        if not _least(case):
+            yield "model.parameters_active|model.parameters_total|model.hidden"
 
 
 @rule("R103", "impossible_mfu", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
 def impossible_mfu(case: Case) -> Iterator[Offence]:
-    """Stated MFU against 1; stated or computed speed against the dense peak of the compute type."""
-    machine = find_accelerator(case.get("hardware.accelerator"))
+    """Stated MFU against 1; stated speed, and what each rate costs at the least, against the dense peak."""
+    machine = find_accelerator(case.get(ACCELERATOR))
     best = machine.best_fraction(case.get(TYPE)) if machine else None
-    own = stated(case.launch, RATIO)
+    own, speed = stated(case.launch, RATIO), stated(case.launch, TFLOPS)
     if own is not None:
         yield from _above(RATIO, own.low, best)
-    # A type that names no peak, such as a mixture, is held against the largest peak that the chip has.
     peaks = machine.dense_peak_flops_per_second if machine else {}
-    dense = (machine.peak(case.get(TYPE)) if machine else None) or max(peaks.values(), default=None)
-    if dense is None:
+    if machine is None or not peaks:
         return
-    speed = stated(case.launch, TFLOPS)
+    # A type that names no peak, such as a mixture, is held against the largest peak that the chip has.
+    dense, highest = machine.peak(case.get(TYPE)) or max(peaks.values()), _highest(case, machine)
     if speed is not None:
         yield from _above(TFLOPS, speed.low * 1e12 / dense, best)
-    work, chips = stated(case.launch, FLOPS), case.get("hardware.chips")
-    if work is not None and chips and own is None and speed is None and (found := rates(case.launch)):
-        at = next((path for path in (TOTAL, EACH, STEPS) if case.get(path) is not None), STEP)
-        slowest = min(item.value.low for item in found)
-        yield from _above(at, slowest * work.low / (chips * dense), best)
+    chips, work, least = case.get(CHIPS), stated(case.launch, FLOPS), _least(case)
+    for at, rate in _rates(case) if chips else ():
+        if rate * least > chips * highest:
+            yield from _above(at, rate * least / (chips * highest), None, "at the least, ")
+        elif work is not None:
+            yield from _above(at, rate * work.low / (chips * dense), best if own is None and speed is None else None)
 
 
-def _above(at: str, share: float, best: float | None) -> Iterator[Offence]:
+def _least(case: Case) -> float:
+    return least_flops_per_token(geometry_of(case.stated))
+
+
+def _rates(case: Case) -> Iterator[tuple[str, float]]:
+    """Tokens a second of all chips: by the median step, and each as stated, at the lower end of its rounding."""
+    if case.receipt.run.kind not in STEPPING:
+        return
+    of_median = next(iter(rate_statistics(case.launch)), None)  # the first of them; the others take time
+    if of_median is not None:
+        yield STEPS, of_median.value.low
+    total, each, chips = stated(case.launch, TOTAL), stated(case.launch, EACH), case.get(CHIPS)
+    if total is not None:
+        yield TOTAL, total.low
+    if each is not None and chips:
+        yield EACH, each.low * chips
+    if seconds := rate_from_step_time(case.launch):
+        yield STEP, min(item.value.low for item in seconds)
+
+
+def _highest(case: Case, machine: Accelerator) -> float:
+    """The peak of the lowest precision that the run could use."""
+    peak = machine.peak(case.get(TYPE))
+    # A library may run fp32 as TF32, or cast it; sixteen bits become eight by a recipe alone.
+    known = peak is not None and case.get(RECIPE) == "none" and dtype_of(case.get(TYPE)) in ("bf16", "fp16")
+    return peak if peak and known else max(machine.dense_peak_flops_per_second.values())
+
+
+def _above(at: str, share: float, best: float | None, least: str = "") -> Iterator[Offence]:
     """E above the peak, W above what the chip's own dense matmul reaches."""
     limit = 1.0 if share > 1.0 or best is None else best
     if share > limit:
         yield Offence(
             at=at,
-            found=f"{share:.1%} of the dense peak",
+            found=f"{least}{share:,.1%} of the dense peak",
             expected=f"at most {limit:.0%}" + (", what its best dense matmul reaches" if limit < 1.0 else ""),
             do="check the timer's synchronisation, the FLOPs a token and the denominator",
             level=W if limit < 1.0 else None,

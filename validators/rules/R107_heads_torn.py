@@ -6,6 +6,9 @@ silence, and then measures another model.
 *Rejected.* 28 query heads over tensor 8. Four kv heads over tensor 8 where the receipt does not say that they are
 replicated. Where it says so this is shown (W), because the copies cost memory and gradient synchronisation.
 
+Where a rank is left with a single head of some kind, what a rank owns is shown (W): 56 attention and 8 SSM heads at
+tensor 8 are 7 and 1, and the one runs alone while the others wait.
+
 *Accepted.* 28 heads and 4 kv heads over tensor 2. A pattern without attention has no heads to tear.
 """
 
@@ -16,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from receipts.patterns import ATTENDING, Pattern, read
 from receipts.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
 
-TENSOR, HEADS, KV_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads"
+TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
 REPLICATION = ("features.", "flags.", "patches.")
 OFF = (False, 0, "0", "false", "none", "off")
 
@@ -46,6 +49,7 @@ def heads_torn(case: Case) -> Iterator[Offence]:
     tensor = case.get(TENSOR) or 1
     if not _attends(case):
         return
+    yield from _lone(case, tensor)
     for path, what in ((HEADS, "heads"), (KV_HEADS, "kv heads")):
         count = case.get(path)
         if count is None or count % tensor == 0:
@@ -53,13 +57,24 @@ def heads_torn(case: Case) -> Iterator[Offence]:
         copied = path == KV_HEADS and tensor % count == 0 and _replicates(case)
         yield Offence(
             at=path,
-            found=f"{count} {what} over tensor {tensor}" + (", replicated" if copied else ""),
+            found=f"{count} {what} over tensor {tensor}, {count / tensor:.3g} a rank"
+            + (", replicated" if copied else ""),
             expected=f"a multiple of {tensor}",
             do="lower the tensor degree, or state the replication of kv heads under features"
             if path == KV_HEADS
             else "choose a tensor degree that divides the heads",
             level=W if copied else None,
         )
+
+
+def _lone(case: Case, tensor: int) -> Iterator[Offence]:
+    """What a rank owns, where that is one head of some kind; one kv head a rank is how grouped queries are meant."""
+    kinds = (("attention", case.get(HEADS)), ("SSM", case.get(SSM_HEADS)))
+    owned = [(kind, count // tensor) for kind, count in kinds if count and count % tensor == 0]
+    if tensor > 1 and any(count == 1 for _, count in owned):
+        shown = " and ".join(f"{count} {kind}" for kind, count in owned)
+        at = HEADS if ("attention", 1) in owned else SSM_HEADS
+        yield Offence(at, f"a rank owns {shown} heads", "more than one", "lower the tensor degree", level=W)
 
 
 def _replicates(case: Case) -> bool:

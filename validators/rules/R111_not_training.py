@@ -3,31 +3,39 @@
 *Why.* A step that trains nothing is fast. NaN from the first iteration ran at 301.9 TFLOP/s, above the golden run, and
 a gradient norm of zero was a record for two weeks.
 
-*Rejected.* Outcome `ok` with a loss that was not finite, a last gradient norm of 0, a last loss of 71 with 65,536
-vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, or an exit code of 1. One of these is enough,
-whatever else is not stated.
+*Rejected.* Outcome `ok` with a loss that was not finite, a last gradient norm of 0, a last loss of 71 after 300 steps
+with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, or an exit code of 1. One of these is
+enough, whatever else is not stated.
 
 *Accepted.* A loss of 4.9 and a gradient norm of 1.1. A launch whose outcome says that it failed: it is kept as a
-failure, and no rate is read from it. A profile or microbenchmark, which need not learn.
+failure, and no rate is read from it. A profile or microbenchmark, which need not learn. As W: a loss above guessing
+after 20 steps, within the launch's own warm-up, or on synthetic data, in which there is nothing to learn.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
+from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"
 EXIT, VOCABULARY, RATES = "run.exit_code", "model.vocabulary", "measurement.stated.tokens_per_second"
 DO = "set the outcome to what happened, or mend the run: its rate is of steps that train nothing"
 NEEDED = (FINITE, LOSS, NORM_FINITE, NORM, EXIT, VOCABULARY)
+STEPS, DURATIONS = "measurement.steps", "measurement.step_durations_seconds"
+LEARNT = 100  # optimizer steps after which a model that learns guesses better than at random
+# `20 warm-up`, `warm-up over 20 of the steps`, `warmup 2000`; a share (0.1, 3 %) is of a number that is not stated.
+WARMUP = re.compile(r"\b(\d+)(?: steps?)?(?: of)?(?: linear)? warm|warm-?_?up[^\d.,;]{0,20}(\d+)\b(?![.\d]|\s*%)", re.I)
 
 
 def needs(case: Case) -> tuple[str, ...]:
     """All of them to say that it trained; one sign that it did not is enough without the rest."""
-    return () if next(signs(case), None) else NEEDED
+    if any(sign.level is not W for sign in signs(case)):
+        return ()
+    return (*NEEDED, f"{STEPS}|{DURATIONS}") if _guessing(case) and _steps(case) is None else NEEDED
 
 
 def applies(case: Case) -> bool:
@@ -54,17 +62,38 @@ def signs(case: Case) -> Iterator[Offence]:
     for path, what in ((FINITE, "losses"), (NORM_FINITE, "gradient norms")):
         if case.get(path) is False:
             yield Offence(path, f"some {what} were not finite", f"only finite {what}", DO)
-    norm, loss, vocabulary = case.get(NORM), case.get(LOSS), case.get(VOCABULARY)
+    norm = case.get(NORM)
     if norm is not None and norm <= 0:
         yield Offence(NORM, f"a gradient norm of {norm:g}", "a gradient norm above 0", DO)
-    if loss is not None and vocabulary is not None and loss > math.log(vocabulary):
+    steps, vocabulary = _steps(case), case.get(VOCABULARY)
+    if _guessing(case) and steps is not None:
+        early = steps < max(LEARNT, _warmup(case)) or case.get("data.kind") == "synthetic"
         yield Offence(
             LOSS,
-            f"{loss:g} at the end",
+            f"{case.get(LOSS):g} at the end, after {steps} steps",
             f"at most ln({vocabulary}) = {math.log(vocabulary):.2f}, the loss of guessing",
-            DO,
+            "train for longer, or say no more than that it runs" if early else DO,
+            level=W if early else None,
         )
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:
         yield Offence(RATES, "no tokens", "tokens", DO)
     if case.get(EXIT) not in (None, 0):
         yield Offence(EXIT, f"exit code {case.get(EXIT)} of an outcome ok", "0", DO)
+
+
+def _guessing(case: Case) -> bool:
+    loss, vocabulary = case.get(LOSS), case.get(VOCABULARY)
+    return loss is not None and vocabulary is not None and loss > math.log(vocabulary)
+
+
+def _steps(case: Case) -> int | None:
+    """Optimizer steps until the last loss, those before a resumed launch among them; None where nobody counts them."""
+    counts = [case.get(STEPS) or 0, len(case.launch.durations)]
+    counts += [max(case.get("measurement.loss.steps") or (-1,)) + 1]
+    return max(counts) + (case.get("run.start_step") or 0) if any(counts) else None
+
+
+def _warmup(case: Case) -> int:
+    """Steps over which the learning rate rises, as the schedule's own words say; 0 where they do not."""
+    words = case.get("numerics.schedule") or ""
+    return max((int(number) for pair in WARMUP.findall(words) for number in pair if number), default=0)

@@ -1,24 +1,42 @@
 """# R112 impossible_time
 
-*Why.* Steps that last longer than their run were timed by another clock, or copied from another run. A duration that
-is not positive is a clock that jumped.
+*Why.* Steps that last longer than their run were timed by another clock, or copied from another run. Steps in
+microseconds that were read as seconds fill no hour of a run. One launch, copied five times under other names, looks
+like five that agree.
 
-*Rejected.* 300 steps of 0.8 s in a run of 100 s. A finish before the start. A step of −0.3 s or of 0 s.
+*Rejected.* 300 steps of 0.8 s in a run of 100 s. A millisecond of steps in a run of an hour that no compile,
+checkpoint, evaluation or wait explains. A finish before the start, a start after now. A step of −0.3 s or of 0 s, and
+training steps below a microsecond, in which no framework starts one. A launch that started on the host of an earlier
+one at its instant, to the microsecond or with the same noise in its steps. Only the later one is rejected.
 
-*Accepted.* 240 s of steps in a run of 260 s. Where the start is known only to the minute or the day, it is compared no
-more exactly than that. A failed launch that never wrote its end.
+*Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of start-up: short steps reject where
+the rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is
+compared no more exactly than a day. A failed launch that never wrote its end. Launches that started in one second
+on other devices, which they name. Where they name none, the question is open (I).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from itertools import pairwise
 
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
+from receipts.metrics.launch import median_of
+from receipts.receipt import Parsed
+from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, rule
 
 STARTED, FINISHED = "run.started", "run.finished"
-STEPS = "measurement.step_durations_seconds"
+STEPS, GOODPUT = "measurement.step_durations_seconds", "measurement.goodput."
+SPANS = ("compile_seconds", "checkpoint_seconds", "eval_seconds", "data_seconds", "idle_seconds")
+DEVICES = ("flags.CUDA_VISIBLE_DEVICES", "flags.TPU_VISIBLE_CHIPS", "flags.TPU_VISIBLE_DEVICES")
 CLOCK_SECONDS = 2.0  # times of a run are written to the second, at both ends
+DAY_SECONDS = 86_400.0  # a start that is known less exactly, or without its zone
+SKEW = timedelta(hours=1)  # between the clocks of two machines
+START_UP_SECONDS = 120.0  # interpreter, imports, devices and first data, which nobody times
+FAR = 10_000  # times the steps' sum that the rest of a run may last without a span that says why
+QUICKEST_SECONDS = 1e-6  # a call of a compiled step returns in microseconds, before any device computes
+COPIED, ENOUGH = 0.9, 10  # correlation of noise: ten independent differences reach it once in 5,000 pairs
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -29,23 +47,80 @@ def needs(case: Case) -> Iterable[str]:
 
 @rule("R112", "impossible_time", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
 def impossible_time(case: Case) -> Iterator[Offence]:
-    """Durations, then finish against start, then the sum of steps against the run."""
+    """Durations, the clock, finish against start, the sum of steps against the run, and other launches."""
     run, steps = case.receipt.run, case.launch.durations
     if steps and not case.launch.timed:
         wrong = [index for index, step in enumerate(steps) if step <= 0]
         shown = ", ".join(f"step {index}: {steps[index]:g} s" for index in wrong[:3])
         yield Offence(STEPS, shown, "durations above 0", "time steps with a monotonic clock")
-    if run.finished is None or case.get("run.started_stated") is not None:
+    elif steps and run.kind == "training" and (middle := median_of(case.launch, 0, len(steps))) < QUICKEST_SECONDS:
+        shown = f"a median step of {middle:.2g} s"
+        yield Offence(STEPS, shown, f"{QUICKEST_SECONDS:g} s and more", "check the unit of the durations")
+    now = case.facts.now if case.facts is not None else None
+    loose = DAY_SECONDS if case.get("run.started_stated") is not None else 0.0
+    if now is not None and run.started > now + SKEW + timedelta(seconds=loose):
+        yield Offence(STARTED, f"{run.started:%Y-%m-%d %H:%M} UTC", f"at most {now:%Y-%m-%d %H:%M}", "check the clock")
+    if run.finished is not None:
+        yield from _against_wall(case, (run.finished - run.started).total_seconds(), loose)
+    yield from _at_once(case)
+
+
+def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offence]:
+    total, steps = math.fsum(case.launch.durations), case.launch.durations
+    do = "check the unit of the durations, and that they are of this launch"
+    if wall + loose < 0:
+        shown = f"{-wall:,.0f} s before the start"
+        yield Offence(FINISHED, shown, "a finish after the start", "check clocks and zones")
+    elif total > wall + loose + CLOCK_SECONDS:
+        yield Offence(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
+    if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome != "ok":
         return
-    wall, total = (run.finished - run.started).total_seconds(), math.fsum(steps)
-    if wall < 0:
+    spans = math.fsum(case.get(f"{GOODPUT}{name}") or 0.0 for name in SPANS)
+    rest = wall - total - max(spans, case.get("compile.compile_seconds") or 0.0) - START_UP_SECONDS - loose
+    if rest > FAR * total or (case.get(f"{GOODPUT}step_seconds") or 0.0) > FAR * total + CLOCK_SECONDS:
+        shown = f"{total:,.4g} s of steps in a run of {wall:,.0f} s, and no span says why"
+        yield Offence(STEPS, shown, "steps that fill the run, or the spans that do", do)
+
+
+def _at_once(case: Case) -> Iterator[Offence]:
+    """Earlier launches, which stand, that started on this host at this instant."""
+    own, facts = case.launch.parsed, case.facts
+    others = facts.at_once.get(own.id, ()) if facts is not None else ()
+    for other in others:
+        if facts is None or other.id in facts.superseded or _apart(own, other):
+            continue
+        sure = own.receipt.run.started.microsecond != 0 or _copied(own, other)
         yield Offence(
-            FINISHED, f"{-wall:,.0f} s before the start", "a finish after the start", "check clocks and zones"
+            at=STARTED,
+            found=f"{own.receipt.run.started:%Y-%m-%d %H:%M:%S.%f} UTC, as {other.id[:12]} on {own.receipt.run.host}",
+            expected="one launch at a time on a device",
+            do="keep one receipt a launch; state the devices of launches that ran side by side",
+            level=None if sure else I,
         )
-    elif total > wall + CLOCK_SECONDS:
-        yield Offence(
-            STEPS,
-            f"{total:,.1f} s of steps in a run of {wall:,.0f} s",
-            f"at most {wall:,.0f} s",
-            "check the unit of the durations, and that they are of this launch",
+        return
+
+
+def _apart(one: Parsed, other: Parsed) -> bool:
+    """Whether both name their devices, and share none."""
+    for name in DEVICES:
+        mine, theirs = (
+            str(item.stated.get(f"{name}.value", item.stated.get(name)) or "").split(",") for item in (one, other)
         )
+        if mine != [""] and theirs != [""]:
+            return not set(mine) & set(theirs)
+    return False
+
+
+def _copied(one: Parsed, other: Parsed) -> bool:
+    """Whether the steps of two launches go up and down together, as a copy's do, with some noise or without."""
+    from statistics import correlation  # takes longer to import than most rules to judge
+
+    kept = [item.receipt.measurement for item in (one, other)]
+    series = [(part.step_durations_seconds or ()) if part is not None else () for part in kept]
+    if len(series[0]) != len(series[1]) or len(series[0]) < ENOUGH + 3:
+        return False
+    # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
+    a, b = ([math.log(y / x) for x, y in pairwise(steps[2:]) if x > 0 and y > 0] for steps in series)
+    if len(a) != len(b) or len(a) < ENOUGH or not any(a) or not any(b) or len(set(a)) == 1 or len(set(b)) == 1:
+        return False
+    return correlation(a, b) > COPIED
