@@ -2,8 +2,8 @@
 
 A forward pass multiplies and adds once a parameter: 2 FLOPs a parameter (Kaplan et al. 2020, arXiv:2001.08361, table
 1). The backward pass is not counted, since frozen weights and adapters skip parts of it; attention scores are not,
-since sparse and linear forms do. Of the parameters a quarter counts: tables that are looked up multiply nothing, and
-low-rank projections multiply less than their widths say.
+since sparse and linear forms do. Widths give the GEMMs themselves. Of a stated count of parameters a quarter counts,
+since tables that are looked up multiply nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from receipts.flops.megatron import megatron
 from receipts.patterns import Kind
 
 FORWARD = 2.0  # FLOPs a parameter
-MULTIPLIED = 0.25  # of the parameters: 28 % of MiniLM-L6's and 31 % of XLM-R base's are no embedding
+MULTIPLIED = 0.25  # of a stated count: 28 % of MiniLM-L6's and 31 % of XLM-R base's parameters are no embedding
 SPARSEST = 1 / 2048  # of the parameters: Switch-C visits one of 2,048 experts, Fedus et al. 2021, arXiv:2101.03961
 _SUMMED = (Kind.ATTENTION, Kind.MAMBA, Kind.EXPERT, Kind.MLP)
 _ABSENT = ("shared_expert_ffn", "mtp_depth")  # counts of what a model may be without
@@ -25,7 +25,7 @@ _NOT_COUNTED = ("family", "parameters_total", "parameters_active", "tied_embeddi
 
 def least_flops_per_token(geometry: Geometry) -> float:
     """FLOPs a token that any training step needs; 0 where nothing that bounds them is stated."""
-    return FORWARD * MULTIPLIED * max(_stated(geometry), _from_widths(geometry))
+    return FORWARD * max(MULTIPLIED * _stated(geometry), _from_widths(geometry))
 
 
 def _stated(geometry: Geometry) -> float:

@@ -12,9 +12,9 @@ dense matmul reaches about 80 %.
 on its own, whose tokens a second pass no model.
 
 *The bound.* Tokens a second × the least FLOPs a token ÷ (chips × peak), for the median step and for each stated rate.
-The least FLOPs are 2 a parameter, the forward pass alone, for a quarter of the active parameters, stated or summed from
-the widths: adapters, frozen weights, embeddings, sparse attention and low-rank projections stay below it. The peak is
-that of the compute type where the run says that nothing is computed in a lower one, else the chip's highest dense peak.
+The least FLOPs are 2 a parameter, the forward pass alone: of the GEMMs that the widths give, or of a quarter of the
+stated active parameters. Adapters, frozen weights, embeddings and sparse attention stay below it. The peak is that of
+the compute type where the run says that nothing is computed in a lower one, else the chip's highest dense peak.
 """
 
 from __future__ import annotations
