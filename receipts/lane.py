@@ -89,7 +89,7 @@ class Lane:
     headroom: float = 0.10
     sigma: float | None = None
     delta: float | None = None
-    minimum_steps: int = 60
+    minimum_steps: int = 10
     hosts_differ: bool = False
     rank_skew: float = 0.05
     chip_skew: float = 0.10
