@@ -37,7 +37,8 @@ def mean_variance(count: float, correlation: float) -> float:
     """Variance of the mean of `count` AR(1) steps of variance 1 (Box, Jenkins and Reinsel 1994, section 2.1)."""
     left = 1.0 - correlation
     memory = 2.0 * correlation * (1.0 - correlation**count) / (count * left * left)
-    return ((1.0 + correlation) / left - memory) / count
+    variance: float = ((1.0 + correlation) / left - memory) / count
+    return variance
 
 
 def _correlation(lag1: float, count: float) -> float:
