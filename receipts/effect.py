@@ -29,7 +29,7 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
 def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
     from receipts.stats import effect as effects
 
-    why = _unproven(metric, a, b)
+    why = _unproven(pair, metric, a, b)
     values_a = [item.value for item in a if item.value is not None]
     values_b = [item.value for item in b if item.value is not None]
     if why:
@@ -53,12 +53,16 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
     )
 
 
-def _unproven(metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
+def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
     """Why no effect can be given; empty where one can."""
     if metric.summary == "outcome":
         return "an outcome is a fact of one launch, not an effect"
-    if any(item.value is None for item in (*a, *b)):
-        return "the metric is not on both sides"
+    for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
+        without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
+        if without and all(launch.level is not None for launch in without):
+            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: run longer"
+        if without:
+            return f"{metric.title} is not on side {side}"
     stated = any(item.source in ("stated", "derived") for item in (*a, *b))
     if stated and metric.summary in ("step", "rate", "memory"):
         return "the numbers are as stated; what they were taken from was not kept"

@@ -222,9 +222,9 @@ def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[l
 
 
 def _locations(equal: Iterable[Sequence[Launch]]) -> list[list[float]]:
-    """Median steps in seconds of equal launches, of those that have a steady segment."""
-    summaries = ([launch.summary for launch in group] for group in equal)
-    values = [[item.median for item in group if item is not None] for group in summaries]
+    """Locations in seconds of equal launches, of those that have a steady segment."""
+    levels = ([launch.step_seconds for launch in group] for group in equal)
+    values = [[level for level in group if level is not None] for group in levels]
     return [group for group in values if len(group) > 1]
 
 

@@ -420,5 +420,5 @@ def test_launches_in_turns_keep_their_coverage_where_one_side_varies_more(
         effect = compare(a, b, times_a=times_a, times_b=times_b)
         assert effect.design == "turns"
         held += effect.low is not None and effect.high is not None and effect.low <= 1.0 <= effect.high
-    # 93 to 97 % (benchmarks.statistics measures it), and a margin for 1,500 sessions; a shared variance gives 91 to 92 %.
+    # 93 to 97 % (benchmarks.statistics), and a margin for 1,500 sessions; a shared variance gives 91 to 92 %.
     assert 0.928 <= held / 1500 <= 0.972

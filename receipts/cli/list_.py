@@ -57,13 +57,22 @@ def command(
             str(item.sequence_length or "-"),
             str(item.micro_batch or "-"),
             metrics.shown(rate, item.tokens_per_second) if item.tokens_per_second else "-",
+            _FROM.get(item.rate_source or "", "-"),
             metrics.shown(memory, item.peak_bytes) if item.peak_bytes else "-",
             item.label or "",
         )
         for item in found
     ]
-    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "peak", "label")
-    output.table(columns, cells, right=(5, 6, 7, 8), empty="no receipt meets these conditions")
+    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "what it is", "peak", "label")
+    output.table(columns, cells, right=(5, 6, 7, 9), empty="no receipt meets these conditions")
     if more:
         output.note(f"the first {limit}; --limit 0 prints all")
     return 0
+
+
+_FROM = {
+    "steps": "median steady step",
+    "unsteady": "median step, not steady",
+    "stated": "as stated",
+    "derived": "derived from what is stated",
+}

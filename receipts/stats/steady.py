@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from receipts.stats.dependence import third_error
 from receipts.stats.order_statistics import median, median_absolute_deviation, quantile
@@ -29,6 +29,7 @@ HEAD_DEVIATIONS = 12.5  # AR(1) steps of φ = .9 wander by less
 TAIL_OF_WARM_UP = 0.5  # how much longer than found it is taken to be: its end is below the noise
 ABSOLUTE_TO_SIGMA = math.sqrt(math.pi) / 2.0  # of differences of two normal steps
 
+Number = TypeVar("Number", int, float)
 Status = Literal["steady", "unsteady", "too_few"]
 
 
@@ -50,8 +51,8 @@ class Segment(NamedTuple):
         """How many steps it holds."""
         return self.stop - self.start - len(self.left_out)
 
-    def of(self, durations: Sequence[float]) -> list[float]:
-        """The durations that it holds, in order."""
+    def of(self, durations: Sequence[Number]) -> list[Number]:
+        """The durations that it holds, in order; or whatever else there is one of for each."""
         if not self.left_out:
             return list(durations[self.start : self.stop])
         left_out = frozenset(self.left_out)
@@ -81,6 +82,7 @@ def steady_segment(
             if i not in flagged and not 0.0 < value < math.inf:
                 record = f"step {i} is recorded as {value!r} seconds: correct the record"
                 return whole.segment("unsteady", record)
+    minimum = max(minimum, MINIMUM_STEPS)
     if len(values) < minimum:
         return whole.segment("too_few", _too_few(len(values), minimum, len(flagged)))
 
