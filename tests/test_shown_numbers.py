@@ -63,13 +63,13 @@ def test_show_list_and_compare_print_the_number_with_what_it_is(
         run(["--store", str(tmp_path / "s.sqlite"), *words])
         return " ".join(capsys.readouterr().out.split())
 
+    printed("submit", *files)
     assert f"{rate} unsteady (median of 9 of 12 steps)" in printed("show", files[0])
     compared = printed("compare", *files)
     assert rate in compared
     assert "A: median of 9 of 12 steps, not steady; B: median of 9 of 12 steps, not steady" in compared
     assert "is not on" not in compared
     assert "no steady segment in 1 of 1 launches of A" in compared
-    printed("submit", *files)
     listed = printed("list")
     assert rate in listed
     assert "median of 9 of 12 steps" in listed
