@@ -244,8 +244,9 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
 
 
 def _entries(store: Store, wanted: Iterable[str], most: int) -> Iterator[Entry]:
-    """Rows of launches that ended well, were measured here, and kept a steady segment of steps; the newest first."""
+    """Rows of launches that are samples: valid, ended well, measured here, and steady; the newest first."""
     from receipts.store import Filters, condition
 
     texts = (*wanted, "outcome=ok", "provenance=measured", "rate_source=steps")
-    return store.find(Filters(tuple(condition(text) for text in texts), limit=most))
+    filters = Filters(tuple(condition(text) for text in texts), limit=most)
+    return (row for row in store.find(filters) if row.status != "invalid")

@@ -20,7 +20,7 @@ from receipts.noise import noise_floor, survey, with_floor
 from receipts.receipt import Document, Parsed
 from receipts.replicates import groups, replicates, with_replicates
 from receipts.stats.noise import together
-from receipts.store import Store, open_store
+from receipts.store import Filters, Store, open_store
 from receipts.submit import submit
 
 
@@ -64,7 +64,9 @@ def test_launches_an_axis_apart_are_no_repeats(tmp_path: Path) -> None:
 
 def test_another_shape_has_a_floor_of_its_own(tmp_path: Path) -> None:
     group = launches(3)
-    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"]})
+    tree = rule_cases.build(
+        {"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step", "measurement.stated"]}
+    )
     longer = rule_cases.parsed(tree)
     lane = rule_cases.rulebook().lanes.of(longer.receipt.run.lane)
     with stored(tmp_path / "noise.sqlite", group) as store:
@@ -100,7 +102,11 @@ def test_indicated_asks_for_eight_times_the_largest_spread_of_the_whole_lane(tmp
     group = launches(3)
     trees = [
         rule_cases.build(
-            {"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"], "steps": item}
+            {
+                "set": {"batch.sequence_length": 512},
+                "drop": ["measurement.tokens_per_step", "measurement.stated"],
+                "steps": item,
+            }
         )
         for item in ({"seconds": 0.5}, {"seconds": 0.6})
     ]
@@ -155,7 +161,9 @@ def test_keys_group_as_differences_do() -> None:
 
 def test_a_survey_tells_each_shape_class_apart(tmp_path: Path) -> None:
     group = launches(4)
-    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"]})
+    tree = rule_cases.build(
+        {"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step", "measurement.stated"]}
+    )
     tree["run"]["launch"] = "alone"
     lanes = rule_cases.rulebook().lanes
     with stored(tmp_path / "noise.sqlite", [*group, rule_cases.parsed(tree)]) as store:
@@ -214,3 +222,17 @@ class FixedLanes(Lanes):
 
     def of(self, name: str) -> Lane:
         return self.lane
+
+
+def test_a_launch_that_left_its_path_is_no_part_of_a_floor(tmp_path: Path) -> None:
+    group, left = launches(3), []
+    for item in launches(2, seconds=1.6, name="left"):
+        tree = json.loads(item.raw)
+        tree["compile"]["compiles_after_warmup"] = 3
+        left.append(rule_cases.parsed(tree))
+    lane = rule_cases.rulebook().lanes.of(group[0].receipt.run.lane)
+    with stored(tmp_path / "noise.sqlite", [*group, *left]) as store:
+        assert {row.status for row in store.find(Filters(())) if row.step_seconds and row.step_seconds > 1} == {
+            "invalid"
+        }
+        assert noise_floor(store, group[0], lane).launches == 3
