@@ -117,7 +117,7 @@ def test_steps_dropped_as_warm_up_do_not_count_towards_the_minimum() -> None:
     segment = steady_segment(durations)
     assert segment.status == "too_few"
     assert segment.reason is not None
-    assert "6 of warm-up" in segment.reason  # four, and half as many again
+    assert "7 of warm-up" in segment.reason  # four, and three of its tail
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])

@@ -1,7 +1,7 @@
 """The steady segment of a launch: which of its steps stand for the speed it settled at.
 
-A head that is far from the rest is a warm-up; MSER (White 1997) finds where it ends; the thirds of what is left must
-then agree. Bars and simulation: docs/statistics.md.
+A head that is far from the rest is a warm-up, which ends where the steps reach the level of the last third; the thirds
+of what is left must then agree. Bars and simulation: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ TOLERANCE = 0.005  # of a level
 THIRDS_ERRORS = 4.2
 FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: the errors are estimates too
 HEAD = 3
-HEAD_DEVIATIONS = 12.5  # AR(1) steps of φ = .9 wander by less
-TAIL_OF_WARM_UP = 0.5  # how much longer than found it is taken to be: its end is below the noise
+END_DEVIATIONS = 1.5
+HEAD_DEVIATIONS = 12.0  # AR(1) steps of φ = .9 wander by less
+TAIL_OF_WARM_UP = 0.75  # how much longer than found it is taken to be: its end is below the noise
 ABSOLUTE_TO_SIGMA = math.sqrt(math.pi) / 2.0  # of differences of two normal steps
 
 Number = TypeVar("Number", int, float)
@@ -138,45 +139,23 @@ def _capped(values: Sequence[float]) -> list[float]:
 def _warm_up(values: Sequence[float], capped: Sequence[float]) -> int:
     """How many leading steps belong to the warm-up; none where the head is no further off than steps wander.
 
-    The end that MSER finds, and half as many steps again.
+    It ends where a step and its next two together reach the level of the last third, to the noise, and some steps
+    later: the rest of an exponential lies below the noise.
     """
     count = len(values)
-    if count < 2 * HEAD:
-        return 0
     level = median(values[-(count // 3) :])
-    apart = max(abs(values[0] - level), abs(median(values[:HEAD]) - level))
-    if apart <= TOLERANCE * level:
+    apart = max((values[0] - level, median(values[:HEAD]) - level), key=abs)
+    if abs(apart) <= TOLERANCE * level:
         return 0
     differences = [after - before for before, after in pairwise(capped)]
     trend = median(differences)
     noise = ABSOLUTE_TO_SIGMA * math.fsum(abs(value - trend) for value in differences) / len(differences)
-    if apart <= HEAD_DEVIATIONS * noise:
+    if abs(apart) <= HEAD_DEVIATIONS * noise:
         return 0
-    return math.floor((1.0 + TAIL_OF_WARM_UP) * _least_error(capped))
-
-
-def _least_error(values: Sequence[float]) -> int:
-    """The first step from which the mean is known best: MSER, the squared standard error of independent steps.
-
-    A quarter of the steps is always left: of few, chance makes the error small.
-    """
-    count = len(values)
-    # Distances from one central step: sums of squares of the durations themselves would cancel.
-    centre = values[count // 2]
-    best, best_error = 0, math.inf
-    total = squares = 0.0
-    for first in range(count - 1, -1, -1):
-        offset = values[first] - centre
-        total += offset
-        squares += offset * offset
-        left = count - first
-        if left < HEAD or 4 * left < count:
-            continue
-        error = max(0.0, squares - total * total / left) / (left * left)
-        # On a tie the later start loses: nothing is dropped without need.
-        if error <= best_error:
-            best, best_error = first, error
-    return best
+    side, reached = math.copysign(1.0, apart), max(TOLERANCE * level, END_DEVIATIONS * noise)
+    off = [side * (value - level) for value in values]
+    end = next((i for i in range(count) if off[i] <= reached and median(off[i : i + HEAD]) <= reached), count)
+    return math.floor((1.0 + TAIL_OF_WARM_UP) * max(end, 1))
 
 
 def _drift(values: Sequence[float]) -> str | None:
