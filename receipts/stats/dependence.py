@@ -14,10 +14,12 @@ MOST_CORRELATION = 0.9
 BOUND = 2.0  # standard errors above the estimate
 FEWEST_STEPS = 8  # of two thirds: below, they do not show their correlation
 LEAST_LEFT = 0.05
+BATCHES = 7  # a third
+SMALLEST_BATCH = 7
 
 
 def third_error(thirds: Sequence[Sequence[float]]) -> float:
-    """Standard error of the mean of one third, from within the thirds alone.
+    """Standard error of the mean of one third, from within the thirds alone: of AR(1) steps, or by batch means if more.
 
     A shift between thirds is what is being looked for, and must not widen its own tolerance. For the same reason the
     third that varies most is left out: a level that changes within it looks like memory.
@@ -30,7 +32,17 @@ def third_error(thirds: Sequence[Sequence[float]]) -> float:
     correlation = _correlation(products / squares, count)
     share = mean_variance(count / 2.0, correlation)
     # The third's own mean took its part of the variance away.
-    return math.sqrt(squares / count * share / max(LEAST_LEFT, 1.0 - share))
+    return max(math.sqrt(squares / count * share / max(LEAST_LEFT, 1.0 - share)), _batch_means_error(thirds))
+
+
+def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
+    """The same where thirds are long enough for batches: real hosts wander more slowly than AR(1) steps do."""
+    size = min(len(third) for third in thirds) // BATCHES
+    if size < SMALLEST_BATCH:
+        return 0.0
+    starts = range(0, BATCHES * size, size)
+    squares = math.fsum(_sums([math.fsum(third[i : i + size]) / size for i in starts])[0] for third in thirds)
+    return math.sqrt(squares / (len(thirds) * (BATCHES - 1)) / BATCHES)
 
 
 def mean_variance(count: float, correlation: float) -> float:

@@ -22,8 +22,9 @@ CAP_DEVIATIONS = 10.0
 # would hide a warm-up altogether.
 SMALLEST_DEVIATION = 0.001
 TOLERANCE = 0.005  # of a level
-THIRDS_ERRORS = 4.2
-FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: the errors are estimates too
+THIRDS_ERRORS = 6.0
+FEW_ERRORS = 4.2
+FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: of few steps errors are guesses
 HEAD = 3
 END_DEVIATIONS = 1.5
 HEAD_DEVIATIONS = 12.0  # AR(1) steps of φ = .9 wander by less
@@ -169,7 +170,8 @@ def _drift(values: Sequence[float]) -> str | None:
     spread = max(medians) - min(medians)
     if spread <= TOLERANCE * centre:
         return None
-    allowed = max(TOLERANCE * centre, THIRDS_ERRORS * (1.0 + FEW_STEPS / count) * third_error(thirds))
+    errors = max(THIRDS_ERRORS, FEW_ERRORS * (1.0 + FEW_STEPS / count))
+    allowed = max(TOLERANCE * centre, errors * third_error(thirds))
     if spread <= allowed:
         return None
     shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
