@@ -58,7 +58,7 @@ class Size:
     steps: tuple[int, ...] = (200, 1000)
 
 
-FULL = Size(pool=1000, sessions=2000, raw=50, cell=1000)
+FULL = Size(pool=500, sessions=1500, raw=20, cell=1000)
 QUICK = Size(pool=100, sessions=100, raw=5, cell=30, steps=(200,))
 
 

@@ -41,10 +41,10 @@ def bars(count: int, seed: int) -> list[Bar]:
     """Every bar, from ``count`` launches or sessions a cell."""
     rng = np.random.default_rng(seed)
     return [
-        _worst("stationary launches called unsteady", _stationary(count, rng), 0.02),
+        _worst("stationary launches called unsteady", _stationary(2 * count, rng), 0.02),
         _worst("shifts of 3 % in the middle of 100 steps missed", _shifted(count, rng), 0.10),
-        _worst("locations over 0.5 % off after a warm-up, and not open", _warming(count, rng), 0.05),
-        _worst("coverage in turns, one side varying more: off 95 % by", _turns(4 * count, rng), 0.02),
+        _worst("locations over 0.5 % off after a warm-up, and not open", _warming(count // 4, rng), 0.05),
+        _worst("coverage in turns, one side varying more: off 95 % by", _turns(6 * count, rng), 0.02),
         _worst("equal pairs told apart by the self-check: off 5 % by", _equal_pairs(4 * count, rng), 0.02),
     ]
 
