@@ -1,4 +1,4 @@
-"""How often the statistics are wrong, and what they find: `python -m benchmarks.statistics [--quick] [--json]`.
+"""How often the statistics are wrong, and what they find: `python -m benchmarks.statistics [--quick | --long] [--json]`.
 
 Simulated launches go through the product's own pipeline (steady segment, summary, compare) as launches of one session
 that ran AAAA then BBBB, or took turns ABBA. Beside it stand what people do with the same steps: Mann-Whitney on the
@@ -58,7 +58,8 @@ class Size:
     steps: tuple[int, ...] = (200, 1000)
 
 
-FULL = Size(pool=500, sessions=1500, raw=20, cell=1000)
+FULL = Size(pool=500, sessions=4000, raw=20, cell=1000, steps=(200,))
+LONG = Size(pool=2000, sessions=4000, raw=100, cell=1000)
 QUICK = Size(pool=100, sessions=100, raw=5, cell=30, steps=(200,))
 
 
@@ -289,9 +290,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a smoke test: too few sessions for the bars")
     parser.add_argument("--json", action="store_true", help="print rows and bars as JSON")
+    parser.add_argument("--long", action="store_true", help="launches of 1,000 steps too, and more of each: minutes")
     asked = parser.parse_args()
     began = time.perf_counter()
-    rows, found = every_bar(QUICK if asked.quick else FULL)
+    rows, found = every_bar(QUICK if asked.quick else LONG if asked.long else FULL)
     if asked.json:
         document = {
             "rows": [asdict(row) for row in rows],
