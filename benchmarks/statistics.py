@@ -1,4 +1,4 @@
-"""How often the statistics are wrong, and what they find: `python -m benchmarks.statistics [--quick | --long] [--json]`.
+"""How often the statistics are wrong, what they find: `python -m benchmarks.statistics [--quick | --long] [--json]`.
 
 Simulated launches go through the product's own pipeline (steady segment, summary, compare) as launches of one session
 that ran AAAA then BBBB, or took turns ABBA. Beside it stand what people do with the same steps: Mann-Whitney on the
