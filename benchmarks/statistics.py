@@ -1,4 +1,4 @@
-"""How often the statistics are wrong, and what they find: `python -m benchmarks.statistics [--quick] [--json]`.
+"""How often the statistics are wrong, what they find: `python -m benchmarks.statistics [--quick | --long] [--json]`.
 
 Simulated launches go through the product's own pipeline (steady segment, summary, compare) as launches of one session
 that ran AAAA then BBBB, or took turns ABBA. Beside it stand what people do with the same steps: Mann-Whitney on the
@@ -25,6 +25,8 @@ from scipy.stats import mannwhitneyu
 
 from benchmarks.launch_models import SCENARIOS, Scenario
 from benchmarks.result import Result
+from benchmarks.steadiness import Bar
+from benchmarks.steadiness import bars as steadiness_bars
 from receipts.stats.effect import Effect, compare
 from receipts.stats.estimate import Sigma
 from receipts.stats.launch import summarise
@@ -52,11 +54,13 @@ class Size:
     pool: int
     sessions: int
     raw: int
+    cell: int  # launches or sessions of a cell of `steadiness`
     steps: tuple[int, ...] = (200, 1000)
 
 
-FULL = Size(pool=2000, sessions=4000, raw=100)
-QUICK = Size(pool=100, sessions=100, raw=5, steps=(200,))
+FULL = Size(pool=500, sessions=4000, raw=20, cell=1000, steps=(200,))
+LONG = Size(pool=2000, sessions=4000, raw=100, cell=1000)
+QUICK = Size(pool=100, sessions=100, raw=5, cell=30, steps=(200,))
 
 
 @dataclass(frozen=True)
@@ -223,21 +227,6 @@ def simulate(size: Size) -> list[Row]:
     return rows
 
 
-@dataclass(frozen=True)
-class Bar:
-    """What may be wrong at most: the worst of its cells, as a share of the sessions."""
-
-    name: str
-    worst: float
-    at: str
-    most: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether every cell keeps it."""
-        return self.worst <= self.most
-
-
 def bars(rows: Sequence[Row]) -> list[Bar]:
     """The bars, each over the cells that it speaks of."""
     turns = [row for row in rows if row.order == "ABBA"]
@@ -251,6 +240,12 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
         _bar("equivalence missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.equivalent, 0.05),
         _bar("effects of 2 % missed, 5 in turns, spread 0.3 %", quiet, lambda row: 1.0 - row.found, 0.05),
     ]
+
+
+def every_bar(size: Size) -> tuple[list[Row], list[Bar]]:
+    """The cells of the sessions, and all bars."""
+    rows = simulate(size)
+    return rows, [*bars(rows), *steadiness_bars(size.cell, SEED)]
 
 
 def _off_five(row: Row) -> float:
@@ -270,7 +265,7 @@ def measure(quick: bool = False) -> list[Result]:
     """The bars, measured; a quick run has too few sessions to be held to them."""
     return [
         Result(item.name, 100.0 * item.worst, "%", bar=None if quick else 100.0 * item.most, bar_on="value")
-        for item in bars(simulate(QUICK if quick else FULL))
+        for item in every_bar(QUICK if quick else FULL)[1]
     ]
 
 
@@ -295,10 +290,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a smoke test: too few sessions for the bars")
     parser.add_argument("--json", action="store_true", help="print rows and bars as JSON")
+    parser.add_argument("--long", action="store_true", help="launches of 1,000 steps too, and more of each: minutes")
     asked = parser.parse_args()
     began = time.perf_counter()
-    rows = simulate(QUICK if asked.quick else FULL)
-    found = bars(rows)
+    rows, found = every_bar(QUICK if asked.quick else LONG if asked.long else FULL)
     if asked.json:
         document = {
             "rows": [asdict(row) for row in rows],

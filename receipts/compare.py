@@ -244,12 +244,18 @@ def _results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
         metric = metrics.get(name)
         values_a = [launch.read(metric) for launch in pair.group_a]
         values_b = [launch.read(metric) for launch in pair.group_b]
-        reading_a, reading_b = _location(values_a), _location(values_b)
+        reading_a, reading_b = _shown(pair.group_a, metric), _shown(pair.group_b, metric)
         if name != pair.metric.name and (reading_a.value is None or reading_b.value is None):
             continue
         ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
         effect = effect_of(pair, metric, values_a, values_b)
         yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
+
+
+def _shown(group: Sequence[Launch], metric: Metric) -> Reading:
+    """The number of a side: of its samples, else of what its launches show without being one."""
+    samples = [reading for launch in group if (reading := launch.read(metric)).value is not None]
+    return _location(samples or [launch.shown(metric) for launch in group])
 
 
 def _location(readings: Sequence[Reading]) -> Reading:
@@ -259,4 +265,5 @@ def _location(readings: Sequence[Reading]) -> Reading:
         return readings[0]
     middle = len(values) // 2
     value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
-    return Reading(value, len(values), readings[0].source, readings[0].text if len(values) == 1 else None)
+    text = readings[0].text if len(values) == 1 else f"middle of {len(values)} launches"
+    return Reading(value, len(values), readings[0].source, text)

@@ -29,7 +29,7 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
 def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
     from receipts.stats import effect as effects
 
-    why = _unproven(metric, a, b)
+    why = _unproven(pair, metric, a, b)
     values_a = [item.value for item in a if item.value is not None]
     values_b = [item.value for item in b if item.value is not None]
     if why:
@@ -39,24 +39,30 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
         fact = effects.exactly(values_a, values_b, better=better)
         if fact is not None:
             return fact
+    delta = pair.lane.smallest_effect(metric.name)
     return effects.compare(
         values_a,
         values_b,
         better=better,
         sigma=_sigma(pair, metric),
-        delta=pair.lane.delta,
+        delta=delta,
+        delta_source=effects.DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
         times_a=_times(pair.group_a),
         times_b=_times(pair.group_b),
         largest_spread=_largest_spread(pair, metric),
     )
 
 
-def _unproven(metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
+def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
     """Why no effect can be given; empty where one can."""
     if metric.summary == "outcome":
         return "an outcome is a fact of one launch, not an effect"
-    if any(item.value is None for item in (*a, *b)):
-        return "the metric is not on both sides"
+    for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
+        without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
+        if without and all(launch.level is not None for launch in without):
+            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: run longer"
+        if without:
+            return f"{metric.title} is not on side {side}"
     stated = any(item.source in ("stated", "derived") for item in (*a, *b))
     if stated and metric.summary in ("step", "rate", "memory"):
         return "the numbers are as stated; what they were taken from was not kept"
@@ -70,7 +76,7 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
     if metric.summary not in ("step", "rate"):
         return None
     if pair.facts is not None and pair.facts.sigma is not None:
-        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured")
+        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured", pair.facts.sigma_of)
     return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
 
 

@@ -145,11 +145,14 @@ def tainted(findings: Iterable[Finding]) -> tuple[Taint, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A metric's value on one side: ``launches`` values, one a launch, and their location."""
+    """A metric's value on one side: ``launches`` values, one a launch, and their location.
+
+    ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.
+    """
 
     value: float | None
     launches: int
-    source: Literal["steps", "stated", "derived", "memory", "none"]
+    source: Literal["steps", "unsteady", "stated", "derived", "memory", "none"]
     text: str | None = None
 
 

@@ -24,7 +24,7 @@ def test_it_is_headed_by_the_five_answers(shell: Shell) -> None:
     [
         (0.0, "nearly independent"),
         (0.4, "means of 8 steps each are nearly independent"),  # of AR(1) 0.4 the means of 4 have 0.15, of 8 0.07
-        (0.999, "no 10 batches of them have independent means"),
+        (0.98, "no 10 batches of them have independent means"),
     ],
 )
 def test_the_memory_of_the_steps_is_told(shell: Shell, memory: float, said: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import rule_cases
 from receipts.cli.comparison_text import ratio
 from receipts.cli.group import run
-from receipts.cli.requirement import Requirement, required
+from receipts.cli.requirement import Requirement, read, required
 from receipts.compare import Request, compare
 from receipts.errors import UsageError
 from receipts.facts import Facts
@@ -214,3 +214,36 @@ def test_what_forbids_to_name_an_effect_forbids_it_on_every_metric_that_it_taint
     assert effects["tokens_per_second"].kind == effects["step_seconds"].kind == verdict.effect == "unproven"
     assert effects["step_seconds"].high is not None
     assert effects["peak_bytes"].kind == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("text", "low90", "high90", "code"),
+    [
+        ("not-slower=2%", 0.985, 1.0, 0),
+        ("not-slower=0.02", 0.985, 0.99, 0),  # slower beyond δ, and by less than what was allowed
+        ("not-slower=2%", 0.97, 0.99, 3),
+        ("not-slower=2%", 0.95, 0.97, 1),
+        ("not-slower=5 %", 0.96, 0.97, 0),
+    ],
+)
+def test_not_slower_by_a_margin_is_held_against_the_one_sided_bounds(
+    text: str, low90: float, high90: float, code: int
+) -> None:
+    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), comparable="yes", path="witnessed")
+    results = tuple(
+        replace(item, effect=replace(item.effect, kind="ambiguous", low90=low90, high90=high90))
+        for item in made.results
+    )
+    wanted = read(text)
+    assert wanted is not None
+    ambiguous = replace(made, effect="ambiguous", status="inconclusive", results=results)
+    assert required(ambiguous, wanted.kind, wanted.margin).exit_code == code
+    assert required(replace(ambiguous, effect="unproven"), wanted.kind, wanted.margin).exit_code == 3
+    assert required(replace(ambiguous, status="rejected"), wanted.kind, wanted.margin).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "slower", "not-slower=", "not-slower=2x", "not-slower=0", "faster=2%", "not-slower=-2%"]
+)
+def test_what_is_no_requirement_is_refused(text: str) -> None:
+    assert read(text) is None

@@ -75,7 +75,7 @@ def test_the_page_of_a_comparison_says_what_changed_and_what_the_effect_is(place
     assert text.startswith("# Comparison of local buckets against local base\n")
     assert "accepted: comparable yes · path witnessed · effect faster on tokens_per_second" in text
     assert "`parallelism.bucket_bytes` | 40000000 | 80000000 | parallelism.bucket_bytes | counts |" in text
-    assert "+11.09 | +10.85 to +11.34 | faster | 3 and 3 | steps" in text
+    assert "+11.10 | +10.85 to +11.34 | faster | 3 and 3 | steps" in text
     assert "compile amortised?: yes" in text
     assert "Claims that stand on these receipts: buckets." in text
     assert "hold | try it at the target" in text

@@ -84,7 +84,7 @@ def test_accepted_changes_stand_with_interval_and_refused_ones_with_their_rule_a
     data = week.report(store)
     accepted = said(data, "accepted")
     assert any(
-        line.startswith("nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 is faster, tokens/s +11.09 % (")
+        line.startswith("nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 is faster, tokens/s +11.10 % (")
         for line in accepted
     )
     week.put(
@@ -128,7 +128,7 @@ def test_a_gain_that_vanished_is_told_with_both_numbers(store: Store) -> None:
     week.put(store, [*week.local_gain(), *week.at_target(2.31)])
     (sentence,) = said(week.report(store), "did not survive")
     assert sentence.startswith(
-        "nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 gained +11.09 % at 8 chips"
+        "nvidia-megatron: parallelism.bucket_bytes 40000000 → 80000000 gained +11.10 % at 8 chips"
     )
     assert "at NAM56R production: −0." in sentence
     assert sentence.endswith("%, equivalent.")

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-SMALL = {"pool": 60, "sessions": 60, "raw": 4, "steps": (200,)}
+SMALL = {"pool": 60, "sessions": 60, "raw": 4, "cell": 20, "steps": (200,)}
 
 
 @pytest.fixture
@@ -48,3 +48,8 @@ def test_bars_speak_of_the_worst_cell(benchmark: ModuleType) -> None:
     rows = benchmark.simulate(benchmark.Size(**SMALL))
     worst = max(abs(row.excludes - 0.05) for row in rows if row.order == "ABBA")
     assert benchmark.bars(rows)[0].worst == worst
+
+
+def test_every_bar_is_measured(benchmark: ModuleType) -> None:
+    _, found = benchmark.every_bar(benchmark.Size(**SMALL))
+    assert len({item.name for item in found}) == len(found) == 11

@@ -13,7 +13,7 @@ from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
     from receipts.chips import Pressure
-    from receipts.cli.requirement import Requirement
+    from receipts.cli.requirement import Required
     from receipts.facts import Facts
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -34,12 +34,22 @@ Findings: E rejects, I leaves a question open, W is only shown; receipts rules C
 Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
 
+def _requirement(_context: click.Context, _option: click.Parameter, text: str | None) -> Required | None:
+    from receipts.cli.requirement import read
+
+    wanted = read(text) if text is not None else None
+    if text is not None and wanted is None:
+        raise click.BadParameter(f"{text!r} is none of faster, not-slower, not-slower=2%, equivalent")
+    return wanted
+
+
 @click.command("compare", epilog=EPILOG)
 @of_two_sides
 @click.option(
     "--require",
-    type=click.Choice(["faster", "not-slower", "equivalent"]),
-    help="A gate: exit 0 only where B is that, 1 where it is not, 3 where it is not proven.",
+    metavar="faster|not-slower[=SHARE]|equivalent",
+    callback=_requirement,
+    help="A gate: exit 0 only where B is that, 1 where it is not, 3 where it is not proven. not-slower=2% allows 2 %.",
 )
 @click.option("--record", is_flag=True, help="Keep the verdict in the store.")
 @click.option(
@@ -47,7 +57,7 @@ Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @pass_session
-def command(session: Session, asked: Asked, require: Requirement | None, record: bool, form: str, as_json: bool) -> int:
+def command(session: Session, asked: Asked, require: Required | None, record: bool, form: str, as_json: bool) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
@@ -66,8 +76,9 @@ def command(session: Session, asked: Asked, require: Requirement | None, record:
         return verdict.exit_code
     from receipts.cli.requirement import required
 
-    gate = required(verdict, require)
-    output.note(f"--require {require}: {gate.why}")
+    gate = required(verdict, require.kind, require.margin)
+    margin = f"={require.margin:.3g}" if require.margin is not None else ""
+    output.note(f"--require {require.kind}{margin}: {gate.why}")
     return gate.exit_code
 
 

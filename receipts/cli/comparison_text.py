@@ -164,6 +164,9 @@ def _effects(verdict: Comparison) -> None:
             effect_word(item),
         ))  # fmt: skip
     output.table(("metric", "A", "B", "change", "95 % interval", "effect"), rows, right=(1, 2, 3))
+    numbers = what_numbers_are(verdict)
+    if numbers:
+        output.wrapped(numbers)
     if mixed(verdict):
         output.wrapped(MARKED)
     why = reason(verdict)
@@ -178,6 +181,18 @@ def reason(verdict: Comparison) -> str:
     """How the effect was judged: launches, design, where the spread comes from, and the order that they ran in."""
     headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
     return headline.effect.why if headline is not None else ""
+
+
+def what_numbers_are(verdict: Comparison) -> str:
+    """What the number of each side is, where it comes from steps."""
+    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    sides = (("A", headline.a), ("B", headline.b)) if headline is not None else ()
+    words = [
+        f"{letter}: {side.text}{', not steady' if side.source == 'unsteady' else ''}"
+        for letter, side in sides
+        if side.value is not None and side.source in ("steps", "unsteady") and side.text
+    ]
+    return "; ".join(words)
 
 
 def reading(item: MetricResult, side: Reading) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+
+PAGE = 50
 EPILOG = """\b
 Examples:
   receipts list
@@ -20,7 +26,7 @@ A value may be a pattern (*, ?); - means not stated."""
 
 @click.command("list", epilog=EPILOG)
 @click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
-@click.option("--limit", "-n", default=50, show_default=True, help="Most rows to print; 0 for all.")
+@click.option("--limit", "-n", default=PAGE, show_default=True, help="Most rows to print; 0 for all.")
 @click.option("--all", "-a", "superseded", is_flag=True, help="Show receipts that no longer stand as well.")
 @click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
@@ -41,8 +47,11 @@ def command(
                 "lane=, context=, host= or started>= leave fewer to read"
             )
         found = list(store.find(filters))
-    more = bool(limit) and len(found) > limit
-    found = found[:limit] if limit else found
+        more = bool(limit) and len(found) > limit
+        found = found[:limit] if limit else found
+        # A document is read for what its row does not hold: of a page, and not of a whole store.
+        read = () if as_json or len(found) > PAGE else found
+        numbers = {item.id: _number(session, store, item) for item in read}
     if as_json:
         output.as_json([item._asdict() for item in found])
         return 0
@@ -57,13 +66,32 @@ def command(
             str(item.sequence_length or "-"),
             str(item.micro_batch or "-"),
             metrics.shown(rate, item.tokens_per_second) if item.tokens_per_second else "-",
+            numbers.get(item.id) or _NUMBERS.get(item.rate_source or "", "-"),
             metrics.shown(memory, item.peak_bytes) if item.peak_bytes else "-",
             item.label or "",
         )
         for item in found
     ]
-    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "peak", "label")
-    output.table(columns, cells, right=(5, 6, 7, 8), empty="no receipt meets these conditions")
+    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "what it is", "peak", "label")
+    output.table(columns, cells, right=(5, 6, 7, 9), empty="no receipt meets these conditions")
     if more:
         output.note(f"the first {limit}; --limit 0 prints all")
     return 0
+
+
+def _number(session: Session, store: Store, item: Entry) -> str | None:
+    """What the rate of a receipt is, where it comes from steps."""
+    if item.rate_source not in ("steps", "unsteady"):
+        return None
+    from receipts.metrics import Launch
+
+    text = Launch(store.parsed(item.id), session.rulebook.lanes.of(item.lane)).of_steps
+    return f"{text}, not steady" if item.rate_source == "unsteady" else text
+
+
+_NUMBERS = {
+    "steps": "from its steady steps",
+    "unsteady": "from its steps, not steady",
+    "stated": "as stated",
+    "derived": "derived from what is stated",
+}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from receipts.value import dataclass
 
@@ -13,11 +15,31 @@ Requirement = Literal["faster", "not-slower", "equivalent"]
 Answer = Literal["holds", "fails", "open"]
 EXIT = {"holds": 0, "fails": 1, "open": 3}
 PROVEN = ("faster", "slower", "equivalent")
-MEETS = {
+MEETS: Mapping[Requirement, tuple[str, ...]] = {
     "faster": ("faster",),
     "not-slower": ("faster", "equivalent"),
     "equivalent": ("equivalent",),
 }
+
+
+class Required(NamedTuple):
+    """What is required; ``margin`` is the share by which B may be slower, None for δ."""
+
+    kind: Requirement
+    margin: float | None = None
+
+
+def read(text: str) -> Required | None:
+    """A requirement as it is typed: ``faster``, ``not-slower``, ``not-slower=2%``, ``equivalent``; None for others."""
+    name, stated, share = text.partition("=")
+    kind = next((known for known in MEETS if known == name), None)
+    if kind is None:
+        return None
+    if not stated:
+        return Required(kind)
+    number = re.fullmatch(r"\s*(\d*\.?\d+)\s*(%?)\s*", share)
+    margin = float(number[1]) / (100.0 if number[2] else 1.0) if number is not None else 0.0
+    return Required(kind, margin) if kind == "not-slower" and 0.0 < margin < 1.0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +55,57 @@ class Gate:
         return EXIT[self.answer]
 
 
-def required(verdict: Comparison, requirement: Requirement) -> Gate:
+def required(verdict: Comparison, requirement: Requirement, margin: float | None = None) -> Gate:
     """Hold a comparison against a requirement.
 
     A rejected comparison meets none, and one that leaves a question open proves none: a gate that cannot tell does
-    not let pass. *Not slower* needs no named effect: the interval's slow end within δ (one-sided, 5 %) proves it.
+    not let pass. *Not slower* needs no named effect: the interval's slow end within δ, or within the margin that was
+    asked for, proves it (non-inferiority, one-sided at 5 %), and its fast end beyond the margin refutes it.
     """
     if verdict.status == "rejected":
         return Gate("fails", "does not hold: the comparison was rejected")
     if verdict.comparable != "yes" or verdict.path != "witnessed":
         open_ = "comparable" if verdict.comparable != "yes" else "the path witnessed"
         return Gate("open", f"not enough to say: the two are not shown to be {open_}")
+    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    if margin is not None:
+        return _within(verdict, headline, margin)
     if verdict.effect in MEETS[requirement]:
         return Gate("holds", f"holds: {verdict.effect} on {verdict.metric}")
-    headline = next((item for item in verdict.results if item.metric == verdict.metric), None)
-    if verdict.effect == "ambiguous" and requirement == "not-slower" and headline and _not_slower(headline):
+    if verdict.effect == "ambiguous" and requirement == "not-slower" and headline and _bounded(headline):
         return Gate("holds", f"holds: B is not slower by {headline.effect.delta:.1%} or more on {verdict.metric}")
     if verdict.effect in PROVEN:
         return Gate("fails", f"does not hold: {verdict.effect} on {verdict.metric}")
     return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
 
 
-def _not_slower(result: MetricResult) -> bool:
+def _within(verdict: Comparison, headline: MetricResult | None, margin: float) -> Gate:
+    """Not slower by a margin: by the 90 % interval alone, whose ends are one-sided bounds at 5 %."""
+    slowed = _slowed(headline)
+    if slowed is None or verdict.effect == "unproven":
+        return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
+    quickest, slowest = slowed
+    bounds = f"B is slower by {quickest - 1.0:.2%} to {slowest - 1.0:.2%} on {verdict.metric} (one-sided 95 % bounds)"
+    if slowest < 1.0 + margin:
+        return Gate("holds", f"holds: {bounds}, less than {margin:.1%}")
+    if quickest > 1.0 + margin:
+        return Gate("fails", f"does not hold: {bounds}, more than {margin:.1%}")
+    return Gate("open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many(headline)}")
+
+
+def _bounded(headline: MetricResult) -> bool:
+    slowed = _slowed(headline)
+    return slowed is not None and slowed[1] < 1.0 + headline.effect.delta
+
+
+def _slowed(result: MetricResult | None) -> tuple[float, float] | None:
+    """How many times slower B is, by the ends of the 90 % interval: the least and the most; None without one."""
     from receipts import metrics
 
-    effect, delta = result.effect, result.effect.delta
-    if effect.low90 is None or effect.high90 is None:
-        return False
-    if metrics.get(result.metric).better == "lower":
-        return effect.high90 < 1.0 + delta
-    return effect.low90 > 1.0 / (1.0 + delta)
+    low, high = (result.effect.low90, result.effect.high90) if result is not None else (None, None)
+    if result is None or low is None or high is None:
+        return None
+    return (low, high) if metrics.get(result.metric).better == "lower" else (1.0 / high, 1.0 / low)
 
 
 def _how_many(result: MetricResult | None) -> str:

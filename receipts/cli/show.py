@@ -191,7 +191,7 @@ def _measured(parsed: Parsed, lane: Lane) -> None:
     rows = []
     for name in metrics.METRICS:
         metric = metrics.get(name)
-        reading = launch.read(metric)
+        reading = launch.shown(metric)
         if reading.value is not None:
             said = f" ({reading.text})" if reading.text else ""
             rows.append((metric.title, metrics.shown(metric, reading.value), f"{reading.source}{said}"))

@@ -1,12 +1,13 @@
 """A launch as metrics see it: its steady segment and the values that follow from it.
 
-Where steps are kept, time and rates come from the median steady step. Where only stated numbers are kept, they are
-given as *stated*; a rate that merely follows from a stated time is *derived*.
+Where steps are kept, time and rates come from the median steady step, or from the mean of logged intervals. Where only
+stated numbers are kept, they are given as *stated*; a rate that merely follows from a stated time is *derived*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
@@ -87,6 +88,16 @@ class Launch:
         return frozenset(positions)
 
     @cached_property
+    def after_window(self) -> tuple[float, ...]:
+        """Durations of ordinary steps that a stated window leaves out at its end."""
+        measurement = self.parsed.receipt.measurement
+        window = measurement.window if measurement else None
+        if window is None or window.stop is None:
+            return ()
+        flagged = {index for positions in self.flagged.values() for index in positions}
+        return tuple(self.durations[i] for i in range(window.stop, len(self.durations)) if i not in flagged)
+
+    @cached_property
     def timed(self) -> bool:
         """Whether steps are kept, and each of them took time."""
         return bool(self.durations) and min(self.durations) > 0
@@ -98,7 +109,16 @@ class Launch:
             return None
         from receipts.stats.steady import steady_segment
 
-        return steady_segment(self.durations, self.excluded, self.lane.minimum_steps)
+        window = self.parsed.receipt.measurement.window if self.parsed.receipt.measurement else None
+        windowed = window is not None and window.start is not None
+        return steady_segment(self.durations, self.excluded, self.lane.minimum_steps, windowed=windowed)
+
+    @cached_property
+    def interval_steps(self) -> tuple[int, ...]:
+        """How many steps each duration is the mean of, where intervals were logged; empty where each is of one step."""
+        measurement = self.parsed.receipt.measurement
+        steps = (measurement.interval_steps or ()) if measurement else ()
+        return steps if len(steps) == len(self.durations) and any(count != 1 for count in steps) else ()
 
     @cached_property
     def summary(self) -> LaunchSummary | None:
@@ -111,9 +131,16 @@ class Launch:
 
     @cached_property
     def step_seconds(self) -> float | None:
-        """The median steady step, as in `summary`; None where there is no steady segment."""
-        if self.segment is None or self.segment.status != "steady":
+        """The location of the steady segment: its median step, or the mean of its intervals; None without one."""
+        return self.level if self.segment is not None and self.segment.status == "steady" else None
+
+    @cached_property
+    def level(self) -> float | None:
+        """The same of a launch that is not steady, over every step that no flag and no window leaves out."""
+        if self.segment is None or not self.segment.kept:
             return None
+        if self.interval_steps:
+            return _weighted_mean(self.segment.of(self.durations), self.segment.of(self.interval_steps))
         start, stop, left_out = self.segment[:3]
         if left_out == tuple(range(start, start + len(left_out))):
             return median_of(self, start + len(left_out), stop)
@@ -141,8 +168,32 @@ class Launch:
         return machine.peak(str(dtype)) if machine is not None and dtype is not None else None
 
     def read(self, metric: Metric) -> Reading:
-        """The metric's value for this launch, with where it came from."""
+        """The metric's value for this launch, with where it came from; none where its steps are not steady."""
         return _READ[metric.summary](self, metric)
+
+    def shown(self, metric: Metric) -> Reading:
+        """The value to show: that of a launch that is not steady too, which says so and is no sample."""
+        reading = self.read(metric)
+        if reading.value is not None or metric.summary not in ("step", "rate") or self.level is None:
+            return reading
+        tokens, value = self.tokens_per_step, self.level
+        if metric.summary == "rate":
+            total = self._from_total(metric.name, tokens / value if tokens is not None else None)
+            if total is None:
+                return reading
+            value = total
+        return Reading(value, 1, "unsteady", self.of_steps)
+
+    @cached_property
+    def of_steps(self) -> str | None:
+        """What a number from the steps is: `median of 12 of 20 steps`."""
+        if self.segment is None:
+            return None
+        kept, every = self.segment.kept, len(self.durations)
+        if self.interval_steps:
+            steps = sum(self.segment.of(self.interval_steps))
+            return f"mean of {steps:,} steps in {kept:,} of {every:,} intervals"
+        return f"median of {kept:,} of {every:,} steps"
 
     def _of(self, path: str) -> float | None:
         value = self.stated.get(path)
@@ -150,7 +201,7 @@ class Launch:
 
     def _step(self, _metric: Metric) -> Reading:
         if self.step_seconds is not None:
-            return Reading(self.step_seconds, 1, "steps")
+            return Reading(self.step_seconds, 1, "steps", self.of_steps)
         stated = self._of("measurement.stated.step_seconds")
         text = self.stated.get("measurement.stated.step_seconds_stated")
         return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
@@ -163,7 +214,7 @@ class Launch:
         total, source = self._tokens_per_second()
         value = self._from_total(metric.name, total)
         if value is not None:
-            return Reading(value, 1, "steps" if source == "steps" else "derived")
+            return Reading(value, 1, "steps", self.of_steps) if source == "steps" else Reading(value, 1, "derived")
         return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
 
     def _tokens_per_second(self) -> tuple[float | None, str]:
@@ -227,6 +278,10 @@ class Launch:
 
     def _outcome(self, _metric: Metric) -> Reading:
         return Reading(None, 1, "stated", self.parsed.receipt.run.outcome)
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / math.fsum(weights)
 
 
 @once

@@ -30,6 +30,7 @@ class Window(Section):
 
     start: Count | None = regime("First step of the window.")
     stop: Count | None = regime("Step after the last of the window.")
+    reason: Name | None = note("Why the window stops before the last step.")
     warmup_steps: Count | None = regime("Steps run before the window.")
     stated: Name | None = regime("The window in the source's own words.")
 
@@ -122,6 +123,9 @@ class Measurement(Section):
 
     step_durations_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
         "Every step's duration in order; with many ranks the per-step maximum.", unit="seconds"
+    )
+    interval_steps: tuple[Positive, ...] | None = observed(
+        "Steps that each of `step_durations_seconds` is the mean of, where a log prints means over intervals."
     )
     step_flags: dict[StepFlag, tuple[Count, ...]] | None = observed(
         "Positions in the list of steps that are not ordinary, by reason."

@@ -142,7 +142,7 @@ def _is_valid(item: Item) -> bool:
 
 
 def _is_stated(item: Item) -> bool:
-    rated = item.entry.tokens_per_second_per_chip is not None
+    rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
     return rated and not _is_valid(item) and item.verdict.path != "left" and not item.spoilt(Taint.RATE)
 
 

@@ -125,7 +125,7 @@ def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str
     known = find_accelerator(row["accelerator"]) if row["accelerator"] else None
     if known is not None:
         row["accelerator"] = known.key
-    readings = {name: launch.read(metrics.get(name)) for name in METRICS}
+    readings = {name: launch.shown(metrics.get(name)) for name in METRICS}
     row["lane"], row["accelerator"] = cut(row["lane"]), cut(row["accelerator"])
     row.update({name: reading.value for name, reading in readings.items()})
     rate = readings["tokens_per_second"]

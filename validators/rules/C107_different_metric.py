@@ -3,10 +3,11 @@
 *Why.* A median against a last iteration, a rate against a time, a number against nothing: there is no difference to
 speak of.
 
-*Rejected.* Peak memory where only one side measured it. A launch whose steps never became steady leaves the question
-open: it has to run longer, and is not wrong.
+*Rejected.* Peak memory where only one side measured it. Means over intervals of steps against every step: a mean holds
+the stalls, and a median does not. A launch whose steps never became steady leaves the question open: it has to run
+longer, and is not wrong.
 
-*Accepted.* The metric can be read from both sides.
+*Accepted.* The metric can be read from both sides, and their launches are summarised in the same way.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
     if pair.metric.summary == "outcome":
         return
     missing, unsteady = [], []
+    if pair.metric.summary in ("step", "rate"):
+        yield from _summaries(pair)
     for side, group in (("A", pair.group_a), ("B", pair.group_b)):
         without = [launch for launch in group if launch.read(pair.metric).value is None]
         # Steps without a steady segment (R203, R204) say "run longer", which is no verdict on the pair.
@@ -44,5 +47,30 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
             found=f"no steady segment in {launch}",
             expected="the metric from every launch of both sides",
             do="run longer, or compare without that launch",
+            level=I,
+        )
+
+
+def _summaries(pair: Pair) -> Iterator[Offence]:
+    """Launches that are summarised by the mean of their intervals beside launches that are by their median step."""
+    by_intervals = [bool(launch.interval_steps) for launch in (*pair.group_a, *pair.group_b) if launch.durations]
+    if len(set(by_intervals)) > 1:
+        yield Offence(
+            at="measurement.interval_steps",
+            found=f"{sum(by_intervals)} of {len(by_intervals)} launches logged interval means, the others every step",
+            expected="launches that are summarised in the same way",
+            do="record every step on both sides, or log both in intervals",
+        )
+    reasons = {
+        launch.stated.get("measurement.window.reason", "no reason") if launch.after_window else "none left out"
+        for launch in (*pair.group_a, *pair.group_b)
+        if launch.durations
+    }
+    if len(reasons) > 1:
+        yield Offence(
+            at="measurement.window.stop",
+            found=f"steps left out at the end of the window: {' · '.join(sorted(reasons))}",
+            expected="one rule for all launches of both sides",
+            do="measure every launch to its last step, or stop each for the same stated reason",
             level=I,
         )

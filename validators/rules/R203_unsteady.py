@@ -4,20 +4,19 @@
 and a run of ten steps would have told the slower story.
 
 *Rejected.* 300 steps that grow slower by 6 % from first to last. The finding says to run longer, for it may be right. A
-window over the 70 fastest of 320 steps: those after it are 3 % slower, so it is not the level of the launch.
+window that stops before the last step and gives no reason: the best 10 of 100 steps are 2 % faster than the launch.
 
-*Accepted.* 300 steps with a warm-up at their head, whose thirds agree after it. What too few steps cannot show is
-R204's to say.
+*Accepted.* 300 steps with a warm-up at their head, whose thirds agree after it. Independent steps, however few: what
+too few of them cannot show is R204's to say. A window that stops early for a stated reason: the rate of the steps that
+it leaves out is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
 from receipts.stats.order_statistics import median
-
-LEVEL = 0.01  # the smallest effect that matters, where no noise floor says otherwise
 
 
 @rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU))
@@ -37,17 +36,17 @@ def unsteady(case: Case) -> Iterator[Offence]:
 
 
 def _left_out(case: Case) -> Iterator[Offence]:
-    """Ordinary steps after the window, at another level than those within it."""
-    stop, steps, within = case.get("measurement.window.stop"), case.launch.durations, case.launch.step_seconds
-    flagged = {index for positions in case.launch.flagged.values() for index in positions}
-    after = [steps[index] for index in range(min(stop or len(steps), len(steps)), len(steps)) if index not in flagged]
-    if within is None or len(after) < case.lane.minimum_steps:
+    """Ordinary steps after the window: why they are left out, and how fast they are."""
+    after, within = case.launch.after_window, case.launch.level
+    if within is None or not after:
         return
-    apart = median(after) / within - 1
-    if abs(apart) > LEVEL:
-        yield Offence(
-            at="measurement.window.stop",
-            found=f"the median of the {len(after)} steps after the window lies {apart:+.1%} from that within it",
-            expected=f"steps left out within {LEVEL:.0%} of those measured",
-            do="measure to the last step, or run until the level holds",
-        )
+    reason = case.get("measurement.window.reason")
+    level = median(after)
+    yield Offence(
+        at="measurement.window.stop",
+        found=f"{len(after)} steps after the window are left out ({reason or 'no reason stated'}); their median is "
+        f"{level:.4g} s, {level / within - 1:+.1%} from that within it",
+        expected="a window to the last step, or the reason why it stops before",
+        do="measure to the last step, or state measurement.window.reason",
+        level=W if reason else I,
+    )

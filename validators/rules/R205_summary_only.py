@@ -3,9 +3,10 @@
 *Why.* A mean over steps that nobody kept cannot be checked for a warm-up, a stall or a trend, and has no spread. Such a
 receipt can be stored and shown, but no claim can rest on it.
 
-*Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps.
+*Rejected.* 112,152 tokens/s and 2,337 ms a step, and no list of steps. Nine means over intervals of ten steps.
 
-*Accepted.* The same with every step's duration in order. A failed launch, which carries no rate.
+*Accepted.* The same with every step's duration in order, or with ten and more means over intervals of known length. A
+failed launch, which carries no rate.
 """
 
 from __future__ import annotations
@@ -13,12 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.stats.steady import MINIMUM_STEPS
 
 
 @rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU))
 def summary_only(case: Case) -> Iterator[Offence]:
-    """No durations on a launch that went well."""
-    if case.receipt.run.outcome != "ok" or case.launch.durations:
+    """No durations, or too few interval means, on a launch that went well."""
+    if case.receipt.run.outcome != "ok":
+        return
+    segment = case.launch.segment
+    if segment is not None and segment.status == "too_few" and case.launch.interval_steps:
+        yield Offence(
+            at="measurement.step_durations_seconds",
+            found=f"{segment.kept} interval means that count, without the times of their steps",
+            expected=f"every step's duration in order, or at least {MINIMUM_STEPS} interval means",
+            do="run longer, log more often, or record every step",
+        )
+    if case.launch.durations:
         return
     leaves = case.parsed.flat.leaves
     stated = [path for path in leaves if path.startswith("measurement.stated.") and not path.endswith("_stated")]
