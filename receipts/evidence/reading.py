@@ -111,15 +111,40 @@ class Remark:
     place: Place
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Compiles in a stretch of a run: after ``after`` steps had ended, and before ``before`` had (None: not shown)."""
+
+    count: int
+    after: int = 0
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts of a process so far, when ``steps`` steps had ended; ``programs`` are executed in a step.
+
+    ``reads`` are reads of tensors by the host; None where the report does not show them.
+    """
+
+    steps: int
+    compiles: int
+    reads: int | None = None
+    programs: int = 1
+
+
 @dataclass(slots=True)
 class CompileCounts:
     """What compiling did and cost; None is unknown, zero is a statement of the file.
 
-    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``last_step`` is the last step at
-    which one was seen, by the file's own numbering.
+    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``spans`` place them among the
+    ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
+    what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
     """
 
     compiles: int | None = None
+    spans: list[Span] | None = None
+    steps: int | None = None
     after_warmup: int | None = None
     cache_hits: int | None = None
     cache_misses: int | None = None
@@ -156,6 +181,7 @@ class Reading:
     fallbacks: dict[str, int] | None = None
     host_transfers: int | None = None
     steps_covered: int | None = None
+    reports: list[Report] = field(default_factory=list)
     complete: bool = False
     failures: list[Failure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import Reading, Span
 
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
 # Lines that look as if they named a step, and name none.
 MAX_STRANGE: Final = 200
-# A first call compiles, and so does the second where an array came back with another sharding.
-WARM_STEPS: Final = 2
+# Steps that are looked at one by one; of the others, those behind a compilation.
+MAX_STEPS: Final = 64
 _FINISHED: Final = re.compile(
     r"Finished XLA compilation of (\S.{0,150}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
 )
@@ -34,6 +34,8 @@ _WRITING: Final = re.compile(
 )
 _TRACING: Final = re.compile(r"TRACING CACHE MISS at (\S{1,400}?:\d+(?::\d+)?) \((.{0,200}?)\)")
 _STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+# Steps of an evaluation have numbers of their own.
+_NO_STEP: Final = re.compile(r"(?i)\b(?:eval|valid|test)")
 _MESSAGE: Final = re.compile(r"Finished |Compiling |TRACING |[Pp](?:ersistent|ERSISTENT) |Not writing |Writing ")
 _TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
 # What trains: a function that is called a step, or the step of a trainer.
@@ -84,8 +86,10 @@ class JaxCompiles(LineReader):
         self._pending: Counter[str] = Counter()
         self._names: Counter[str] = Counter()
         self._tells_hits = False
-        self._steps: set[int] = set()
-        self._late = self._strange = 0
+        # Numbers of printed steps, ascending, and compilations by how many of those had been printed.
+        self._steps: list[int] = []
+        self._built: Counter[int] = Counter()
+        self._strange = 0
         self._block: _Block | None = None
         self._prefix = self._message = ""
 
@@ -112,14 +116,18 @@ class JaxCompiles(LineReader):
         elif "Finished tracing" in text or "Finished jaxpr" in text or "with global shapes and types" in text:
             self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
             self.reading.records += 1
-        elif (step := _STEP.search(text)) is not None and len(self._steps) < MAX_NAMES:
-            self._steps.add(int(step[1]))
-            # Only that there were some is asked: the steps of a long log need not be looked at.
-            self.follows = len(self._steps) <= WARM_STEPS
-        elif step is None:
+        elif (step := _STEP.search(text)) is not None and not _NO_STEP.search(text[: step.start()]):
+            self._ended(int(step[1]))
+        else:
             self._strange += 1
             self.follows = self.follows and self._strange < MAX_STRANGE
         return False
+
+    def _ended(self, step: int) -> None:
+        """A printed step: the first ones are kept, and of a long log those that follow a compilation."""
+        if (not self._steps or step > self._steps[-1]) and len(self._steps) < MAX_NAMES:
+            self._steps.append(step)
+        self.follows = len(self._steps) < MAX_STEPS
 
     def finish(self) -> Reading | None:
         """Counts, where the flags of the run let them be said."""
@@ -166,8 +174,24 @@ class JaxCompiles(LineReader):
         if done and not cached:
             told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
             self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
-        if len(self._steps) > WARM_STEPS and (self._tells_hits or cached or not self._late):
-            compile_.after_warmup = self._late
+        if len(self._steps) > 1 and (self._tells_hits or cached or not self._built):
+            self._place()
+
+    def _place(self) -> None:
+        """Put each compilation between the steps that were printed before and after it.
+
+        Behind the last printed step none follows where every step is printed; else some may, and it has no place.
+        """
+        every = self._steps[1] - self._steps[0]
+        begun = self._steps[0] - min(self._steps[0] or 1, every)
+        ended = [0, *(step - begun for step in self._steps)]
+        compile_ = self.reading.compile
+        compile_.steps, compile_.spans = ended[-1], []
+        for printed, count in self._built.items():
+            if printed < len(self._steps):
+                compile_.spans.append(Span(count, ended[printed], ended[printed + 1]))
+            elif every > 1:
+                compile_.spans.append(Span(count))
 
     def _is_copy(self, text: str) -> bool:
         """Whether this is the message before it once more, out of a second handler of the logger.
@@ -201,7 +225,8 @@ class JaxCompiles(LineReader):
         del self._pending[key]
         self._seconds += float(spent)
         # A program under another name than the step's is compiled all the same.
-        self._late += len(self._steps) >= WARM_STEPS
+        self._built[len(self._steps)] += 1
+        self.follows = self._strange < MAX_STRANGE
 
     def _cache(self, what: str, name: str) -> None:
         self.reading.records += 1
