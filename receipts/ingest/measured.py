@@ -15,6 +15,7 @@ from receipts.ingest.config import stated
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.series import Series
 from receipts.receipt.measurement import MAX_STEPS
+from receipts.stats.rounding import half_of
 
 SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
@@ -36,6 +37,8 @@ FLAGS: Final[Mapping[Reason, str]] = {
     "checkpoint": "checkpoint",
     "skipped": "warmup",
 }
+# Digits beyond these are those of a division: a share of the number.
+_EXACT: Final = 5e-6
 _SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
 
 
@@ -131,7 +134,9 @@ def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where:
     if flags:
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
-    _rates(draft, steps, ordinary, where, _OWN_WORK, "median")
+    # A median over fewer steps than those is one of other steps than the receipt's own.
+    whole = [name for name in _OWN_WORK if all(steps.at(name, row) is not None for row in ordinary)]
+    _rates(draft, steps, ordinary, where, whole, "median")
 
 
 def _summary(durations: Sequence[float]) -> str:
@@ -164,7 +169,7 @@ def _average(draft: Draft, steps: Series, where: Where) -> None:
     seconds = [value for row in rows if (value := steps.at("step_seconds", row)) is not None and value > 0]
     if seconds:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
-        _stated(draft, "step_seconds", value, len(seconds), statistic, where)
+        _stated(draft, "step_seconds", value, seconds, statistic, where)
     _rates(draft, steps, rows, where, _RATES, statistic)
 
 
@@ -175,19 +180,28 @@ def _rates(
         values = [value for row in rows if (value := steps.at(name, row)) is not None]
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
             continue
-        # Over equal intervals the mean rate is that of the mean time.
-        value = median(values) if statistic == "median" else len(values) / math.fsum(1 / item for item in values)
-        _stated(draft, name, value, len(values), statistic, where)
+        # The rate of the median or mean time: the median of an even number of rates is that of no median time.
+        spent = [1 / item for item in values]
+        value = 1 / (median(spent) if statistic == "median" else fmean(spent))
+        _stated(draft, name, value, values, statistic, where)
 
 
-def _stated(draft: Draft, name: str, value: float, count: int, statistic: str, where: Where) -> None:
+def _stated(draft: Draft, name: str, value: float, values: Sequence[float], statistic: str, where: Where) -> None:
     path = f"measurement.stated.{name}"
     if draft.get(path) is not None:
         return
-    # As many digits as a log prints, not those of a division.
-    draft.put(path, float(f"{value:.6g}"), where, SOURCE, f"{statistic} of {count:,} printed")
+    _printed(draft, path, value, min(map(half_of, values)), where, f"{statistic} of {len(values):,} printed")
     if draft.get("measurement.stated.statistic") is None:
         draft.put("measurement.stated.statistic", statistic, where, SOURCE)
+
+
+def _printed(draft: Draft, path: str, value: float, half: float, where: Where, text: str) -> None:
+    """State a number that follows from printed ones, and how exact they are: ± ``half``, as its source text."""
+    # As many digits as a log prints, not those of a division.
+    draft.put(path, float(f"{value:.6g}"), where, SOURCE, text)
+    place = math.ceil(math.log10(2 * half))
+    if half > _EXACT * value and (digits := round(value / 10.0**place)):
+        draft.put(f"{path}_stated", f"{digits}e{place}", where, SOURCE)
 
 
 def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> None:
@@ -199,9 +213,11 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
         return
     try:
         value = float(claim.value) * chips / tokens
+        # Printed in TFLOP, of which two decimals are little of a small model's work.
+        half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
     except (TypeError, ValueError, OverflowError):
         return
-    draft.put(path, float(f"{value:.6g}"), claim.where, claim.source, claim.said.text)
+    _printed(draft, path, value, half, claim.where, claim.said.text)
 
 
 def _losses(draft: Draft, steps: Series, where: Where) -> None:
