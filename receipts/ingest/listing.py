@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Reading
+from receipts.evidence.reading import LINE, alike
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.leaves import fitting
 from receipts.ingest.witness import LEVELS
+from receipts.route import CAUSE
 
 SOURCE: Final = "evidence"
 MAX_OBSERVED: Final = 200
 MAX_ENTRIES: Final = 10_000
+MAX_CAUSES: Final = 3
 # What wrote the file, where a source's name is that of a file format or of a debug switch.
 _PRODUCERS: Final = {
     "megatron": "Megatron-LM",
@@ -81,6 +84,7 @@ def _level(reading: Reading) -> str | None:
 
 def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
     found: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
+    found |= {f"{CAUSE}{leaf}"[:200]: _worded(causes) for leaf, causes in reading.causes.items()}
     if numbers := reading.steps.numbers():
         found["steps"] = _count(len(reading.steps))
         found |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
@@ -93,6 +97,18 @@ def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
     for name, count in islice(reading.counters.items(), MAX_OBSERVED):
         found.setdefault(name[:200] or "unnamed", _count(count))
     return found
+
+
+def _worded(causes: Mapping[str, int]) -> str:
+    """The causes of one leaf, those with a line of the program and then the most frequent first."""
+    groups: dict[str, list[Any]] = {}
+    for cause, count in causes.items():
+        groups.setdefault(alike(cause), [cause, 0])[1] += count
+    ordered = sorted(
+        groups.values(), key=lambda item: (not LINE.search(item[0]), "changed from" not in item[0], -item[1])
+    )
+    words = [f"{cause[:400]}, {count} times" if count > 1 else cause[:400] for cause, count in ordered[:MAX_CAUSES]]
+    return "; ".join(words) + (f"; and {len(ordered) - MAX_CAUSES} other causes" if len(ordered) > MAX_CAUSES else "")
 
 
 def _count(count: int) -> int:

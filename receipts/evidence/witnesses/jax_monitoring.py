@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from receipts.evidence.json_document import json_document
 from receipts.evidence.reader import FileReader
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import Compiled, Reading
 from receipts.evidence.stream import Source
+from receipts.evidence.witnesses.compile_order import LATE, MAX_EVENTS, WARM_STEPS
 
 MAX_NAMES: Final = 1_000
-WARM_STEPS: Final = 2
 _HEAD: Final = re.compile(rb"^\s*[\[{]")
 _EVENT: Final = re.compile(rb'"/jax/(?:core/compile|compilation_cache|pjit|backend)\b')
 _COMPILED: Final = "/jax/core/compile/backend_compile_duration"
@@ -31,6 +31,8 @@ class _Events:
     late: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     phases: bool = False
+    compiled: list[Compiled] = field(default_factory=list)
+    loading: int = 0
 
     def add(self, name: str, count: int, late: bool, seconds: float = 0.0) -> None:
         if name not in self.counts and len(self.counts) >= MAX_NAMES:
@@ -77,6 +79,14 @@ def _listed(found: list[Any], events: _Events) -> None:
         spent = next((item[key] for key in ("duration_s", "duration", "seconds") if key in item), 0.0)
         late = isinstance(step, int) and numbered and step >= WARM_STEPS
         events.phases = events.phases or numbered
+        if name == _HIT:
+            events.loading += 1
+        elif name == _COMPILED and events.loading:
+            events.loading -= 1
+        elif name == _COMPILED and len(events.compiled) < MAX_EVENTS:
+            program = str(item.get("fun_name") or "")[:200]
+            why = f"{program} was compiled in a step" if late and program else ""
+            events.compiled.append(Compiled(step if isinstance(step, int) else None if events.phases else 0, why))
         events.add(name, 1, late, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
 
 
@@ -104,6 +114,9 @@ def _describe(events: _Events, reading: Reading) -> None:
         reading.remark("missing", "no event of jax.monitoring is in it")
         return
     hits, compiled = counts.get(_HIT, 0), counts.get(_COMPILED)
+    reading.compile.events, reading.compile.first_step = events.compiled, 0 if events.phases else None
+    for event in events.compiled:
+        reading.blame(LATE, event.why)
     reading.see("framework", "jax", "kernels")
     # Events are counted whatever the log flags are, so here an absence is a zero.
     reading.complete = compiled is not None
