@@ -135,7 +135,8 @@ class CompileCounts:
     """What compiling did and cost; None is unknown, zero is a statement of the file.
 
     ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``events`` has them in order where
-    the file does; ``first_step`` is the first step that it prints, None where it prints none.
+    the file does; ``first_step`` is the first step that it prints, None where it prints none. ``versions`` is the most
+    programs that were compiled for one function.
     """
 
     compiles: int | None = None
@@ -150,6 +151,7 @@ class CompileCounts:
     temp_bytes: int | None = None
     events: list[Compiled] = field(default_factory=list)
     first_step: int | None = None
+    versions: int | None = None
 
 
 @dataclass(slots=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from receipts.evidence import FileEvidence, Reading
+from receipts.evidence.witnesses.compile_order import LATE as _LATE
+from receipts.evidence.witnesses.compile_order import WARM_STEPS
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 
@@ -44,8 +46,26 @@ def state_compile(draft: Draft, files: Sequence[FileEvidence]) -> None:
             elif draft.get(path) != figure and leaf == "compiles":
                 text = f"{where} counts {figure:,} compiles by {source}, and {draft.get(path):,} stand"
                 draft.tell("note", text, where)
+    _whole_graph(draft, files)
     _digests(draft, files)
     _cache(draft)
+
+
+def _whole_graph(draft: Draft, files: Sequence[FileEvidence]) -> None:
+    """Compiles after warm-up where no step is printed between them, of a step that was to be one whole graph.
+
+    It is called once a micro step, and each of its programs took a call: more of them than the warm-up has calls were
+    compiled after it. That there are fewer proves nothing.
+    """
+    if draft.get(_LATE) is not None or draft.get("compile.posture") != "whole_graph":
+        return
+    for file, reading in readings(files):
+        steps = draft.get("measurement.window.start") or draft.get("measurement.window.warmup_steps") or WARM_STEPS
+        late = (reading.compile.versions or 0) - steps * (draft.get("batch.accumulation") or 1)
+        if late > 0:
+            text = f"{reading.compile.versions} programs for one function, and {steps} steps of warm-up"
+            draft.put(_LATE, late, Where(file.name), reading.source, text)
+            return
 
 
 def _two_reports(draft: Draft, files: Sequence[FileEvidence]) -> None:
@@ -64,7 +84,7 @@ def _two_reports(draft: Draft, files: Sequence[FileEvidence]) -> None:
         (steps, before, early), (end, after, late) = by_steps.values()
         if after >= before:
             text = f"{after} at step {end} ({late}) less {before} at step {steps} ({early})"
-            draft.put("compile.compiles_after_warmup", after - before, Where(late), source, text)
+            draft.put(_LATE, after - before, Where(late), source, text)
 
 
 def _digests(draft: Draft, files: Sequence[FileEvidence]) -> None:

@@ -15,7 +15,11 @@ from receipts.evidence.reading import LINE, Compiled, Reading, alike
 WARM_STEPS: Final = 2
 MAX_EVENTS: Final = 10_000
 LATE: Final = "compile.compiles_after_warmup"
-STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+BREAKS: Final = "compile.graph_breaks"
+# Lines that look as if they named a step, and name none.
+MAX_STRANGE: Final = 200
+STEPS: Final = (b"completed step: ", b"step: ", b"step=", b"step = ", b"step ", b"Step ")
+_STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
 
 
 class CompileOrder:
@@ -25,6 +29,7 @@ class CompileOrder:
         self._reading = reading
         self._open: list[Compiled] = []
         self._last: int | None = None
+        self._strange = 0
         self.steps = 0
 
     @property
@@ -32,8 +37,17 @@ class CompileOrder:
         """Whether the next step matters: the first ones do, and the one that follows a compile."""
         return bool(self._open) or self.steps <= WARM_STEPS
 
-    def step(self, number: int) -> None:
-        """A step was printed."""
+    def look(self, text: str) -> bool:
+        """Take a line of another source, which may name a step. Whether to look at further ones."""
+        found = _STEP.search(text)
+        if found is None:
+            self._strange += 1
+            return self.follows and self._strange < MAX_STRANGE
+        self._strange = 0
+        self._step(int(found[1]))
+        return self.follows
+
+    def _step(self, number: int) -> None:
         counts = self._reading.compile
         if counts.first_step is None:
             counts.first_step = number
@@ -43,12 +57,13 @@ class CompileOrder:
             event.step = number
         self._open.clear()
 
-    def compiled(self, why: str = "") -> None:
-        """A program was compiled; ``why`` is empty for the first of its function."""
-        events = self._reading.compile.events
+    def compiled(self, why: str = "") -> Compiled:
+        """A program was compiled; ``why`` is empty for the first of its function, and may be filled in later."""
+        event, events = Compiled(why=why), self._reading.compile.events
         if len(events) < MAX_EVENTS:
-            events.append(Compiled(why=why))
-            self._open.append(events[-1])
+            events.append(event)
+            self._open.append(event)
+        return event
 
     def late(self) -> int | None:
         """Compiles after the default warm-up, of which each is blamed on its cause; None with too few steps."""

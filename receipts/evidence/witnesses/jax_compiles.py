@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading, alike
-from receipts.evidence.witnesses.compile_order import STEP, CompileOrder, place
+from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
 
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
@@ -25,8 +25,6 @@ MAX_BLOCK: Final = 40
 MAX_REASONS: Final = 12
 MAX_KEPT: Final = 500
 MAX_MAPPING: Final = 20_000
-# Lines that look as if they named a step, and name none.
-MAX_STRANGE: Final = 200
 _FINISHED: Final = re.compile(
     r"Finished XLA compilation of (\S.{0,150}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
 )
@@ -98,14 +96,7 @@ class JaxCompiles(LineReader):
         b"TRACING CACHE MISS",
         b"with global shapes and types",
     )
-    companions = (
-        b"completed step: ",
-        b"step: ",
-        b"step=",
-        b"step = ",
-        b"step ",
-        b"Step ",
-    )
+    companions = STEPS
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +106,6 @@ class JaxCompiles(LineReader):
         self._names: Counter[str] = Counter()
         self._tells_hits = False
         self._order = CompileOrder(self.reading)
-        self._strange = 0
         self._block: _Block | None = None
         self._prefix = self._message = ""
         # By program: why it was traced last, and the types that it took last.
@@ -147,13 +137,8 @@ class JaxCompiles(LineReader):
             self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
             self.reading.records += 1
             self._signature(text)
-        elif (step := STEP.search(text)) is not None:
-            self._order.step(int(step[1]))
-            self._strange = 0
-            self.follows = self._order.follows
         else:
-            self._strange += 1
-            self.follows = self.follows and self._strange < MAX_STRANGE
+            self.follows = self._order.look(text)
         return False
 
     def finish(self) -> Reading | None:
