@@ -81,18 +81,21 @@ def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
+    """What a rule finds in what is stated. An offence stands whatever else is unstated; without one, a gap is open."""
     if not item.applies(case):
         return []
     receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
+    found = [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
     if heavy and (missing := item.missing(case)):
-        return [
-            _unjudged(item, need.split("|")[0], "not stated", f"{STATE}{need.replace('|', ' or ')}", subject, receipt)
-            for need in missing
-        ]
-    return [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
+        # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
+        level = Level.SHOWN if any(one.level is Level.ERROR for one in found) else Level.OPEN
+        for need in missing:
+            do = STATE + need.replace("|", " or ")
+            found.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
+    return found
 
 
 def _told(case: Case, offence: Offence) -> Offence:
@@ -195,11 +198,13 @@ def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None
     )
 
 
-def _unjudged(item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None) -> Finding:
+def _unjudged(
+    item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
+) -> Finding:
     return Finding(
         code=item.code,
         name=item.name,
-        level=Level.OPEN,
+        level=level,
         question=item.question,
         taints=item.taints,
         at=at,

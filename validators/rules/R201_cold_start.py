@@ -37,10 +37,9 @@ def applies(case: Case) -> bool:
 @rule("R201", "cold_start", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
 def cold_start(case: Case) -> Iterator[Offence]:
     """Compiles inside the window, then a window without warm-up."""
-    start, stop = case.get(START) or 0, case.get(STOP)
-    inside = [
-        index for index in case.launch.flagged.get("compile", ()) if index >= start and (stop is None or index < stop)
-    ]
+    start, stop = case.get(START), case.get(STOP)
+    compiles = case.launch.flagged.get("compile", ()) if start is not None else ()
+    inside = [index for index in compiles if index >= start and (stop is None or index < stop)]
     if inside:
         yield Offence(
             at=FLAGS,
@@ -48,7 +47,7 @@ def cold_start(case: Case) -> Iterator[Offence]:
             expected="a window that starts after the last compile",
             do="start the window later, or warm up every shape before it",
         )
-    if start == 0 and not case.get(WARMUP):
+    if not case.get(WARMUP) and (start == 0 or (start is None and case.get(WARMUP) == 0)):
         yield Offence(
             at=START,
             found="a window from the first step of the launch",
