@@ -119,14 +119,36 @@ class Remark:
     place: Place
 
 
-@dataclass(slots=True)
-class Compiled:
-    """One compile: the step in which it fell, by the file's numbers, and why, in the file's words.
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Compiles in a stretch of a run: after ``after`` steps had ended, and before ``before`` had (None: not shown).
 
-    ``step`` is None where no step is printed after it.
+    ``why`` is the cause in the words of the file.
     """
 
-    step: int | None = None
+    count: int
+    after: int = 0
+    before: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts of a process so far, when ``steps`` steps had ended; ``programs`` are executed in a step.
+
+    ``reads`` are reads of tensors by the host; None where the report does not show them.
+    """
+
+    steps: int
+    compiles: int
+    reads: int | None = None
+    programs: int = 1
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One compile, and why; empty where the file does not say."""
+
     why: str = ""
 
 
@@ -134,12 +156,16 @@ class Compiled:
 class CompileCounts:
     """What compiling did and cost; None is unknown, zero is a statement of the file.
 
-    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``events`` has them in order where
-    the file does; ``first_step`` is the first step that it prints, None where it prints none. ``versions`` is the most
-    programs that were compiled for one function.
+    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``spans`` place them among the
+    ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
+    what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
+
+    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs that it shows of one function.
     """
 
     compiles: int | None = None
+    spans: list[Span] | None = None
+    steps: int | None = None
     after_warmup: int | None = None
     cache_hits: int | None = None
     cache_misses: int | None = None
@@ -149,8 +175,7 @@ class CompileCounts:
     argument_bytes: int | None = None
     output_bytes: int | None = None
     temp_bytes: int | None = None
-    events: list[Compiled] = field(default_factory=list)
-    first_step: int | None = None
+    unplaced: list[Compiled] = field(default_factory=list)
     versions: int | None = None
 
 
@@ -180,6 +205,7 @@ class Reading:
     fallbacks: dict[str, int] | None = None
     host_transfers: int | None = None
     steps_covered: int | None = None
+    reports: list[Report] = field(default_factory=list)
     complete: bool = False
     causes: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)

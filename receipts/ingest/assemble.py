@@ -70,7 +70,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     named = next((item for item in chosen.lanes if item.name == chosen.lane), None)
     state_path(draft, files, named)
     state_memory(draft, files, steps)
-    state_compile(draft, files)
+    state_compile(draft, files, steps is not None)
     state_ending(draft, files, steps)
     state_identity(draft, files, chosen)
     state_intent(draft, files, named)

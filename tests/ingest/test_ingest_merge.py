@@ -12,7 +12,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 
 from receipts.errors import InputError
 from receipts.evidence import Failure, MemoryRow, Place, Reading
-from receipts.evidence.reading import Remark
+from receipts.evidence.reading import Remark, Report
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp
 
@@ -126,6 +126,7 @@ def test_reports_of_one_run_count_fallbacks_on_and_not_twice(tmp_path: Path) -> 
     early, late = Reading("torch-xla-metrics", records=1), Reading("torch-xla-metrics", records=1)
     early.fallbacks, early.host_transfers, early.steps_covered, early.compile.compiles = {"aten::median": 5}, 5, 5, 2
     late.fallbacks, late.host_transfers, late.steps_covered, late.compile.compiles = {"aten::median": 20}, 20, 20, 3
+    early.reports, late.reports = [Report(5, 2, 5)], [Report(20, 3, 20, programs=2)]
     found = ingested(file(tmp_path, early, name="warm.txt"), file(tmp_path, late, name="end.txt"))
     assert at(found, "path.witnessed.fallbacks") == {"aten::median": 20}
     assert at(found, "path.witnessed.host_transfers_per_step") == 1.0

@@ -1,4 +1,4 @@
-"""Compiles between the steps that a log prints: in which step each one fell, and why it was needed.
+"""Compiles between the steps that a log prints: where each one fell, and why it was needed.
 
 A step is printed when it has ended, so a compile belongs to the step that is printed next. One that no step follows
 came after the last step, and cost none.
@@ -9,79 +9,74 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.evidence.reading import LINE, Compiled, Reading, alike
+from receipts.evidence.reading import Compiled, Reading, Span
 
-# A first call compiles, and so does the second where an array came back with another sharding.
-WARM_STEPS: Final = 2
 MAX_EVENTS: Final = 10_000
-LATE: Final = "compile.compiles_after_warmup"
-BREAKS: Final = "compile.graph_breaks"
+# Steps that are looked at one by one; of the others, those behind a compilation.
+MAX_STEPS: Final = 64
+MAX_KEPT: Final = 10_000
 # Lines that look as if they named a step, and name none.
 MAX_STRANGE: Final = 200
+# Of the lines of other sources, those that may name a step.
 STEPS: Final = (b"completed step: ", b"step: ", b"step=", b"step = ", b"step ", b"Step ")
 _STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+# Steps of an evaluation have numbers of their own.
+_NO_STEP: Final = re.compile(r"(?i)\b(?:eval|valid|test)")
 
 
 class CompileOrder:
-    """Compiles and steps of one log in their order. Steps are asked for only while `follows` is true."""
+    """Compiles and printed steps of one log in their order."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._open: list[Compiled] = []
-        self._last: int | None = None
+    def __init__(self) -> None:
+        # Numbers of printed steps, ascending, and compiles, each with how many of those had been printed.
+        self._steps: list[int] = []
+        self._built: list[tuple[int, Compiled]] = []
         self._strange = 0
-        self.steps = 0
+        self.follows = True
 
-    @property
-    def follows(self) -> bool:
-        """Whether the next step matters: the first ones do, and the one that follows a compile."""
-        return bool(self._open) or self.steps <= WARM_STEPS
-
-    def look(self, text: str) -> bool:
-        """Take a line of another source, which may name a step. Whether to look at further ones."""
+    def look(self, text: str) -> None:
+        """Take a line of another source, which may name a step."""
         found = _STEP.search(text)
-        if found is None:
+        if found is None or _NO_STEP.search(text[: found.start()]):
             self._strange += 1
-            return self.follows and self._strange < MAX_STRANGE
-        self._strange = 0
-        self._step(int(found[1]))
-        return self.follows
-
-    def _step(self, number: int) -> None:
-        counts = self._reading.compile
-        if counts.first_step is None:
-            counts.first_step = number
-        self.steps += number != self._last
-        self._last = number
-        for event in self._open:
-            event.step = number
-        self._open.clear()
+            self.follows = self.follows and self._strange < MAX_STRANGE
+            return
+        step = int(found[1])
+        if (not self._steps or step > self._steps[-1]) and len(self._steps) < MAX_KEPT:
+            self._steps.append(step)
+        self.follows = len(self._steps) < MAX_STEPS
 
     def compiled(self, why: str = "") -> Compiled:
         """A program was compiled; ``why`` is empty for the first of its function, and may be filled in later."""
-        event, events = Compiled(why=why), self._reading.compile.events
-        if len(events) < MAX_EVENTS:
-            events.append(event)
-            self._open.append(event)
+        event = Compiled(why)
+        if len(self._built) < MAX_EVENTS:
+            self._built.append((len(self._steps), event))
+        self.follows = self._strange < MAX_STRANGE
         return event
 
-    def late(self) -> int | None:
-        """Compiles after the default warm-up, of which each is blamed on its cause; None with too few steps."""
-        counts = self._reading.compile
-        first, placed = counts.first_step, self.steps > WARM_STEPS
-        late = [
-            event
-            for event in counts.events
-            if first is None or (event.step is not None and event.step - first >= WARM_STEPS)
-        ]
-        causes = [event.why for event in late]
-        if first is None:
-            # Which of them came late is not shown: each cause once, and only those that name their line if some do.
-            once = {alike(why): why for why in causes}.values()
-            causes = [why for why in once if LINE.search(why)] or list(once)
-        for why in causes:
-            self._reading.blame(LATE, why)
-        return len(late) if placed else None
+    def undo(self) -> str:
+        """Forget the last compile, which did not take place, and return its cause."""
+        return self._built.pop()[1].why if self._built else ""
+
+    def place(self, reading: Reading) -> bool:
+        """Put each compile between the steps printed before and after it; False where the log shows too few steps.
+
+        Behind the last printed step none follows where every step is printed; else some may, and it has no place.
+        """
+        compile_ = reading.compile
+        if len(self._steps) < 2:
+            compile_.unplaced = [event for _, event in self._built]
+            return False
+        every = self._steps[1] - self._steps[0]
+        begun = self._steps[0] - min(self._steps[0] or 1, every)
+        ended = [0, *(step - begun for step in self._steps)]
+        compile_.steps, compile_.spans = ended[-1], []
+        for printed, event in self._built:
+            if printed < len(self._steps):
+                compile_.spans.append(Span(1, ended[printed], ended[printed + 1], event.why))
+            elif every > 1:
+                compile_.spans.append(Span(1, why=event.why))
+        return True
 
 
 def place(file: str, line: str | int) -> str:

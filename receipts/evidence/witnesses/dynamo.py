@@ -12,8 +12,8 @@ from collections import Counter
 from typing import ClassVar, Final
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Compiled, Reading
-from receipts.evidence.witnesses.compile_order import BREAKS, STEPS, CompileOrder, place
+from receipts.evidence.reading import Compiled, Reading, Span
+from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
 from receipts.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
 from receipts.evidence.witnesses.te_prefix import repeated
 
@@ -21,6 +21,7 @@ MAX_PLACES: Final = 40
 MAX_NAMES: Final = 2000
 # Lines below a message in which its reason stands.
 BELOW: Final = 12
+BREAKS: Final = "compile.graph_breaks"
 FALLBACKS: Final = "path.witnessed.fallbacks."
 _HEAD = re.compile(
     r"(?:[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\s\]]+:\d+\]"
@@ -73,7 +74,7 @@ class DynamoReader(LineReader):
         self._limited: Counter[str] = Counter()
         self._awaiting = 0
         self._first: dict[str, int] = {}
-        self._order = CompileOrder(self.reading)
+        self._order = CompileOrder()
         self._versions: Counter[str] = Counter()
         # What the lines below a message are to explain: a compile, or a break by its place.
         self._compile: tuple[Compiled, str, str] | None = None
@@ -114,7 +115,8 @@ class DynamoReader(LineReader):
             self._awaiting = max(0, self._awaiting - 1)
         else:
             self._awaiting = 0
-            self.follows = self._order.look(text)
+            self._order.look(text)
+            self.follows = self._order.follows
         return self._awaiting > 0
 
     def finish(self) -> Reading | None:
@@ -141,9 +143,9 @@ class DynamoReader(LineReader):
             why, shown = self._why.get(at, ""), _AT.fullmatch(at)
             at = place(shown["file"], shown["line"]) if shown else at[:200]
             reading.blame(BREAKS, f"{why} ({at})" if why else at, count)
-        late = self._order.late()
-        # Only what is compiled once more is logged: that there is none after warm-up proves nothing.
-        reading.compile.after_warmup = late or None
+        if self._recompiles and self._order.place(reading) and reading.compile.spans is not None:
+            # The first compile of each function is not logged.
+            reading.compile.spans.append(Span(1))
         reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
         self._tell()
         return reading
@@ -165,7 +167,7 @@ class DynamoReader(LineReader):
         at = f"{match['file']}:{match['line']}"
         self._versions[at] = max(self._versions[at], self._recompiles[name]) + 1
         self._compile = (self._order.compiled(), match["name"], place(match["file"], match["line"]))
-        self.follows, self._at, self._awaiting = True, "", BELOW
+        self.follows, self._at, self._awaiting = self._order.follows, "", BELOW
         self.reading.records += 1
 
     def _explains(self, body: str) -> bool:
@@ -191,9 +193,8 @@ class DynamoReader(LineReader):
         self.reading.records += 1
         self._limit = match["limit"]
         self._awaiting, self._at, self._compile = 3, "", None
-        events = self.reading.compile.events
         # The compile that was announced before it does not take place.
-        last = events.pop().why if events else ""
+        last = self._order.undo()
         self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
         self._first.setdefault(self._limit, number)
         self._add("recompile_limit", 1)

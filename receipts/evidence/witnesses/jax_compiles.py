@@ -105,7 +105,7 @@ class JaxCompiles(LineReader):
         self._pending: Counter[str] = Counter()
         self._names: Counter[str] = Counter()
         self._tells_hits = False
-        self._order = CompileOrder(self.reading)
+        self._order = CompileOrder()
         self._block: _Block | None = None
         self._prefix = self._message = ""
         # By program: why it was traced last, and the types that it took last.
@@ -138,7 +138,8 @@ class JaxCompiles(LineReader):
             self.reading.records += 1
             self._signature(text)
         else:
-            self.follows = self._order.look(text)
+            self._order.look(text)
+            self.follows = self._order.follows
         return False
 
     def finish(self) -> Reading | None:
@@ -186,9 +187,8 @@ class JaxCompiles(LineReader):
         if done and not cached:
             told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
             self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
-        late = self._order.late()
-        if self._tells_hits or cached or not late:
-            compile_.after_warmup = late
+        if self._tells_hits or cached or not done:
+            self._order.place(self.reading)
 
     def _is_copy(self, text: str) -> bool:
         """Whether this is the message before it once more, out of a second handler of the logger.
@@ -223,7 +223,7 @@ class JaxCompiles(LineReader):
         self._seconds += float(spent)
         # A program under another name than the step's is compiled all the same.
         self._order.compiled(self._why.pop(key, ""))
-        self.follows = True
+        self.follows = self._order.follows
 
     def _cache(self, what: str, name: str) -> None:
         self.reading.records += 1

@@ -8,17 +8,18 @@ name, flat or in phases. A backend compile is told on a persistent-cache hit, to
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from receipts.evidence.json_document import json_document
 from receipts.evidence.reader import FileReader
-from receipts.evidence.reading import Compiled, Reading
+from receipts.evidence.reading import Reading, Span
 from receipts.evidence.stream import Source
-from receipts.evidence.witnesses.compile_order import LATE, MAX_EVENTS, WARM_STEPS
 
 MAX_NAMES: Final = 1_000
+MAX_STEPS: Final = 100_000
 _HEAD: Final = re.compile(rb"^\s*[\[{]")
 _EVENT: Final = re.compile(rb'"/jax/(?:core/compile|compilation_cache|pjit|backend)\b')
 _COMPILED: Final = "/jax/core/compile/backend_compile_duration"
@@ -29,10 +30,11 @@ _HIT, _MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache
 class _Events:
     counts: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
+    # Compiles less hits of the persistent cache by step, as far as each step is known.
+    built: Counter[int] = field(default_factory=Counter)
+    names: dict[int, str] = field(default_factory=dict)
     seconds: float = 0.0
     phases: bool = False
-    compiled: list[Compiled] = field(default_factory=list)
-    loading: int = 0
 
     def add(self, name: str, count: int, late: bool, seconds: float = 0.0) -> None:
         if name not in self.counts and len(self.counts) >= MAX_NAMES:
@@ -42,6 +44,16 @@ class _Events:
             self.late[name] = self.late.get(name, 0) + count
         if name == _COMPILED:
             self.seconds += seconds
+
+    @property
+    def spans(self) -> list[Span]:
+        """Compiles by step. Steps that are counted from 0 are known to be where something is built in step 0."""
+        early = 0 if 0 in self.built else 1
+        return [
+            Span(count, max(step - early, 0), step + 1, self.names.get(step, ""))
+            for step, count in sorted(self.built.items())
+            if count > 0
+        ]
 
 
 class JaxMonitoring(FileReader):
@@ -75,19 +87,13 @@ def _listed(found: list[Any], events: _Events) -> None:
         if not isinstance(name, str):
             continue
         step = item.get("step")
-        numbered = isinstance(step, int) and not isinstance(step, bool)
         spent = next((item[key] for key in ("duration_s", "duration", "seconds") if key in item), 0.0)
-        late = isinstance(step, int) and numbered and step >= WARM_STEPS
-        events.phases = events.phases or numbered
-        if name == _HIT:
-            events.loading += 1
-        elif name == _COMPILED and events.loading:
-            events.loading -= 1
-        elif name == _COMPILED and len(events.compiled) < MAX_EVENTS:
-            program = str(item.get("fun_name") or "")[:200]
-            why = f"{program} was compiled in a step" if late and program else ""
-            events.compiled.append(Compiled(step if isinstance(step, int) else None if events.phases else 0, why))
-        events.add(name, 1, late, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
+        # Words in the place of a number (`init`, `end`) are before the first step, and after the last.
+        if isinstance(step, int) and not isinstance(step, bool) and len(events.built) < MAX_STEPS:
+            events.built[step] += {_COMPILED: 1, _HIT: -1}.get(name, 0)
+            if name == _COMPILED and isinstance(item.get("fun_name"), str):
+                events.names[step] = f"{item['fun_name'][:200]} was compiled"
+        events.add(name, 1, False, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
 
 
 def _counted(found: Mapping[str, Any], events: _Events) -> None:
@@ -114,9 +120,6 @@ def _describe(events: _Events, reading: Reading) -> None:
         reading.remark("missing", "no event of jax.monitoring is in it")
         return
     hits, compiled = counts.get(_HIT, 0), counts.get(_COMPILED)
-    reading.compile.events, reading.compile.first_step = events.compiled, 0 if events.phases else None
-    for event in events.compiled:
-        reading.blame(LATE, event.why)
     reading.see("framework", "jax", "kernels")
     # Events are counted whatever the log flags are, so here an absence is a zero.
     reading.complete = compiled is not None
@@ -126,6 +129,8 @@ def _describe(events: _Events, reading: Reading) -> None:
         reading.compile.compiles = max(compiled - hits, 0)
     if events.seconds and not hits:
         reading.compile.seconds = events.seconds
+    if events.built:
+        reading.compile.spans, reading.compile.steps = events.spans, max(events.built) + 1
     if events.phases and compiled is not None:
         reading.compile.after_warmup = max(late.get(_COMPILED, 0) - late.get(_HIT, 0), 0)
 
