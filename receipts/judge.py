@@ -14,6 +14,7 @@ from receipts.facts import Facts
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
+from receipts.route import cause
 from receipts.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
 from receipts.rulebook import RuleSet
 from receipts.verdict import (
@@ -42,7 +43,13 @@ def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tupl
         receipt = case.launch.parsed.id
         found += [replace(item, subject=subject, receipt=receipt) for item in told]
         found.sort(key=_CODE)
-    return tuple(found)
+    return tuple(_explained(case.parsed, item) for item in found)
+
+
+def _explained(parsed: Parsed, item: Finding) -> Finding:
+    """A finding with the cause that evidence names for its leaf: the argument that changed, the operator, the line."""
+    why = "" if item.unjudged else cause(parsed, item.at)
+    return replace(item, found=f"{item.found}: {why}") if why else item
 
 
 def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:
@@ -74,18 +81,21 @@ def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
+    """What a rule finds in what is stated. An offence stands whatever else is unstated; without one, a gap is open."""
     if not item.applies(case):
         return []
     receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
+    found = [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
     if heavy and (missing := item.missing(case)):
-        return [
-            _unjudged(item, need.split("|")[0], "not stated", f"{STATE}{need.replace('|', ' or ')}", subject, receipt)
-            for need in missing
-        ]
-    return [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
+        # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
+        level = Level.SHOWN if any(one.level is Level.ERROR for one in found) else Level.OPEN
+        for need in missing:
+            do = STATE + need.replace("|", " or ")
+            found.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
+    return found
 
 
 def _told(case: Case, offence: Offence) -> Offence:
@@ -188,11 +198,13 @@ def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None
     )
 
 
-def _unjudged(item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None) -> Finding:
+def _unjudged(
+    item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
+) -> Finding:
     return Finding(
         code=item.code,
         name=item.name,
-        level=Level.OPEN,
+        level=level,
         question=item.question,
         taints=item.taints,
         at=at,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Seen
 from receipts.evidence.reading import Report
+from receipts.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.options import Contract
@@ -134,6 +135,8 @@ def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
                 if name and len(name) <= 500 and len(found) < 1000:
                     found[name] = max(min(count, 2**62), found.get(name, 0), 0)
     if found is not None:
+        if sum(name.startswith("torch.compile:") for name in found) > 1:
+            found.pop(UNNAMED, None)
         draft.put("path.witnessed.fallbacks", found, where, source)
 
 

@@ -61,11 +61,11 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
     """The product of the degrees against the chips, then expert groups inside the data ranks."""
     chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)
     if chips is None:
-        return  # only a lane that has no chips comes here without them
+        return
     data = data_ways(case.stated)
-    products = [ways * share for ways in replicas for share in data] or list(replicas)
+    products = [ways * share for ways in replicas for share in data] or list(replicas)  # none: a degree is unstated
     spread = (case.get(SHARD) or 1) * (case.get(REPLICATE) or 1)
-    fits = chips in products if data else any(chips % (ways * spread) == 0 for ways in replicas)
+    fits = not replicas or (chips in products if data else any(chips % (ways * spread) == 0 for ways in replicas))
     if not fits:
         yield Offence(
             at=DATA if data else CHIPS,
@@ -80,11 +80,12 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
             expected=f"a divisor of {chips} chips",
             do="state over how many ranks parameters are sharded, and how many such groups there are",
         )
-    if case.lane.convention != "expert_in_data" or not fits:
+    expert, tensor, stages = (degree(case.stated, case.lane, path) for path in (EXPERT, TENSOR, PIPELINE))
+    if case.lane.convention != "expert_in_data" or not fits or not (expert and tensor and stages):
         return
-    expert, tensor = degree(case.stated, case.lane, EXPERT) or 1, degree(case.stated, case.lane, TENSOR) or 1
-    inside = expert * (case.get(EXPERT_TENSOR) or tensor)
-    stage = chips // (degree(case.stated, case.lane, PIPELINE) or 1)
+    # Where a lane knows the tensor degree inside experts and it is not stated, each expert is on one rank or more.
+    inside = expert * (case.get(EXPERT_TENSOR) or (1 if case.lane.applies(EXPERT_TENSOR) else tensor))
+    stage = chips // stages
     if expert > 1 and stage % inside:
         yield Offence(
             at=EXPERT,

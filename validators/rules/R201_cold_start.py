@@ -50,15 +50,14 @@ def _default(case: Case) -> bool:
 @rule("R201", "cold_start", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
 def cold_start(case: Case) -> Iterator[Offence]:
     """Compiles inside the window, then a window without warm-up."""
-    stop = case.get(STOP)
+    start, stop, warmup = case.get(START), case.get(STOP), case.get(WARMUP)
     compiled = [index for index in case.launch.flagged.get("compile", ()) if stop is None or index < stop]
     if _default(case):
-        yield from _by_default(case, compiled)
+        yield from _by_default(case, compiled, warmup) if warmup is not None else ()
         return
-    start = case.get(START) or 0
-    if inside := [index for index in compiled if index >= start]:
+    if inside := [index for index in compiled if start is not None and index >= start]:
         yield _compiled(inside, f"in a window from {start}")
-    if start == 0 and not case.get(WARMUP):
+    if not warmup and (start == 0 or (start is None and warmup == 0)):
         yield Offence(
             at=START,
             found="a window from the first step of the launch",
@@ -67,9 +66,8 @@ def cold_start(case: Case) -> Iterator[Offence]:
         )
 
 
-def _by_default(case: Case, compiled: list[int]) -> Iterator[Offence]:
+def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offence]:
     """Compiles that are late wherever the warm-up ends, then what may be warm-up and may be not."""
-    boundary = case.get(WARMUP) or 0
     end = boundary + MARGIN
     if inside := [index for index in compiled if index >= end]:
         yield _compiled(inside, f"more than {MARGIN} steps behind a warm-up of {boundary}")

@@ -17,17 +17,18 @@ from collections.abc import Iterable, Iterator
 from receipts.rule import EFFECT, MFU, RATE, Case, E, Offence, rule
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
-FLAGS = "measurement.step_flags"
+START, FLAGS = "measurement.window.start", "measurement.step_flags"
 CAPTURING = ("whole_graph", "regional")
 DO = "hold shapes and Python values fixed, or warm up each of them before the window"
 
 
 def needs(case: Case) -> Iterable[str]:
-    """Compiles after warm-up, the flagged steps, and graph breaks where a graph is captured."""
+    """Compiles after warm-up, the flagged steps and where the window starts, graph breaks where a graph is captured."""
     yield AFTER
     yield POSTURE
     if case.launch.durations:
         yield FLAGS
+        yield START
     if case.get(POSTURE) in CAPTURING:
         yield BREAKS
 
@@ -40,13 +41,11 @@ def applies(case: Case) -> bool:
 @rule("R202", "recompiling", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
 def recompiling(case: Case) -> Iterator[Offence]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""
-    start = case.get("measurement.window.start") or 0
-    stop = case.get("measurement.window.stop")
+    start, stop = case.get(START), case.get("measurement.window.stop")
     if case.get(AFTER):
         yield Offence(AFTER, f"{case.get(AFTER)} compiles after warm-up", "none", DO)
-    late = [
-        index for index in case.launch.flagged.get("recompile", ()) if index >= start and (stop is None or index < stop)
-    ]
+    recompiles = case.launch.flagged.get("recompile", ()) if start is not None else ()
+    late = [index for index in recompiles if index >= start and (stop is None or index < stop)]
     if late:
         shown = ", ".join(str(index) for index in late[:5])
         yield Offence(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)

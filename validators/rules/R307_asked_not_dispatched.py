@@ -24,6 +24,7 @@ _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
 _GRAPHS, _GRAPHS_SEEN = "compile.cuda_graph_implementation", "path.witnessed.cuda_graphs"
 _RECOMPUTE, _RECOMPUTE_SEEN = "numerics.recompute", "numerics.recompute_applied"
 _OVERLAP, _OVERLAP_SEEN = "path.intended.overlap", "path.witnessed.overlap"
+_CHIPS = "hardware.chips"
 _NARROW = frozenset({"fp8", "fp6", "fp4", "int8"})
 
 
@@ -33,7 +34,11 @@ def _asked(case: Case, path: str) -> bool:
 
 
 def _overlaps(case: Case) -> bool:
-    return case.get("hardware.chips") != 1 and _asked(case, _OVERLAP)
+    return _several(case) and _asked(case, _OVERLAP)
+
+
+def _several(case: Case) -> bool:
+    return (case.get(_CHIPS) or 1) > 1
 
 
 def _needs(case: Case) -> Iterator[str]:
@@ -44,9 +49,11 @@ def _needs(case: Case) -> Iterator[str]:
         yield _GRAPHS_SEEN
     if _asked(case, _RECOMPUTE):
         yield _RECOMPUTE_SEEN
+    if _asked(case, _OVERLAP):
+        yield _CHIPS
     if _overlaps(case):
         yield _OVERLAP_SEEN
-    elif _OVERLAP_SEEN in case.stated and case.get("hardware.chips") != 1:
+    elif _OVERLAP_SEEN in case.stated and case.get(_CHIPS) != 1:
         yield _OVERLAP
 
 

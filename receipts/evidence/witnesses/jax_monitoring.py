@@ -32,6 +32,7 @@ class _Events:
     late: dict[str, int] = field(default_factory=dict)
     # Compiles less hits of the persistent cache by step, as far as each step is known.
     built: Counter[int] = field(default_factory=Counter)
+    names: dict[int, str] = field(default_factory=dict)
     seconds: float = 0.0
     phases: bool = False
 
@@ -48,7 +49,11 @@ class _Events:
     def spans(self) -> list[Span]:
         """Compiles by step. Steps that are counted from 0 are known to be where something is built in step 0."""
         early = 0 if 0 in self.built else 1
-        return [Span(count, max(step - early, 0), step + 1) for step, count in sorted(self.built.items()) if count > 0]
+        return [
+            Span(count, max(step - early, 0), step + 1, self.names.get(step, ""))
+            for step, count in sorted(self.built.items())
+            if count > 0
+        ]
 
 
 class JaxMonitoring(FileReader):
@@ -86,6 +91,8 @@ def _listed(found: list[Any], events: _Events) -> None:
         # Words in the place of a number (`init`, `end`) are before the first step, and after the last.
         if isinstance(step, int) and not isinstance(step, bool) and len(events.built) < MAX_STEPS:
             events.built[step] += {_COMPILED: 1, _HIT: -1}.get(name, 0)
+            if name == _COMPILED and isinstance(item.get("fun_name"), str):
+                events.names[step] = f"{item['fun_name'][:200]} was compiled"
         events.add(name, 1, False, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
 
 
