@@ -23,6 +23,10 @@ _DURATIONS: Final = "measurement.step_durations_seconds"
 MAX_GAPS: Final = 0.02
 MAX_LOSSES: Final = 20_000
 _RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
+_STATED: Final = "measurement.stated"
+_BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
+# Loops whose MFU is always by a formula of their own.
+_FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
 # What does not follow from durations and tokens: with steps kept, the other rates would be said twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 # The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
@@ -177,6 +181,8 @@ def _rates(
     draft: Draft, steps: Series, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
 ) -> None:
     for name in names:
+        if name == "mfu" and not _named(draft, steps, where):
+            continue
         values = [value for row in rows if (value := steps.at(name, row)) is not None]
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
             continue
@@ -184,6 +190,19 @@ def _rates(
         spent = [1 / item for item in values]
         value = 1 / (median(spent) if statistic == "median" else fmean(spent))
         _stated(draft, name, value, values, statistic, where)
+
+
+def _named(draft: Draft, steps: Series, where: Where) -> bool:
+    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
+    formula = _FORMULAS.get(steps.track.reading.source)
+    if not any(steps.column("mfu")):
+        return False
+    if formula is not None and draft.get(f"{_STATED}.formula") is None:
+        draft.put(f"{_STATED}.formula", formula, where, SOURCE)
+    if named := all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
+        return named
+    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", where)
+    return False
 
 
 def _stated(draft: Draft, name: str, value: float, values: Sequence[float], statistic: str, where: Where) -> None:

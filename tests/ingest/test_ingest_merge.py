@@ -164,14 +164,23 @@ def test_a_figure_that_names_no_chip_is_that_of_the_only_chip(tmp_path: Path) ->
 
 
 def test_a_figure_that_names_none_of_many_chips_is_given_to_none(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7, bytes_used=9))), hardware__chips=8)
+    log = file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7, bytes_used=9)))
+    found = ingested(log, hardware__chips=8, run__outcome="oom")
     assert at(found, "memory.chips") is None
     assert at(found, "memory.aggregate") == {"bytes": 7, "over": "unstated", "kind": "live"}
 
 
+def test_memory_of_some_chips_is_not_that_of_a_launch_that_ended_well(tmp_path: Path) -> None:
+    for row in (MemoryRow(Place(1), chip=0, peak_bytes=7), MemoryRow(Place(1), peak_bytes=7)):
+        found = ingested(file(tmp_path, rows(row)), hardware__chips=8)
+        assert at(found, "memory") is None
+        assert "add the logs of every rank" in told(found)
+
+
 def test_files_of_numbered_ranks_are_chips(tmp_path: Path) -> None:
     files = [file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=rank)), name=f"rank_{rank}/out.log") for rank in (3, 7)]
-    assert [row["chip"] for row in at(ingested(*files, hardware__chips=8), "memory.chips")] == [3, 7]
+    found = ingested(*files, hardware__chips=8, run__outcome="oom")
+    assert [row["chip"] for row in at(found, "memory.chips")] == [3, 7]
 
 
 def test_a_file_alone_is_no_rank_by_its_name(tmp_path: Path) -> None:

@@ -158,9 +158,11 @@ def test_more_steps_than_a_receipt_holds_are_cut_and_told(tmp_path: Path) -> Non
 
 
 def test_figures_that_are_no_numbers_become_none_of_the_receipts(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, stepping([1.0, math.inf, 1.0], mfu=[0.4, math.nan, 0.4], grad_norm=math.inf)))
+    speeds = [40.0, math.nan, 40.0]
+    steps = stepping([1.0, math.inf, 1.0], tflops_per_second_per_chip=speeds, grad_norm=math.inf)
+    found = ingested(file(tmp_path, steps))
     assert at(found, DURATIONS) == [1.0, 1.0]
-    assert at(found, "measurement.stated.mfu") == 0.4
+    assert at(found, "measurement.stated.tflops_per_second_per_chip") == 40.0
     assert at(found, "measurement.gradient_norm") == {"finite": False}
 
 
@@ -201,3 +203,15 @@ def test_what_ingest_computes_of_printed_digits_is_as_exact_as_they_are(tmp_path
 def test_a_rate_that_some_steps_lack_is_of_other_steps_than_the_receipt_has(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, stepping([1.0, 1.0, 3.0], tflops_per_second_per_chip=[40.0, 40.0, None])))
     assert at(found, "measurement.stated") is None
+
+
+def test_a_printed_mfu_stands_where_its_formula_and_denominator_are_known(tmp_path: Path) -> None:
+    peak = reading(
+        "torchtitan", measurement__stated__peak_flops_per_second=9.89e14, measurement__stated__peak_dtype="bf16"
+    )
+    found = ingested(file(tmp_path, peak, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
+    assert at(found, "measurement.stated.mfu") == 0.4
+    assert at(found, "measurement.stated.formula") == "torchtitan"
+    bare = ingested(file(tmp_path, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
+    assert at(bare, "measurement.stated.mfu") is None
+    assert "left out" in told(bare)
