@@ -73,7 +73,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     state_ending(draft, files, steps)
     state_memory(draft, files, steps)
     state_identity(draft, files, chosen)
-    state_intent(draft, files, named)
+    state_intent(draft, files, named, chosen.lanes)
     state_evidence(draft, files)
     _remarks(draft, files)
     _notes(draft, chosen.settings)

@@ -288,6 +288,7 @@ LANES = (
         compile_exceptions=(),
         not_applicable={},
         witness=("attention", "gemm"),
+        couplings=(),
         evidence="kernels",
     ),
 )
