@@ -12,6 +12,8 @@ from typing import Any
 
 from schemas import receipt_schema
 
+from receipts.route import SPELLINGS
+
 Node = Mapping[str, Any]
 
 
@@ -21,6 +23,7 @@ def recorder_contract() -> str:
     document = {
         "schema_version": schema["properties"]["schema_version"]["const"],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
+        "names": dict(SPELLINGS),
         "lanes": dict(_lanes()),
     }
     return _text(document, 0) + "\n"

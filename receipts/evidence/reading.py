@@ -160,7 +160,7 @@ class CompileCounts:
     ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
     what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
 
-    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs that it shows of one function.
+    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs of one function in it.
     """
 
     compiles: int | None = None
