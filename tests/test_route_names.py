@@ -15,7 +15,8 @@ from receipts.route import NAMES, SPELLINGS, TYPES, parts, permitted, spelled
 @pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])
 def test_another_spelling_is_the_same_path(other: str, name: str) -> None:
     assert parts(other) == parts(name)
-    assert permitted(name, [other]) and permitted(other, [name])
+    assert permitted(name, [other])
+    assert permitted(other, [name])
     assert spelled("path.intended.attention", f"{other}+dsa_tilelang") == f"{name}+dsa_tilelang"
 
 
