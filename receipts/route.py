@@ -7,7 +7,7 @@ and ``te_bf16`` for one thing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ CAUSE = "cause of "
 HOST_READ = "aten::_local_scalar_dense"
 # The names of what computes, each with its other spellings by the sources that use them. Sources have names of their
 # own besides (`dsa_tilelang`): a lane lists what it permits, and a name that stands in neither is kept as it is.
-NAMES: Mapping[str, tuple[str, ...]] = {
+NAMES: dict[str, tuple[str, ...]] = {
     "sdpa_flash": ("sdpa_flash_attention",),
     "sdpa_math": ("math", "sdpa_unfused"),
     "mem_efficient": ("sdpa_efficient", "sdpa_mem_efficient", "efficient_attention"),
@@ -48,13 +48,13 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "torch-xla": ("torch_xla",),
 }
 # Types that have two spellings and one meaning; `receipts.accelerators` knows whose peak each runs at.
-TYPES: Mapping[str, tuple[str, ...]] = {
+TYPES: dict[str, tuple[str, ...]] = {
     "bf16": ("bfloat16", "torch.bfloat16"),
     "fp16": ("float16", "torch.float16", "half"),
     "fp32": ("float32", "torch.float32"),
     "fp64": ("float64", "torch.float64"),
 }
-SPELLINGS: Mapping[str, str] = {other: name for name, others in (NAMES | TYPES).items() for other in others}
+SPELLINGS: dict[str, str] = {other: name for name, others in (NAMES | TYPES).items() for other in others}
 # Where names are compared, the library that hosts a loop is the loop.
 _SAME = SPELLINGS | {"megatron-lm": "megatron-core"}
 
