@@ -24,6 +24,8 @@ sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != 
 
 from ingest_answers import Answers, answers
 
+from receipts.route import spelled
+
 PARTS = ("values", "witnesses", "failures")
 BARS = {"values": 0.98, "witnesses": 0.98, "failures": 0.98}
 EXACT = 1e-6
@@ -100,7 +102,7 @@ def score(case: str, want: Mapping[str, Any], got: Answers) -> Iterator[Item]:
             for key, count in wanted.items():
                 yield item("witnesses", f"counts.{key}", count, got.counts.get(key, 0 if got.known(key) else None))
         else:
-            yield item("witnesses", name, wanted, got.witness(name))
+            yield item("witnesses", name, spelled(f"path.witnessed.{name}", wanted), got.witness(name))
     for name, wanted in want.get("failure", {}).items():
         yield item("failures", name, wanted, got.failure(name))
 

@@ -29,6 +29,7 @@ class Answers:
     offences: frozenset[str] = frozenset()
     silent: bool = True
     seen: Mapping[str, str] = field(default_factory=dict)
+    late: int | None = None
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -100,7 +101,6 @@ class Answers:
         """What compiling did."""
         names = {
             "compiles": "compiles",
-            "recompiles_after_warmup": "after_warmup",
             "cache_hits": "cache_hits",
             "cache_misses": "cache_misses",
             "compile_seconds": "seconds",
@@ -109,6 +109,7 @@ class Answers:
         for name, ours in names.items():
             said = [getattr(item.compile, ours) for item in self.readings]
             found[name] = next((figure for figure in said if figure is not None), None)
+        found["recompiles_after_warmup"] = self.late
         return found
 
     @property
@@ -185,7 +186,9 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     }
     shown_by = [leaf for name in intended for leaf in SHOWN_BY.get(name, (name,))] or ["attention"]
     silent = all(getattr(witnessed, leaf, None) is None for leaf in shown_by)
-    return Answers(source, evidence, frozenset(offences), silent, seen)
+    return Answers(
+        source, evidence, frozenset(offences), silent, seen, parsed.stated.get("compile.compiles_after_warmup")
+    )
 
 
 def _one(leaf: str, value: str, intended: str | None) -> str:

@@ -75,6 +75,27 @@ def receipt_page() -> str:
     return "\n".join(lines)
 
 
+def names_page() -> str:
+    """The names of what computes and of types, each with its other spellings."""
+    from receipts.route import NAMES, TYPES
+
+    rows = [
+        (f"`{name}`", ", ".join(f"`{other}`" for other in others)) for name, others in (NAMES | TYPES).items() if others
+    ]
+    lines = [
+        _made_from("receipts/route.py"),
+        "",
+        "# Names of paths and types",
+        "",
+        "Readers, `receipts ingest --set` and the recorder write one spelling of a name that has several. A name that",
+        "is in no list is kept as it is: a kernel of your own is one.",
+        "",
+        *_table(("name", "other spellings"), rows),
+        "Without another spelling: " + ", ".join(f"`{name}`" for name, others in NAMES.items() if not others) + ".",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def axes_page() -> str:
     """Each axis with its members and the switches that another leaf turns off."""
     from receipts.axes.switches import FOLLOWS

@@ -12,6 +12,8 @@ from typing import Any
 
 from schemas import receipt_schema
 
+from receipts.route import SPELLINGS
+
 Node = Mapping[str, Any]
 
 
@@ -21,6 +23,7 @@ def recorder_contract() -> str:
     document = {
         "schema_version": schema["properties"]["schema_version"]["const"],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
+        "names": dict(SPELLINGS),
         "lanes": dict(_lanes()),
     }
     return _text(document, 0) + "\n"
@@ -75,6 +78,7 @@ def _lanes() -> Iterator[tuple[str, dict[str, Any]]]:
                 "version": lane.version,
                 "title": lane.title,
                 "needs": dict(_needs(name, book)),
+                "where": dict(_where(name, book)),
                 "witness": list(lane.witness),
                 "evidence": lane.evidence,
                 "early_flags": list(lane.early_flags),
@@ -82,7 +86,20 @@ def _lanes() -> Iterator[tuple[str, dict[str, Any]]]:
         )
 
 
-def _needs(name: str, book: Any) -> Iterator[tuple[str, str]]:
+def _where(name: str, book: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is asked besides, and what is not, where a leaf has a value: a captured graph has breaks to count."""
+    usual = dict(_needs(name, book))
+    postures = book.lanes.get(name).postures
+    for path, value in (*(("compile.posture", item) for item in postures), ("hardware.chips", 1)):
+        section, leaf = path.split(".")
+        needs = dict(_needs(name, book, {section: {leaf: value}}))
+        also = {need: rule for need, rule in needs.items() if need not in usual}
+        less = [need for need in usual if need not in needs and path not in need.split("|")]
+        if also or less:
+            yield f"{path}={value}", {"also": also, "less": less}
+
+
+def _needs(name: str, book: Any, stated: Mapping[str, Any] | None = None) -> Iterator[tuple[str, str]]:
     """What the rules miss in a receipt of the lane, each path (``a|b`` for any) with the rule that asks first."""
     from receipts.facts import Facts
     from receipts.metrics import Launch
@@ -91,6 +108,7 @@ def _needs(name: str, book: Any) -> Iterator[tuple[str, str]]:
 
     run = {"launch": "none", "lane": name, "kind": "training", "outcome": "ok", "provenance": "measured"}
     tree: dict[str, Any] = {"schema_version": "1.0", "run": {**run, "started": "2026-01-01T00:00:00Z"}}
+    tree |= stated or {}
     lane = book.lanes.get(name)
     found: dict[str, str] = {}
     # A rate that is stated, as that of tokens a step is, raises further questions.

@@ -14,6 +14,7 @@ from receipts.facts import Facts
 from receipts.lane import Lane
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
+from receipts.route import cause
 from receipts.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
 from receipts.rulebook import RuleSet
 from receipts.verdict import (
@@ -42,7 +43,13 @@ def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tupl
         receipt = case.launch.parsed.id
         found += [replace(item, subject=subject, receipt=receipt) for item in told]
         found.sort(key=_CODE)
-    return tuple(found)
+    return tuple(_explained(case.parsed, item) for item in found)
+
+
+def _explained(parsed: Parsed, item: Finding) -> Finding:
+    """A finding with the cause that evidence names for its leaf: the argument that changed, the operator, the line."""
+    why = "" if item.unjudged else cause(parsed, item.at)
+    return replace(item, found=f"{item.found}: {why}") if why else item
 
 
 def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:

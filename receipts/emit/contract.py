@@ -22,12 +22,19 @@ class Refused(Exception):
 class Contract:
     """Leaves by path, each with its kind and bounds, and lanes by name."""
 
-    __slots__ = ("lanes", "leaves", "schema_version")
+    __slots__ = ("lanes", "leaves", "names", "schema_version")
 
-    def __init__(self, schema_version: str, leaves: Mapping[str, Sequence[Any]], lanes: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        schema_version: str,
+        leaves: Mapping[str, Sequence[Any]],
+        lanes: Mapping[str, Any],
+        names: Mapping[str, str],
+    ) -> None:
         self.schema_version = schema_version
         self.leaves = leaves
         self.lanes = lanes
+        self.names = names
 
     def check(self, path: str, value: Any) -> Any:
         """The value as the receipt will hold it. Raises `Refused` where there is no such leaf, or it cannot hold it."""
@@ -35,7 +42,11 @@ class Contract:
         if kind is None:
             raise Refused(f"there is no leaf {path}{self.near(path)}")
         try:
-            return _as(kind, value)
+            held = _as(kind, value)
+            # One spelling of what computes, and of types: `math` and `sdpa_math` are one path.
+            if isinstance(held, str) and (path.startswith("path.") or path.endswith("_dtype")):
+                return "+".join(self.names.get(word.strip().lower(), word) for word in held.split("+"))
+            return held
         except Refused as error:
             raise Refused(f"{path}: {error}") from None
 
@@ -55,7 +66,7 @@ def contract() -> Contract:
 
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
         found = json.load(stream)
-    return Contract(found["schema_version"], found["leaves"], found["lanes"])
+    return Contract(found["schema_version"], found["leaves"], found["lanes"], found["names"])
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:

@@ -53,12 +53,19 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     found = []
     if not facts.states("run.context"):
         found.append(Missing("run.context", "comparisons", f"{how('run.context')}: {CONTEXT}"))
-    for need, rule in asked["needs"].items():
+    needs, less = dict(asked["needs"]), set[str]()
+    for condition, change in asked["where"].items():
+        path, _, value = condition.partition("=")
+        if str(facts.get(path)) == value:
+            less.update(change["less"])
+            needs |= change["also"]
+    needs = {need: rule for need, rule in needs.items() if need not in less}
+    for need, rule in needs.items():
         if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
             found.append(Missing(need, rule, how(need.partition("|")[0])))
     for name in asked["witness"]:
         path = f"path.witnessed.{name}"
-        if not facts.states(path) and path not in asked["needs"]:
+        if not facts.states(path) and path not in needs and path not in less:
             found.append(Missing(path, "R301", how(path)))
     best = max((_level(row) for row in facts.evidence), default=0)
     if best < _LEVELS.index(asked["evidence"]):

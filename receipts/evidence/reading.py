@@ -6,6 +6,7 @@ question; whether what was seen is what was meant is the rules'.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +16,13 @@ Level = Literal["intent", "backend", "kernels"]
 Reason = Literal["compile", "warmup", "profile", "impossible", "stall", "eval", "checkpoint", "skipped"]
 MAX_REMARKS = 200
 MAX_TEXT = 400
+# A cause that ends in a line of the program.
+LINE = re.compile(r":\d+\)?$")
+
+
+def alike(cause: str) -> str:
+    """A cause without its numbers: shapes that change at every step are one cause."""
+    return re.sub(r"\d+", "#", cause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +119,53 @@ class Remark:
     place: Place
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Compiles in a stretch of a run: after ``after`` steps had ended, and before ``before`` had (None: not shown).
+
+    ``why`` is the cause in the words of the file.
+    """
+
+    count: int
+    after: int = 0
+    before: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts of a process so far, when ``steps`` steps had ended; ``programs`` are executed in a step.
+
+    ``reads`` are reads of tensors by the host; None where the report does not show them.
+    """
+
+    steps: int
+    compiles: int
+    reads: int | None = None
+    programs: int = 1
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One compile, and why; empty where the file does not say."""
+
+    why: str = ""
+
+
 @dataclass(slots=True)
 class CompileCounts:
     """What compiling did and cost; None is unknown, zero is a statement of the file.
 
-    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``last_step`` is the last step at
-    which one was seen, by the file's own numbering.
+    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``spans`` place them among the
+    ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
+    what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
+
+    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs of one function in it.
     """
 
     compiles: int | None = None
+    spans: list[Span] | None = None
+    steps: int | None = None
     after_warmup: int | None = None
     cache_hits: int | None = None
     cache_misses: int | None = None
@@ -129,6 +175,8 @@ class CompileCounts:
     argument_bytes: int | None = None
     output_bytes: int | None = None
     temp_bytes: int | None = None
+    unplaced: list[Compiled] = field(default_factory=list)
+    versions: int | None = None
 
 
 @dataclass(slots=True)
@@ -136,6 +184,7 @@ class Reading:
     """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
 
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
+    ``causes`` say by leaf why it has its value, each with how often the file says so.
     """
 
     source: str
@@ -156,7 +205,9 @@ class Reading:
     fallbacks: dict[str, int] | None = None
     host_transfers: int | None = None
     steps_covered: int | None = None
+    reports: list[Report] = field(default_factory=list)
     complete: bool = False
+    causes: dict[str, dict[str, int]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
@@ -181,6 +232,12 @@ class Reading:
                 self.seen[at] = Seen(leaf, value, level, seen.place, seen.count + count, rank)
                 return
         self.seen.append(Seen(leaf, value, level, Place(line), count, rank))
+
+    def blame(self, leaf: str, cause: str, count: int = 1) -> None:
+        """Note why a leaf has its value: the argument that changed, the operator, the line. An empty cause is none."""
+        known = self.causes.setdefault(leaf, {}) if cause else {}
+        if cause in known or len(known) < MAX_REMARKS:
+            known[cause] = known.get(cause, 0) + count
 
     def remark(self, kind: Literal["missing", "contradiction", "broken", "note"], text: str, line: int = 0) -> None:
         """Say something about the file; a flood of remarks is cut at `MAX_REMARKS`."""

@@ -37,10 +37,14 @@ def state_memory(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
                 nameless.append((Where(file.name, row.place), row))
             elif chip >= 0 and (len(rows) < MAX_CHIPS or (chip, _phase(row, first)) in rows):
                 _merge(rows, chip, _phase(row, first), row)
-    if rows:
+    seen = len({chip for chip, _ in rows})
+    if kept and chips is not None and (seen if rows else 1) < chips and draft.get("run.outcome") == "ok":
+        # The fullest chip may be another one: a part of them, or one figure for all, is not the launch's memory.
+        text = f"memory of {seen} of {chips} chips" if rows else f"one figure, of no named chip, for {chips} chips"
+        draft.tell("missing", f"{text}: left out; add the logs of every rank", Where(kept[0][0].name))
+    elif rows:
         ordered = [rows[key] for key in sorted(rows, key=lambda key: (PHASES.index(key[1]), key[0]))]
         names = ", ".join(dict.fromkeys(file.name for file, _ in kept))
-        seen = len({chip for chip, _ in rows})
         draft.put("memory.chips", ordered, Where(names[:200]), SOURCE, f"{seen} chips, {len(ordered)} rows")
     elif nameless:
         _aggregate(draft, nameless, chips)

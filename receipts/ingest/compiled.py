@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from receipts.evidence import FileEvidence, Reading
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.warmup import state_warmup
 
 _LEAVES: Final = {
     "compiles": "compiles",
-    "after_warmup": "compiles_after_warmup",
     "cache_hits": "cache_hits",
     "cache_misses": "cache_misses",
     "graph_breaks": "graph_breaks",
@@ -23,13 +22,13 @@ _LEAVES: Final = {
 }
 
 
-def state_compile(draft: Draft, files: Sequence[FileEvidence]) -> None:
+def state_compile(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -> None:
     """State counts, seconds, bytes and the program's digest.
 
     Reports of one run count on, and ranks compile side by side: the highest figure of a source stands, the first
     source that has one.
     """
-    _two_reports(draft, files)
+    state_warmup(draft, files, stepping)
     for name, leaf in _LEAVES.items():
         best: dict[str, tuple[int | float, Where]] = {}
         for file, reading in readings(files):
@@ -46,25 +45,6 @@ def state_compile(draft: Draft, files: Sequence[FileEvidence]) -> None:
                 draft.tell("note", text, where)
     _digests(draft, files)
     _cache(draft)
-
-
-def _two_reports(draft: Draft, files: Sequence[FileEvidence]) -> None:
-    """Compiles after warm-up: what the later of two reports of one run counts more than the earlier one."""
-    reports: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for file, reading in readings(files):
-        if reading.compile.after_warmup is not None:
-            return
-        if reading.compile.compiles is not None and reading.steps_covered:
-            reports[reading.source].append((reading.steps_covered, reading.compile.compiles, file.name))
-    for source, found in reports.items():
-        # Reports that cover the same steps (of ranks, or in two forms) say nothing of each other's warm-up.
-        by_steps = {item[0]: item for item in sorted(found)}
-        if len(by_steps) != 2:
-            continue
-        (steps, before, early), (end, after, late) = by_steps.values()
-        if after >= before:
-            text = f"{after} at step {end} ({late}) less {before} at step {steps} ({early})"
-            draft.put("compile.compiles_after_warmup", after - before, Where(late), source, text)
 
 
 def _digests(draft: Draft, files: Sequence[FileEvidence]) -> None:

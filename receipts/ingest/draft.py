@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from receipts.errors import near
 from receipts.evidence import Place
 from receipts.ingest.leaves import alike, fitting, parts
+from receipts.route import NAMES, spelled
 
 MAX_TOLD = 500
 NOWHERE = Place()
@@ -83,7 +85,7 @@ class Draft:
 
     def put(self, path: str, value: Any, where: Where, source: str, text: str = "") -> bool:
         """State a leaf. What does not fit it is told and left out; False then."""
-        kept = fitting(path, value)
+        kept = fitting(path, spelled(path, value))
         if kept is None:
             shown = str(value)[:60]
             self.tell("note", f"{path} reads {shown!r}, which the receipt has no such value for; left out", where)
@@ -93,6 +95,8 @@ class Draft:
             if not alike(path, kept, stated):
                 self.contradict(path, f"{where} says {str(text or kept)[:80]}", f"{stated}, as --set states")
             return False
+        if path == "path.intended.attention" and path not in self.held and (hint := _hint(str(kept))):
+            self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
         node = self.tree
         *sections, last = parts(path)
         for part in sections:
@@ -115,3 +119,8 @@ class Draft:
             self.untold += 1
         elif told not in self.told:
             self.told.append(told)
+
+
+def _hint(value: str) -> str:
+    """What was meant by a name that is close to a known one and is none; empty for any other."""
+    return "" if set(value.split("+")) <= NAMES.keys() else near(value, NAMES)

@@ -24,9 +24,9 @@ _SHOWN: Final = 5
 _FIRST_ALONE: Final = ("torchtitan",)
 _TRACEBACK: Final = b"Traceback (most recent call last)"
 _IGNORED: Final = b"Exception ignored in"
-# The line that ends a traceback, behind the prefix of a rank or a launcher.
+# The line that ends a traceback, behind the prefix of a rank or a launcher, or indented in torchrun's report.
 _ERROR: Final = re.compile(
-    r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?)?"
+    r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?| {1,8}(?=\w))?"
     r"((?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception|Interrupt)\b[^\n]*)",
     re.MULTILINE,
 )
@@ -53,12 +53,14 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
         draft.put("run.outcome", "oom" if stopped[2].is_oom else "crash", where, stopped[1].source)
     elif diverged is not None:
         draft.put("run.outcome", "nan", diverged, SOURCE)
-    elif crash := next((found for file in files if (found := last_traceback(file))), None):
+    elif crash := next((found for file in files if not _outrun(file, steps) and (found := last_traceback(file))), None):
         draft.put("run.outcome", "crash", crash[0], SOURCE, crash[1])
+        if (code := _exit_code(next(file for file in files if file.name == crash[0].file))) is not None:
+            draft.put("run.exit_code", code, crash[0], SOURCE, "torchrun's report")
         draft.put("failure.class", "not_oom", crash[0], SOURCE)
         draft.put("failure.message", crash[1], crash[0], SOURCE)
     else:
-        where = Where(steps.track.file.name) if steps is not None else Where(files[0].name if files else "")
+        where = Where(steps.track.file.name if steps is not None else "ingest")
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
         if steps is None:
             draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
@@ -144,6 +146,12 @@ def _after(source: Source, line: int) -> Iterator[bytes]:
             yield chunk
 
 
+def _outrun(file: FileEvidence, steps: Series | None) -> bool:
+    """Whether another file's steps go on behind those of a file: an attempt that failed, and not the last one."""
+    last = max((number for reading in file.readings for number in reading.steps), default=None)
+    return last is not None and steps is not None and steps.numbers[-1] > last
+
+
 def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
     """A traceback at the end of a log, behind its last step: the error's own line. Packed files are not looked at."""
     source = Source(file.path, file.name)
@@ -161,6 +169,17 @@ def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
         return None
     error = _ERROR.search(tail[at:].decode("utf-8", "replace"))
     return (Where(file.name), error[1][:500]) if error else None
+
+
+def _exit_code(file: FileEvidence) -> int | None:
+    """The exit code of the first process that failed, as torchrun reports it behind its ChildFailedError."""
+    with file.path.open("rb") as stream:
+        stream.seek(max(0, file.size - HEAD))
+        tail = stream.read(HEAD)
+    _, failed, report = tail.partition(b"ChildFailedError")
+    # What failed first stands last, under the others.
+    codes = re.findall(rb"exitcode +: (-?\d{1,4}) ", report) if failed else []
+    return int(codes[-1]) if codes else None
 
 
 def _diverged(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> Where | None:

@@ -26,12 +26,22 @@ _SHARDING: Final = "path.intended.sharding"
 _PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
 
 
-def state_intent(draft: Draft, files: Sequence[FileEvidence], lane: Contract | None) -> None:
-    """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named."""
+def state_intent(
+    draft: Draft, files: Sequence[FileEvidence], lane: Contract | None, lanes: Sequence[Contract] = ()
+) -> None:
+    """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named.
+
+    What follows from a leaf is stated where the receipt's own lane lets it follow: elsewhere one change would count
+    for two axes.
+    """
+    own = next((item for item in lanes if item.name == draft.get("run.lane")), lane)
+    follows = {axis for item in own.couplings for axis in item.then} if own is not None else set[str]()
     _framework(draft, files)
     _attention(draft)
-    _gemm(draft)
-    _sharding(draft)
+    if "path.gemm" in follows:
+        _gemm(draft)
+    if "path.sharding" in follows:
+        _sharding(draft)
     if lane is None:
         return
     why = f"the only one that lane {lane.name} permits"

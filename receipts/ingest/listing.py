@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Reading
+from receipts.evidence.reading import LINE, alike
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.leaves import fitting
+from receipts.ingest.warmup import AFTER
 from receipts.ingest.witness import LEVELS
+from receipts.route import CAUSE
 
 SOURCE: Final = "evidence"
 MAX_OBSERVED: Final = 200
 MAX_ENTRIES: Final = 10_000
+MAX_CAUSES: Final = 3
 # What wrote the file, where a source's name is that of a file format or of a debug switch.
 _PRODUCERS: Final = {
     "megatron": "Megatron-LM",
@@ -44,7 +48,9 @@ _PRODUCERS: Final = {
 
 def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
-    entries = [_fitting(_entry(file, reading)) for file in files for reading in file.readings]
+    warm = draft.get("measurement.window.start") or draft.get("measurement.window.warmup_steps") or 0
+    late = warm if draft.get(AFTER) else None
+    entries = [_fitting(_entry(file, reading, late)) for file in files for reading in file.readings]
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
@@ -59,7 +65,7 @@ def _fitting(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def _entry(file: FileEvidence, reading: Reading) -> dict[str, Any]:
+def _entry(file: FileEvidence, reading: Reading, late: int | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"kind": reading.source}
     if producer := _PRODUCERS.get(reading.source):
         entry["producer"] = producer
@@ -68,7 +74,7 @@ def _entry(file: FileEvidence, reading: Reading) -> dict[str, Any]:
     entry |= {"uri": file.name, "sha256": file.sha256}
     if level := _level(reading):
         entry["level"] = level
-    if observed := dict(islice(_observed(reading).items(), MAX_OBSERVED)):
+    if observed := dict(islice(_observed(reading, late).items(), MAX_OBSERVED)):
         entry["observed"] = observed
     return entry
 
@@ -79,8 +85,10 @@ def _level(reading: Reading) -> str | None:
     return LEVELS[max(levels)] if levels else None
 
 
-def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
+def _observed(reading: Reading, late: int | None) -> dict[str, bool | int | float | str]:
     found: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
+    causes = reading.causes | ({AFTER: _late(reading, late)} if late is not None else {})
+    found |= {f"{CAUSE}{leaf}"[:200]: _worded(found) for leaf, found in causes.items() if found}
     if numbers := reading.steps.numbers():
         found["steps"] = _count(len(reading.steps))
         found |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
@@ -93,6 +101,30 @@ def _observed(reading: Reading) -> dict[str, bool | int | float | str]:
     for name, count in islice(reading.counters.items(), MAX_OBSERVED):
         found.setdefault(name[:200] or "unnamed", _count(count))
     return found
+
+
+def _late(reading: Reading, warm: int) -> dict[str, int]:
+    """Causes of the compiles after the warm-up, with how many each of them made."""
+    counts, found = reading.compile, Counter[str]()
+    for span in counts.spans or ():
+        found[span.why] += span.count * bool(span.why and span.after >= warm)
+    if counts.spans is None:
+        # Which of them came late is not shown: each cause once, and only those that name their line if some do.
+        once = {alike(event.why): event.why for event in counts.unplaced if event.why}.values()
+        found.update([why for why in once if LINE.search(why)] or once)
+    return {why: count for why, count in found.items() if count}
+
+
+def _worded(causes: Mapping[str, int]) -> str:
+    """The causes of one leaf, those with a line of the program and then the most frequent first."""
+    groups: dict[str, list[Any]] = {}
+    for cause, count in causes.items():
+        groups.setdefault(alike(cause), [cause, 0])[1] += count
+    ordered = sorted(
+        groups.values(), key=lambda item: (not LINE.search(item[0]), "changed from" not in item[0], -item[1])
+    )
+    words = [f"{cause[:400]}, {count} times" if count > 1 else cause[:400] for cause, count in ordered[:MAX_CAUSES]]
+    return "; ".join(words) + (f"; and {len(ordered) - MAX_CAUSES} other causes" if len(ordered) > MAX_CAUSES else "")
 
 
 def _count(count: int) -> int:

@@ -15,6 +15,7 @@ from receipts.ingest.config import stated
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.series import Series
 from receipts.receipt.measurement import MAX_STEPS
+from receipts.stats.rounding import half_of
 
 SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
@@ -22,6 +23,10 @@ _DURATIONS: Final = "measurement.step_durations_seconds"
 MAX_GAPS: Final = 0.02
 MAX_LOSSES: Final = 20_000
 _RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
+_STATED: Final = "measurement.stated"
+_BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
+# Loops whose MFU is always by a formula of their own.
+_FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
 # What does not follow from durations and tokens: with steps kept, the other rates would be said twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 # The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
@@ -36,6 +41,8 @@ FLAGS: Final[Mapping[Reason, str]] = {
     "checkpoint": "checkpoint",
     "skipped": "warmup",
 }
+# Digits beyond these are those of a division: a share of the number.
+_EXACT: Final = 5e-6
 _SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
 
 
@@ -131,7 +138,9 @@ def _keep(draft: Draft, steps: Series, durations: Sequence[float | None], where:
     if flags:
         draft.put("measurement.step_flags", flags, where, SOURCE)
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
-    _rates(draft, steps, ordinary, where, _OWN_WORK, "median")
+    # A median over fewer steps than those is one of other steps than the receipt's own.
+    whole = [name for name in _OWN_WORK if all(steps.at(name, row) is not None for row in ordinary)]
+    _rates(draft, steps, ordinary, where, whole, "median")
 
 
 def _summary(durations: Sequence[float]) -> str:
@@ -164,7 +173,7 @@ def _average(draft: Draft, steps: Series, where: Where) -> None:
     seconds = [value for row in rows if (value := steps.at("step_seconds", row)) is not None and value > 0]
     if seconds:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
-        _stated(draft, "step_seconds", value, len(seconds), statistic, where)
+        _stated(draft, "step_seconds", value, seconds, statistic, where)
     _rates(draft, steps, rows, where, _RATES, statistic)
 
 
@@ -172,22 +181,46 @@ def _rates(
     draft: Draft, steps: Series, rows: Sequence[int], where: Where, names: Sequence[str], statistic: str
 ) -> None:
     for name in names:
+        if name == "mfu" and not _named(draft, steps, where):
+            continue
         values = [value for row in rows if (value := steps.at(name, row)) is not None]
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
             continue
-        # Over equal intervals the mean rate is that of the mean time.
-        value = median(values) if statistic == "median" else len(values) / math.fsum(1 / item for item in values)
-        _stated(draft, name, value, len(values), statistic, where)
+        # The rate of the median or mean time: the median of an even number of rates is that of no median time.
+        spent = [1 / item for item in values]
+        value = 1 / (median(spent) if statistic == "median" else fmean(spent))
+        _stated(draft, name, value, values, statistic, where)
 
 
-def _stated(draft: Draft, name: str, value: float, count: int, statistic: str, where: Where) -> None:
+def _named(draft: Draft, steps: Series, where: Where) -> bool:
+    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
+    formula = _FORMULAS.get(steps.track.reading.source)
+    if not any(steps.column("mfu")):
+        return False
+    if formula is not None and draft.get(f"{_STATED}.formula") is None:
+        draft.put(f"{_STATED}.formula", formula, where, SOURCE)
+    if named := all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
+        return named
+    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", where)
+    return False
+
+
+def _stated(draft: Draft, name: str, value: float, values: Sequence[float], statistic: str, where: Where) -> None:
     path = f"measurement.stated.{name}"
     if draft.get(path) is not None:
         return
-    # As many digits as a log prints, not those of a division.
-    draft.put(path, float(f"{value:.6g}"), where, SOURCE, f"{statistic} of {count:,} printed")
+    _printed(draft, path, value, min(map(half_of, values)), where, f"{statistic} of {len(values):,} printed")
     if draft.get("measurement.stated.statistic") is None:
         draft.put("measurement.stated.statistic", statistic, where, SOURCE)
+
+
+def _printed(draft: Draft, path: str, value: float, half: float, where: Where, text: str) -> None:
+    """State a number that follows from printed ones, and how exact they are: ± ``half``, as its source text."""
+    # As many digits as a log prints, not those of a division.
+    draft.put(path, float(f"{value:.6g}"), where, SOURCE, text)
+    place = math.ceil(math.log10(2 * half))
+    if half > _EXACT * value and (digits := round(value / 10.0**place)):
+        draft.put(f"{path}_stated", f"{digits}e{place}", where, SOURCE)
 
 
 def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> None:
@@ -199,9 +232,11 @@ def _flops(draft: Draft, files: Sequence[FileEvidence], tokens: int | None) -> N
         return
     try:
         value = float(claim.value) * chips / tokens
+        # Printed in TFLOP, of which two decimals are little of a small model's work.
+        half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
     except (TypeError, ValueError, OverflowError):
         return
-    draft.put(path, float(f"{value:.6g}"), claim.where, claim.source, claim.said.text)
+    _printed(draft, path, value, half, claim.where, claim.said.text)
 
 
 def _losses(draft: Draft, steps: Series, where: Where) -> None:

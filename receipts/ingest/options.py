@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
+class Coupled(Protocol):
+    """Axes that follow another one."""
+
+    @property
+    def then(self) -> tuple[str, ...]: ...
+
+
 class Contract(Protocol):
     """What ingesting has to know of a lane."""
 
@@ -26,6 +33,8 @@ class Contract(Protocol):
     def not_applicable(self) -> Mapping[str, str]: ...
     @property
     def witness(self) -> tuple[str, ...]: ...
+    @property
+    def couplings(self) -> Sequence[Coupled]: ...
     @property
     def evidence(self) -> str: ...
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Seen
+from receipts.evidence.reading import Report
+from receipts.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.options import Contract
+from receipts.ingest.warmup import reports_of
 from receipts.receipt.catalogue import find
 
 SOURCE: Final = "path"
@@ -38,6 +41,9 @@ _READ_BESIDE: Final = frozenset({"maxtext"})
 _ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
 _LISTS: Final = ("replicated", "frameworks")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+# Host reads a step: so few are no offence (R303), and so many are no final evaluation's.
+RARE: Final = 0.1
+OFTEN: Final = 0.5
 Observed = tuple[Seen, Where, str]
 
 
@@ -129,6 +135,8 @@ def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
                 if name and len(name) <= 500 and len(found) < 1000:
                     found[name] = max(min(count, 2**62), found.get(name, 0), 0)
     if found is not None:
+        if sum(name.startswith("torch.compile:") for name in found) > 1:
+            found.pop(UNNAMED, None)
         draft.put("path.witnessed.fallbacks", found, where, source)
 
 
@@ -137,11 +145,19 @@ def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
     if draft.get("path.witnessed.framework") in _READ_BESIDE:
         _inside(draft, files)
         return
+    totals = {source: found for source, found in reports_of(files).items() if found[-1][0].reads is not None}
     rates = [
         (reading.host_transfers / reading.steps_covered, Where(file.name), reading.source)
         for file, reading in readings(files)
-        if reading.host_transfers is not None and reading.steps_covered
+        if reading.host_transfers is not None and reading.steps_covered and reading.source not in totals
     ]
+    for source, found in totals.items():
+        last, where = found[-1]
+        if (rate := _rate([report for report, _ in found])) is not None:
+            rates.append((rate, where, source))
+        else:
+            text = f"{last.reads} reads by the host in {last.steps} steps, and nothing shows whether training made them"
+            draft.tell("missing", f"{text}, or what came after it: report each step", where)
     if rates:
         rate, where, source = max(rates, key=lambda item: item[0])
         draft.put("path.witnessed.host_transfers_per_step", round(rate, 6), where, source)
@@ -150,6 +166,20 @@ def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
         if reading.host_transfers:
             text = f"{reading.host_transfers} transfers to the host in an unknown number of steps"
             draft.tell("missing", text, Where(file.name))
+
+
+def _rate(reports: Sequence[Report]) -> float | None:
+    """Host reads a step by reports of a process; None where they may all have come after the last step."""
+    first, last = reports[0], reports[-1]
+    if not last.steps or last.reads is None:
+        return None
+    if not RARE * last.steps < last.reads < OFTEN * last.steps:
+        return last.reads / last.steps
+    # Between the first report and the last but one there is training alone.
+    inner = reports[-2] if len(reports) > 2 else first
+    if inner.steps > first.steps and inner.reads is not None and first.reads is not None:
+        return (inner.reads - first.reads) / (inner.steps - first.steps)
+    return None
 
 
 def _inside(draft: Draft, files: Sequence[FileEvidence]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from late_compiles import late
 from receipts.evidence.reading import Reading
 from receipts.evidence.scan import scan
 from receipts.evidence.stream import Source
@@ -102,14 +103,32 @@ def test_a_version_that_does_not_tell_hits_does_not_tell_compiles() -> None:
 
 
 def test_a_compile_after_the_first_steps_is_late_whatever_its_name() -> None:
-    start = program("train_step") + steps(0, 1) + program("train_step") + steps(1, 6)
-    assert reading(start + steps(6, 9)).compile.after_warmup == 0
-    assert reading(start + program("<lambda>") + steps(6, 9)).compile.after_warmup == 1
-    assert reading(start + program("<lambda>", cache="hit") + steps(6, 9)).compile.after_warmup == 0
+    start = program("train_step") + steps(0, 1) + program("train_step") + steps(1, 8)
+    assert late(reading(start + steps(8, 12))) == 0
+    assert late(reading(start + program("<lambda>") + steps(8, 12))) == 1
+    assert late(reading(start + program("<lambda>", cache="hit") + steps(8, 12))) == 0
+
+
+def test_what_compiles_once_training_has_ended_is_not_late() -> None:
+    start = program("train_step") + steps(0, 1) + program("train_step") + steps(1, 12)
+    assert late(reading(start + program("eval_step"))) == 0
+
+
+def test_steps_of_an_evaluation_are_none_of_training() -> None:
+    between = "Starting eval after train step 0\nCompleted eval step: 0, seconds: 0.01\nCompleted eval step: 1\n"
+    start = program("train_step") + program("eval_step") + between + program("mean")
+    assert late(reading(start + steps(0, 12))) == 0
+
+
+def test_steps_that_are_printed_now_and_then_leave_a_stretch_open() -> None:
+    text = program("train_step") + "".join(f"step: {step}, loss: 2.5\n" for step in range(10, 60, 10))
+    assert late(reading(text)) is None
+    assert late(reading(text), window=10) == 0
+    assert late(reading(text + program("eval_step")), window=10) is None
 
 
 def test_without_steps_nothing_is_late() -> None:
-    assert reading(program("train_step") * 5).compile.after_warmup is None
+    assert late(reading(program("train_step") * 5)) is None
 
 
 @pytest.mark.parametrize("tail", [":\n", " costing 9.851 ms because:\n", " because:\n"])
@@ -147,14 +166,14 @@ def test_events_tell_hits_from_compiles(tmp_path: Path) -> None:
     built = {"event": "/jax/core/compile/backend_compile_duration", "duration_s": 2.5}
     hit = {"event": "/jax/compilation_cache/cache_hits"}
     found = events(tmp_path, [built | {"step": "init"}, hit, built, built | {"step": 0}, built | {"step": 16}])
-    assert (found.compile.compiles, found.compile.cache_hits, found.compile.after_warmup) == (3, 1, 1)
+    assert (found.compile.compiles, found.compile.cache_hits, late(found)) == (3, 1, 1)
     assert found.compile.seconds is None
 
 
 def test_counts_in_phases_tell_what_came_after_warm_up(tmp_path: Path) -> None:
     built = "/jax/core/compile/backend_compile_duration"
     found = events(tmp_path, {"init_to_warmup": {built: 8}, "after_warmup": {built: 2}})
-    assert (found.compile.compiles, found.compile.after_warmup) == (10, 2)
+    assert (found.compile.compiles, late(found)) == (10, 2)
 
 
 def test_a_cut_document_of_events_is_told(tmp_path: Path) -> None:

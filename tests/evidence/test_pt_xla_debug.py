@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from late_compiles import late
 from receipts.evidence.reading import Reading
 from receipts.evidence.scan import scan
 from receipts.evidence.witnesses.pt_xla_debug import PtXlaDebug
@@ -44,7 +45,7 @@ def reading(text: str) -> Reading:
 
 def test_a_clean_run_compiles_in_its_first_two_steps() -> None:
     found = reading(compiled(SYNC, "a1") + compiled(SYNC, "b2") + executed(SYNC, "b2") * 6)
-    assert (found.compile.compiles, found.compile.after_warmup) == (2, 0)
+    assert (found.compile.compiles, late(found)) == (2, 0)
     assert found.counters["executions"] == 8
     assert found.counters["graph_hashes"] == 2
     assert (found.host_transfers, found.steps_covered) == (0, 8)
@@ -52,21 +53,21 @@ def test_a_clean_run_compiles_in_its_first_two_steps() -> None:
 
 def test_a_new_shape_each_step_is_counted_after_warm_up() -> None:
     found = reading("".join(compiled(SYNC, f"{step:x}") for step in range(9)))
-    assert (found.compile.compiles, found.compile.after_warmup) == (9, 7)
+    assert (found.compile.compiles, late(found)) == (9, 7)
 
 
 def test_a_late_compile_is_found_in_the_order_of_the_blocks() -> None:
     steady = executed(SYNC, "b2") * 10
     found = reading(compiled(SYNC, "a1") + compiled(SYNC, "b2") + steady + compiled(SYNC, "c3") + steady)
-    assert (found.compile.compiles, found.compile.after_warmup) == (3, 1)
+    assert (found.compile.compiles, late(found)) == (3, 1)
 
 
 def test_two_syncs_in_a_step_are_two_places_and_no_late_compile() -> None:
-    early, late = "<module> (/home/a/train.py:38)", "<module> (/home/a/train.py:44)"
-    first = compiled(SYNC, "a1", early) + compiled(SYNC, "b2", late)
-    second = compiled(SYNC, "c3", early) + compiled(SYNC, "d4", late)
-    found = reading(first + second + (executed(SYNC, "c3", early) + executed(SYNC, "d4", late)) * 6)
-    assert (found.compile.after_warmup, found.steps_covered) == (0, 8)
+    early, second_sync = "<module> (/home/a/train.py:38)", "<module> (/home/a/train.py:44)"
+    first = compiled(SYNC, "a1", early) + compiled(SYNC, "b2", second_sync)
+    second = compiled(SYNC, "c3", early) + compiled(SYNC, "d4", second_sync)
+    found = reading(first + second + (executed(SYNC, "c3", early) + executed(SYNC, "d4", second_sync)) * 6)
+    assert (late(found), found.steps_covered) == (0, 8)
 
 
 def test_frames_of_libraries_do_not_make_another_place() -> None:
@@ -78,7 +79,7 @@ def test_frames_of_libraries_do_not_make_another_place() -> None:
 
 def test_more_graphs_than_a_function_may_have_is_a_recompile() -> None:
     text = compiled("torch_xla.compile", "a1") + "RuntimeError: Maximum number of different graphs allowed per function"
-    assert reading(f"{text} exceeded: 1\n").compile.after_warmup == 1
+    assert late(reading(f"{text} exceeded: 1\n")) == 1
 
 
 def test_a_read_of_a_value_is_counted_with_its_place() -> None:
@@ -86,6 +87,23 @@ def test_a_read_of_a_value_is_counted_with_its_place() -> None:
     found = reading(step * 5)
     assert (found.host_transfers, found.steps_covered) == (5, 5)
     assert any("log (/home/a/log.py:9): 5 times" in remark.text for remark in found.remarks)
+
+
+def test_a_value_that_is_read_once_training_has_ended_is_no_read_of_a_step() -> None:
+    loop = compiled(SYNC, "a1") + compiled(SYNC, "b2") + executed(SYNC, "b2") * 8
+    found = reading(loop + compiled(READ, "c3", "<module> (/home/a/train.py:90)"))
+    assert (found.compile.compiles, late(found)) == (3, 0)
+    assert (found.host_transfers, found.steps_covered) == (0, 10)
+
+
+def test_a_read_of_the_loop_counts_behind_its_last_step_too() -> None:
+    found = reading((executed(SYNC, "b2") + executed(READ, "c3", "log (/home/a/log.py:9)")) * 8)
+    assert (found.host_transfers, found.steps_covered) == (8, 8)
+
+
+def test_one_read_without_a_step_around_it_is_a_read_of_no_step() -> None:
+    found = reading(compiled(READ, "a1"))
+    assert (found.host_transfers, found.steps_covered) == (1, None)
 
 
 def test_inputs_that_dynamo_gathers_are_no_read() -> None:
@@ -110,12 +128,12 @@ def test_without_executions_two_compiles_say_nothing_of_steps() -> None:
     text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(2))
     found = reading(text)
     assert found.compile.compiles == 2
-    assert (found.compile.after_warmup, found.host_transfers, found.steps_covered) == (None, None, None)
+    assert (late(found), found.host_transfers, found.steps_covered) == (None, None, None)
 
 
 def test_a_place_that_keeps_compiling_was_met_before_without_executions_too() -> None:
     text = "".join(block("Compilation", SYNC, f"{graph:x}") for graph in range(5))
-    assert reading(text).compile.after_warmup == 3
+    assert late(reading(text)) == 3
 
 
 def test_an_excerpt_of_reads_alone_counts_its_steps_by_them() -> None:
@@ -148,7 +166,7 @@ def test_the_analyser_names_operators_and_frequencies() -> None:
     found = reading(text)
     assert found.fallbacks == {"aten::_ctc_loss": 1, "aten::bincount": 1}
     assert (found.host_transfers, found.steps_covered) == (11, 11)
-    assert found.compile.after_warmup
+    assert late(found)
 
 
 def test_a_fallback_that_the_summary_does_not_name_is_a_host_read() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from late_compiles import late
 from receipts.evidence.reading import Reading, Timing
 from receipts.evidence.scan import scan
 from receipts.evidence.stream import Source
@@ -140,17 +141,17 @@ def test_the_short_report_has_no_counter_of_compiles() -> None:
 
 
 def test_a_compile_a_step_is_a_storm() -> None:
-    assert reading(full(compiles=16)).compile.after_warmup == 14
+    assert late(reading(full(compiles=16))) == 14
 
 
 def test_three_compiles_alone_do_not_say_when() -> None:
-    assert reading(full(compiles=3)).compile.after_warmup is None
+    assert late(reading(full(compiles=3))) is None
 
 
 def test_two_reports_of_one_run_tell_compiles_after_warm_up() -> None:
     early = full(compiles=2, steps=5, executions=5)
-    assert reading(early + "step 16 done\n" + full(compiles=3)).compile.after_warmup == 1
-    assert reading(early + "\n" + full(compiles=2)).compile.after_warmup == 0
+    assert late(reading(early + "step 16 done\n" + full(compiles=3))) == 1
+    assert late(reading(early + "\n" + full(compiles=2))) == 0
 
 
 def test_a_metrics_file_is_cumulative() -> None:
@@ -159,7 +160,7 @@ def test_a_metrics_file_is_cumulative() -> None:
         for step in range(9)
     )
     found = reading(text)
-    assert (found.compile.compiles, found.compile.after_warmup, found.steps_covered) == (2, 0, 9)
+    assert (found.compile.compiles, late(found), found.steps_covered) == (2, 0, 9)
 
 
 def test_a_table_that_was_cleared_between_two_reports_starts_anew() -> None:

@@ -87,3 +87,45 @@ def test_real_logs_that_end_in_a_real_failure(
     found = _real(cases, tmp_path, log, oom, steps)
     assert at(found, "run.outcome") == "oom"
     assert at(found, "failure.phase") == phase
+
+
+_LAUNCHER = """Traceback (most recent call last):
+  File "torchrun", line 8, in <module>
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+Root Cause (first observed failure):
+[0]:
+  rank      : 0 (local_rank: 0)
+  exitcode  : 3 (pid: 611)
+  traceback : Traceback (most recent call last):
+    File "train.py", line 12, in main
+      step()
+  RuntimeError: Connection closed by peer
+
+============================================================
+"""
+
+
+def test_a_crash_that_torchrun_reports_is_one(tmp_path: Path) -> None:
+    found = ingested(
+        file(tmp_path, Reading("torchtitan", records=1), name="stdout.txt"),
+        file(tmp_path, name="stderr.txt", text=_LAUNCHER),
+    )
+    assert at(found, "run.outcome") == "crash"
+    assert at(found, "run.exit_code") == 3
+    assert at(found, "failure.message") == "RuntimeError: Connection closed by peer"
+    assert {str(item.where) for item in found.found if item.path == "run.outcome"} == {"stderr.txt"}
+
+
+def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> None:
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nRuntimeError: lost\n'
+    early = file(tmp_path, stepping([1.0] * 4), name="first.log", text=f"2026-03-02 09:00:00 begin\n{text}")
+    later = file(tmp_path, stepping([1.0] * 20, first=5), name="second.log", text="2026-03-02 10:00:00 begin\n")
+    assert at(ingested(early, later), "run.outcome") == "ok"
+    assert at(ingested(early), "run.outcome") == "crash"
+
+
+def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, Reading("megatron", records=1)))
+    assert {str(item.where) for item in found.found if item.path == "run.outcome"} == {"ingest"}

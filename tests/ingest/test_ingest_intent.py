@@ -12,7 +12,7 @@ from ingest_evidence import at, file, ingested, reading, told
 from receipts.evidence import Reading
 from receipts.evidence.reading import Timing
 from receipts.ingest import Ingested, Options, assemble
-from receipts.lane import Lane
+from receipts.lane import Coupling, Lane
 
 LANE = Lane(
     name="mine",
@@ -23,6 +23,13 @@ LANE = Lane(
     postures=("eager",),
     witness=("framework", "runtime", "attention", "gemm", "posture", "compute_dtype", "sharding"),
     not_applicable={"numerics.adapters.kind": "nobody adapts"},
+)
+FOLLOWING = replace(
+    LANE,
+    couplings=(
+        Coupling("precision", ("path.gemm",), "the name of the GEMM carries its type"),
+        Coupling("topology", ("path.sharding",), "the degrees make the partition"),
+    ),
 )
 
 
@@ -63,8 +70,9 @@ def test_a_multiplication_is_asked_for_by_its_type(
     tmp_path: Path, dtype: str | None, library: str | None, gemm: str
 ) -> None:
     asked = {"numerics__compute_dtype": dtype, "path__intended__gemm": library}
-    found = ingested(file(tmp_path, reading(**{name: value for name, value in asked.items() if value})))
-    assert at(found, "path.intended.gemm") == gemm
+    log = file(tmp_path, reading(**{name: value for name, value in asked.items() if value}))
+    assert at(on(FOLLOWING, log), "path.intended.gemm") == gemm
+    assert at(ingested(log), "path.intended.gemm") == library  # on a lane where nothing follows, it is an axis
 
 
 def test_an_attention_that_is_left_to_the_framework_is_any(tmp_path: Path) -> None:
@@ -78,7 +86,7 @@ def test_arrays_that_a_compiler_places_are_asked_for_by_degrees(
 ) -> None:
     log = reading("maxtext", parallelism__shard=shard, parallelism__replicate=replicate)
     log.see("framework", "maxtext", "backend")
-    assert at(ingested(file(tmp_path, log)), "path.intended.sharding") == sharding
+    assert at(on(FOLLOWING, file(tmp_path, log)), "path.intended.sharding") == sharding
 
 
 def test_degrees_of_torch_name_no_partition_of_a_compiler(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 
 from receipts.errors import InputError
 from receipts.evidence import Failure, MemoryRow, Place, Reading
-from receipts.evidence.reading import Remark
+from receipts.evidence.reading import Remark, Report
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp
 
@@ -126,6 +126,7 @@ def test_reports_of_one_run_count_fallbacks_on_and_not_twice(tmp_path: Path) -> 
     early, late = Reading("torch-xla-metrics", records=1), Reading("torch-xla-metrics", records=1)
     early.fallbacks, early.host_transfers, early.steps_covered, early.compile.compiles = {"aten::median": 5}, 5, 5, 2
     late.fallbacks, late.host_transfers, late.steps_covered, late.compile.compiles = {"aten::median": 20}, 20, 20, 3
+    early.reports, late.reports = [Report(5, 2, 5)], [Report(20, 3, 20, programs=2)]
     found = ingested(file(tmp_path, early, name="warm.txt"), file(tmp_path, late, name="end.txt"))
     assert at(found, "path.witnessed.fallbacks") == {"aten::median": 20}
     assert at(found, "path.witnessed.host_transfers_per_step") == 1.0
@@ -163,14 +164,23 @@ def test_a_figure_that_names_no_chip_is_that_of_the_only_chip(tmp_path: Path) ->
 
 
 def test_a_figure_that_names_none_of_many_chips_is_given_to_none(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7, bytes_used=9))), hardware__chips=8)
+    log = file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=7, bytes_used=9)))
+    found = ingested(log, hardware__chips=8, run__outcome="oom")
     assert at(found, "memory.chips") is None
     assert at(found, "memory.aggregate") == {"bytes": 7, "over": "unstated", "kind": "live"}
 
 
+def test_memory_of_some_chips_is_not_that_of_a_launch_that_ended_well(tmp_path: Path) -> None:
+    for row in (MemoryRow(Place(1), chip=0, peak_bytes=7), MemoryRow(Place(1), peak_bytes=7)):
+        found = ingested(file(tmp_path, rows(row)), hardware__chips=8)
+        assert at(found, "memory") is None
+        assert "add the logs of every rank" in told(found)
+
+
 def test_files_of_numbered_ranks_are_chips(tmp_path: Path) -> None:
     files = [file(tmp_path, rows(MemoryRow(Place(1), peak_bytes=rank)), name=f"rank_{rank}/out.log") for rank in (3, 7)]
-    assert [row["chip"] for row in at(ingested(*files, hardware__chips=8), "memory.chips")] == [3, 7]
+    found = ingested(*files, hardware__chips=8, run__outcome="oom")
+    assert [row["chip"] for row in at(found, "memory.chips")] == [3, 7]
 
 
 def test_a_file_alone_is_no_rank_by_its_name(tmp_path: Path) -> None:
@@ -278,6 +288,7 @@ LANES = (
         compile_exceptions=(),
         not_applicable={},
         witness=("attention", "gemm"),
+        couplings=(),
         evidence="kernels",
     ),
 )

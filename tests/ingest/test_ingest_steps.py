@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from ingest_evidence import at, file, ingested, reading, stepping, told
 
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse
+from receipts.rule import Case
+from receipts.rulebook import builtin
+
 DURATIONS = "measurement.step_durations_seconds"
 
 
@@ -165,9 +170,11 @@ def test_more_steps_than_a_receipt_holds_are_cut_and_told(tmp_path: Path) -> Non
 
 
 def test_figures_that_are_no_numbers_become_none_of_the_receipts(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, stepping([1.0, math.inf, 1.0], mfu=[0.4, math.nan, 0.4], grad_norm=math.inf)))
+    speeds = [40.0, math.nan, 40.0]
+    steps = stepping([1.0, math.inf, 1.0], tflops_per_second_per_chip=speeds, grad_norm=math.inf)
+    found = ingested(file(tmp_path, steps))
     assert at(found, DURATIONS) == [1.0, 1.0]
-    assert at(found, "measurement.stated.mfu") == 0.4
+    assert at(found, "measurement.stated.tflops_per_second_per_chip") == 40.0
     assert at(found, "measurement.gradient_norm") == {"finite": False}
 
 
@@ -182,3 +189,41 @@ def test_steps_with_absurd_numbers_are_read_without_harm(tmp_path: Path) -> None
     found = ingested(file(tmp_path, steps))
     assert at(found, DURATIONS) is None
     assert at(found, "run.outcome") == "ok"
+
+
+def test_the_rate_of_an_even_number_of_steps_is_that_of_their_median_time(tmp_path: Path) -> None:
+    speeds = [0.011, 0.012, 0.0141, 0.02]
+    steps = stepping([1.2 / speed for speed in speeds], tflops_per_second_per_chip=speeds)
+    found = ingested(file(tmp_path, steps))
+    middle = sum(sorted(at(found, DURATIONS))[1:3]) / 2
+    assert at(found, "measurement.stated.tflops_per_second_per_chip") == pytest.approx(1.2 / middle, rel=1e-5)
+
+
+def test_what_ingest_computes_of_printed_digits_is_as_exact_as_they_are(tmp_path: Path) -> None:
+    config = reading("maxtext", hardware__chips=1, measurement__tokens_per_step=256)
+    config.state("measurement.flops_per_step_per_chip", 0.65e9, "0.00065")
+    seconds = [0.059453, 0.052567, 0.047604, 0.048362]
+    steps = stepping(seconds, "maxtext", tflops_per_second_per_chip=[round(0.00065 / item, 3) for item in seconds])
+    found = ingested(file(tmp_path, config, steps))
+    parsed = parse(Document(found.raw, "test"))
+    lane = builtin().lanes.get("unlisted")
+    rule = builtin().rules.get("R102")
+    assert not rule.missing(case := Case(Launch(parsed, lane), lane))
+    assert not list(rule.judge(case))
+
+
+def test_a_rate_that_some_steps_lack_is_of_other_steps_than_the_receipt_has(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, stepping([1.0, 1.0, 3.0], tflops_per_second_per_chip=[40.0, 40.0, None])))
+    assert at(found, "measurement.stated") is None
+
+
+def test_a_printed_mfu_stands_where_its_formula_and_denominator_are_known(tmp_path: Path) -> None:
+    peak = reading(
+        "torchtitan", measurement__stated__peak_flops_per_second=9.89e14, measurement__stated__peak_dtype="bf16"
+    )
+    found = ingested(file(tmp_path, peak, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
+    assert at(found, "measurement.stated.mfu") == 0.4
+    assert at(found, "measurement.stated.formula") == "torchtitan"
+    bare = ingested(file(tmp_path, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
+    assert at(bare, "measurement.stated.mfu") is None
+    assert "left out" in told(bare)

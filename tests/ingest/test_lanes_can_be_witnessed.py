@@ -27,7 +27,7 @@ PLAIN = {
     "path.intended.attention": "auto",
 }
 ALONE = {"hardware.accelerator": "cpu", "hardware.chips": 1, "numerics.adapters.kind": "none"}
-CPU = ALONE | PLAIN
+TORCH = ALONE | {name: value for name, value in PLAIN.items() if not name.startswith("compile.cuda_graph")}
 FSDP2 = PLAIN | {"numerics.compute_dtype": "bf16", "numerics.adapters.kind": "none"}
 TORCH_XLA = {
     "hardware.accelerator": "tpu-v6e",
@@ -95,12 +95,12 @@ KEPT: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     "torch on a cpu": (
         "cpu-torch",
         ("run.log", "trace.json.gz"),
-        CPU | {"numerics.compute_dtype": "bf16", "path.intended.attention": "sdpa_flash"},
+        TORCH | {"numerics.compute_dtype": "bf16", "path.intended.attention": "sdpa_flash"},
     ),
     "torch on a cpu, compiled": (
         "cpu-torch",
         ("run.log", "trace-whole.json.gz"),
-        CPU | {"numerics.compute_dtype": "bf16", "compile.posture": "whole_graph"},
+        TORCH | {"numerics.compute_dtype": "bf16", "compile.posture": "whole_graph"},
     ),
     "jax on a cpu": ("cpu-jax", ("run.log", "freeze.txt", "program.txt.gz"), JAX),
     "torch_xla on a cpu": (
@@ -117,18 +117,18 @@ LEFT = [
     ("megatron", "trace.json", "trace-compiled.json", "R304", "compiled region 1/0"),
     ("megatron", "trace.json", "trace-cut.json", "R301", "nothing shows posture, fallbacks"),
     ("megatron in fp8", "trace-fp8.json", "trace.json", "R307", "matmuls in bf16"),
-    ("fsdp2", "trace.json", "trace-unfused.json", "R302", "attention math"),
+    ("fsdp2", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
     ("fsdp2", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("fsdp2", "trace.json", "trace-whole.json", "R304", "whole_graph"),
     ("fsdp2 in fp8", "trace-fp8.json", "trace.json", "R307", "matmuls in bf16"),
-    ("torchtitan", "trace.json", "trace-unfused.json", "R302", "attention math"),
+    ("torchtitan", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
     ("torchtitan", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("torchtitan", "trace.json", "trace-whole.json", "R304", "whole_graph"),
     ("torchtitan compiled by blocks", "trace-blocks.json", "trace.json", "R302", "posture eager"),
-    ("deepspeed", "trace.json", "trace-unfused.json", "R302", "attention math"),
+    ("deepspeed", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
     ("deepspeed", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("deepspeed", "trace.json", "trace-whole.json", "R304", "whole_graph"),
-    ("nanotron", "trace.json", "trace-unfused.json", "R302", "attention math"),
+    ("nanotron", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
     ("nanotron", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("nanotron", "trace.json", "trace-blocks.json", "R304", "regional"),
     ("maxtext", "program.txt.gz", "program-dot.txt.gz", "R302", "xla_unfused"),
@@ -161,7 +161,7 @@ LEFT = [
     ),
     ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-item.debug.txt.gz", "R303", "1 transfers"),
     ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-lazy.debug.txt.gz", "R302", "xla_lazy"),
-    ("torch on a cpu", "trace.json.gz", "trace-math.json.gz", "R302", "attention math"),
+    ("torch on a cpu", "trace.json.gz", "trace-math.json.gz", "R302", "attention sdpa_math"),
     ("torch on a cpu", "trace.json.gz", "trace-f32.json.gz", "R302", "compute_dtype fp32"),
     ("torch on a cpu, compiled", "trace-whole.json.gz", "trace-blocks.json.gz", "R302", "posture regional"),
     ("torch on a cpu, compiled", "trace-whole.json.gz", "trace.json.gz", "R302", "posture eager"),

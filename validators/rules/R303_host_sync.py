@@ -9,7 +9,8 @@ the steps were slower.
 
 *Accepted.* No transfer after start-up, or one in ten steps, as in a loop that logs every tenth step. A host read is no
 fallback: the path was kept, and only the rate is spoilt. A lane that does not list host transfers under `witness` is
-not asked, because its framework reads the host by design, as Megatron reads the overflow flag of every step.
+not asked for them. Where they are stated, they count on XLA (JAX, torch_xla), which runs ahead; elsewhere a framework
+reads the host by design, as Megatron reads the overflow flag of every step.
 """
 
 from __future__ import annotations
@@ -19,28 +20,31 @@ from collections.abc import Iterator
 from receipts.rule import MFU, PATH, RATE, Case, E, Offence, rule
 
 TRANSFERS = "path.witnessed.host_transfers_per_step"
+FRAMEWORK = "path.witnessed.framework"
+AHEAD = frozenset({"jax", "torch-xla"})  # their programs run ahead of the host until it reads
 OFTEN = 0.1  # a loop that reads its loss every tenth step: torch_xla's own analyser objects from one in two
 
 
-def _applies(case: Case) -> bool:
-    """On lanes that want it witnessed; elsewhere the framework reads the host by design."""
+def _asked(case: Case) -> bool:
     return TRANSFERS.rpartition(".")[2] in case.lane.witness
 
 
-@rule(
-    "R303",
-    "host_sync",
-    E,
-    question=PATH,
-    taints=(RATE, MFU),
-    needs=(TRANSFERS,),
-    applies=_applies,
-    of_configuration=True,
-)
+def _needs(case: Case) -> Iterator[str]:
+    if _asked(case):
+        yield TRANSFERS
+
+
+def _ahead(case: Case) -> bool:
+    """Whether the lane's frameworks run ahead of the host; where it names none, whether the one that ran does."""
+    names = case.lane.frameworks or (case.get(FRAMEWORK),)
+    return any(str(name).replace("_", "-") in AHEAD for name in names)
+
+
+@rule("R303", "host_sync", E, question=PATH, taints=(RATE, MFU), needs=_needs, of_configuration=True)
 def host_sync(case: Case) -> Iterator[Offence]:
     """Transfers a step beyond what occasional logging makes."""
     transfers = case.get(TRANSFERS)
-    if transfers is not None and transfers > OFTEN:
+    if transfers is not None and transfers > OFTEN and (_asked(case) or _ahead(case)):
         yield Offence(
             at=TRANSFERS,
             found=f"{transfers:g} transfers of live tensors to the host a step",

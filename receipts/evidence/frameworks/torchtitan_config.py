@@ -181,7 +181,8 @@ class TorchtitanConfig:
 
     def _peak(self, text: str, line: int) -> None:
         value = number(text.rpartition(":")[2].split()[0]) if text.rpartition(":")[2].split() else None
-        if value is not None and 0 < value < 1e18:
+        # The peak of a chip that is not there is nobody's denominator.
+        if value is not None and 0 < value < 1e18 and not self.fallback_peak:
             self._state("measurement.stated.peak_flops_per_second", value, text[text.find("Peak FLOPS") :], line)
             self._state("measurement.stated.peak_dtype", "bf16", "torchtitan's table holds BF16 peaks", line)
 

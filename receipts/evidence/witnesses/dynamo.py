@@ -12,12 +12,17 @@ from collections import Counter
 from typing import ClassVar, Final
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import Compiled, Reading, Span
+from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
 from receipts.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
 from receipts.evidence.witnesses.te_prefix import repeated
 
 MAX_PLACES: Final = 40
 MAX_NAMES: Final = 2000
+# Lines below a message in which its reason stands.
+BELOW: Final = 12
+BREAKS: Final = "compile.graph_breaks"
+FALLBACKS: Final = "path.witnessed.fallbacks."
 _HEAD = re.compile(
     r"(?:[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\s\]]+:\d+\]"
     r"|\[\d{4}-\d\d-\d\d [\d:,.]+\](?: \[\w+\])?(?: \[\d+/\d+[\w]*\])? torch\.[\w.]+: \[\w+\]"
@@ -33,6 +38,16 @@ _LIMIT = re.compile(
     r"torch\._dynamo hit config\.(?P<limit>(?:accumulated_)?(?:recompile|cache_size)_limit) \((?P<value>\d+)\)"
 )
 _FUNCTION = re.compile(r"\s*function: '(?P<name>[^']{1,200})' \((?P<file>.{1,400}?):\d+\)")
+# The newest program's guard stands first; from 2.3 on its number does, and the source that asks for it.
+_GUARD = re.compile(
+    r"\s+- (?:\d+/\d+: )?(?P<guard>[^#]{1,300}?)\s*(?:#.*# (?P<file>[^#]{1,300}?):(?P<line>\d+) in .*|#.*)?"
+)
+_MISMATCH = re.compile(
+    r"(tensor '.{1,200}?' \w+) mismatch(?P<at> at index \d+)?\. expected (?P<was>.{1,80}), actual (?P<now>.{1,80})"
+)
+_REASON = re.compile(r"(?:Graph Break )?Reason: (?:Unsupported: )?(?P<why>.{1,300})")
+_EXPLAINED = re.compile(r"\s*Explanation: (?P<why>.{1,300})")
+_AT = re.compile(r"(?P<file>.{1,400}?):(?P<line>\d+)\s*$")
 _SKIPPED = re.compile(r"skipping cudagraphs due to (?:skipping cudagraphs due to )?(?P<why>[^\n\"']{1,160})")
 _SUPPRESSED = re.compile(r"(?:WON'T CONVERT|\[?(?:convert_frame|symbolic_convert)\]?.*suppress_errors)[^\n]{0,160}")
 _COUNTERS: Final = "defaultdict(<class 'collections.Counter'>, {"
@@ -47,6 +62,7 @@ class DynamoReader(LineReader):
         *(b"Recompiling function ", b"Graph break", b"torch._dynamo hit config.", b"skipping cudagraphs due to"),
         *(b"WON'T CONVERT", b"defaultdict(<class 'collections.Counter'>"),
     )
+    companions: ClassVar[tuple[bytes, ...]] = STEPS
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,10 +70,16 @@ class DynamoReader(LineReader):
         self._frames: set[str] = set()
         self._breaks: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
-        self._limit = ""
+        self._limit = self._limited_by = ""
         self._limited: Counter[str] = Counter()
         self._awaiting = 0
         self._first: dict[str, int] = {}
+        self._order = CompileOrder()
+        self._versions: Counter[str] = Counter()
+        # What the lines below a message are to explain: a compile, or a break by its place.
+        self._compile: tuple[Compiled, str, str] | None = None
+        self._at = ""
+        self._why: dict[str, str] = {}
 
     def line(self, text: str, number: int) -> bool:
         if _COUNTERS in text:
@@ -65,14 +87,19 @@ class DynamoReader(LineReader):
             read_counters(self.reading, text[begin + len(_COUNTERS) - 1 :], number)
             return False
         body, frame = _body(text)
+        if self._awaiting and self._explains(body):
+            return True
         if self._awaiting and (match := _FUNCTION.match(body)):
             self._awaiting = 0
             self._count(self._limited, match["name"])
             return False
         if match := _RECOMPILE.fullmatch(body):
             self._recompile(match, frame, number, repeated(text))
+            return True
         elif match := _BREAK_AT.match(body):
             self._break(self._breaks, match["at"].strip(), number)
+            self._at, self._awaiting = match["at"].strip(), BELOW
+            return True
         elif match := _BREAK.match(body):
             self._break(self._reasons, match["why"].strip(), number)
         elif match := _LIMIT.match(body):
@@ -84,8 +111,12 @@ class DynamoReader(LineReader):
         elif match := _SUPPRESSED.match(body):
             self._add("frames_not_converted", 1)
             self._note(match[0], number)
-        elif self._awaiting:
-            self._awaiting -= 1
+        elif _HEAD.search(text, 0, 1000):
+            self._awaiting = max(0, self._awaiting - 1)
+        else:
+            self._awaiting = 0
+            self._order.look(text)
+            self.follows = self._order.follows
         return self._awaiting > 0
 
     def finish(self) -> Reading | None:
@@ -103,9 +134,19 @@ class DynamoReader(LineReader):
             # Counters that are printed as well do not name the function.
             earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED}
             reading.fallbacks = earlier | {f"torch.compile:{name}": count for name, count in names.items()}
+            for name in names:
+                reading.blame(f"{FALLBACKS}torch.compile:{name}", self._limited_by)
         # Several pieces are no whole graph. One function that is compiled again may be either.
         if breaks or len(self._frames) > 1:
             reading.see("posture", "regional", "backend", min(self._first.values(), default=0))
+        for at, count in (self._breaks or self._reasons).items():
+            why, shown = self._why.get(at, ""), _AT.fullmatch(at)
+            at = place(shown["file"], shown["line"]) if shown else at[:200]
+            reading.blame(BREAKS, f"{why} ({at})" if why else at, count)
+        if self._recompiles and self._order.place(reading) and reading.compile.spans is not None:
+            # The first compile of each function is not logged.
+            reading.compile.spans.append(Span(1))
+        reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
         self._tell()
         return reading
 
@@ -123,7 +164,25 @@ class DynamoReader(LineReader):
         self._first.setdefault(name, number)
         if len(self._frames) < MAX_NAMES:
             self._frames.add(frame or name)
+        at = f"{match['file']}:{match['line']}"
+        self._versions[at] = max(self._versions[at], self._recompiles[name]) + 1
+        self._compile = (self._order.compiled(), match["name"], place(match["file"], match["line"]))
+        self.follows, self._at, self._awaiting = self._order.follows, "", BELOW
         self.reading.records += 1
+
+    def _explains(self, body: str) -> bool:
+        """A line below a message: the guard that failed, or why a graph ended."""
+        if self._compile is not None and (match := _GUARD.fullmatch(body)):
+            event, name, at = self._compile
+            at = place(match["file"], match["line"]) if match["file"] else at
+            event.why = f"{name}: {_changed(match['guard'])} ({at})"
+            self._compile = None
+            return True
+        if self._at and (match := _EXPLAINED.match(body) or _REASON.match(body)):
+            if "Explanation" in body or self._at not in self._why:
+                self._why[self._at] = match["why"].strip()
+            return True
+        return False
 
     def _break(self, table: Counter[str], at: str, number: int) -> None:
         self._count(table, at)
@@ -133,7 +192,10 @@ class DynamoReader(LineReader):
     def _hit(self, match: re.Match[str], number: int) -> None:
         self.reading.records += 1
         self._limit = match["limit"]
-        self._awaiting = 3
+        self._awaiting, self._at, self._compile = 3, "", None
+        # The compile that was announced before it does not take place.
+        last = self._order.undo()
+        self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
         self._first.setdefault(self._limit, number)
         self._add("recompile_limit", 1)
         what = f"{match['limit']} of {match['value']} was reached: the function runs uncompiled from there on"
@@ -163,6 +225,14 @@ def _body(text: str) -> tuple[str, str]:
     stop = tags.end() if tags else begin
     frame = re.search(r"\[(\d+)/\d+", text[match.start() if match else begin : stop])
     return text[stop:], frame[1] if frame else ""
+
+
+def _changed(guard: str) -> str:
+    """``tensor 'x' size at index 0 changed from 8 to 7``, or the condition that no longer holds."""
+    found = _MISMATCH.match(guard)
+    if found is None:
+        return f"guard {guard.strip()[:200]} failed"
+    return f"{found[1]}{found['at'] or ''} changed from {found['was']} to {found['now']}"
 
 
 def _qualified(name: str, file: str) -> str:

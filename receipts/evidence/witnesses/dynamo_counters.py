@@ -55,6 +55,9 @@ def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], lin
         reading.compile.graph_breaks = breaks
     reading.compile.cache_hits = inductor.get("fxgraph_cache_hit", reading.compile.cache_hits)
     reading.compile.cache_misses = inductor.get("fxgraph_cache_miss", reading.compile.cache_misses)
+    for reason, count in groups.get("graph_break", {}).items():
+        told, _, rest = reason.partition("Explanation: ")
+        reading.blame("compile.graph_breaks", (rest or told).partition("\n")[0].strip()[:300], count)
     if breaks:
         reading.counters["graph_breaks"] = breaks
         reading.see("posture", "regional", "backend", line)

@@ -13,18 +13,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import Reading, alike
+from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
 
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
-# Lines that look as if they named a step, and name none.
-MAX_STRANGE: Final = 200
-# A first call compiles, and so does the second where an array came back with another sharding.
-WARM_STEPS: Final = 2
+MAX_REASONS: Final = 12
+MAX_KEPT: Final = 500
+MAX_MAPPING: Final = 20_000
 _FINISHED: Final = re.compile(
     r"Finished XLA compilation of (\S.{0,150}?) in (\d{1,9}(?:\.\d{1,20})?(?:[eE]-?\d{1,3})?) sec"
 )
@@ -32,8 +32,15 @@ _CACHE: Final = re.compile(r"(?i)persistent compilation cache (hit|miss) for '?(
 _WRITING: Final = re.compile(
     r"(?:^|\s)(Not w|W)riting (?:persistent cache entry for )?'?(\S{1,300}?)'? (?:to persistent|because)"
 )
-_TRACING: Final = re.compile(r"TRACING CACHE MISS at (\S{1,400}?:\d+(?::\d+)?) \((.{0,200}?)\)")
-_STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
+_TRACING: Final = re.compile(r"TRACING CACHE MISS at ((\S{1,400}?):(\d+)(?::\d+)?) \((.{0,200}?)\)")
+_TRACED: Final = re.compile(r"(?:for )?(\S{1,200}) (?:id=\d+ )?defined at (\S{1,400}?):(\d+)")
+# In each version the value of now and that of before, the wider difference first.
+_CHANGES: Final = (
+    re.compile(r"\* at (?P<what>.{1,200}?), now (?P<now>.{1,400}?) and before (?P<was>.{1,400}?)(?:https?:|, so |$)"),
+    re.compile(r"\* at (?P<what>.{1,200}?), seen (?P<was>.{1,400}?), but now given (?P<now>.{1,400}?)(?:, |$)"),
+)
+_SIGNATURE: Final = re.compile(r"Compiling (?:jit\()?(.{1,150}?)\)? (?:for )?with global shapes and types (.*)")
+_TYPE: Final = re.compile(r"ShapedArray\(([^()]{0,200})\)")
 _MESSAGE: Final = re.compile(r"Finished |Compiling |TRACING |[Pp](?:ersistent|ERSISTENT) |Not writing |Writing ")
 _TIMED: Final = re.compile(r"Finished .{1,300} in \d{1,9}\.\d{6}")
 # What trains: a function that is called a step, or the step of a trainer.
@@ -42,15 +49,36 @@ _DIGITS: Final = re.compile(r"\d+")
 # From these versions on a hit is told wherever a compilation is.
 _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|for jit in |Compiling jit\(")
 
+_T = TypeVar("_T")
+
 
 @dataclass(slots=True)
 class _Block:
     """A tracing cache miss, whose reason stands on the lines below."""
 
     place: str
+    short: str
     line: int
     reasons: list[str]
     length: int = 0
+
+    @property
+    def again(self) -> str:
+        """Why the function was traced once more; empty for its first trace, which is no news."""
+        traced = next((found for reason in self.reasons if (found := _TRACED.match(reason))), None)
+        if traced is None:
+            return ""
+        name = traced[1]
+        if any(reason.startswith("never seen function") for reason in self.reasons):
+            if not any("defined on the same line" in reason for reason in self.reasons):
+                return ""
+            return f"{name} is defined anew for every call ({place(traced[2], traced[3])})"
+        changes = (form.match(reason) for form in _CHANGES for reason in self.reasons)
+        change = next(filter(None, changes), None)
+        if change is None:
+            return f"{name}: {' '.join(self.reasons[1:])[:200]} ({self.short})"
+        was, now = _short(change["was"]), _short(change["now"])
+        return f"{name}: {_argument(change['what'])} changed from {was} to {now} ({self.short})"
 
 
 class JaxCompiles(LineReader):
@@ -68,14 +96,7 @@ class JaxCompiles(LineReader):
         b"TRACING CACHE MISS",
         b"with global shapes and types",
     )
-    companions = (
-        b"completed step: ",
-        b"step: ",
-        b"step=",
-        b"step = ",
-        b"step ",
-        b"Step ",
-    )
+    companions = STEPS
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,10 +105,13 @@ class JaxCompiles(LineReader):
         self._pending: Counter[str] = Counter()
         self._names: Counter[str] = Counter()
         self._tells_hits = False
-        self._steps: set[int] = set()
-        self._late = self._strange = 0
+        self._order = CompileOrder()
         self._block: _Block | None = None
         self._prefix = self._message = ""
+        # By program: why it was traced last, and the types that it took last.
+        self._why: dict[str, str] = {}
+        self._types: dict[str, tuple[str, ...]] = {}
+        self._told: set[str] = set()
 
     def line(self, text: str, number: int) -> bool:
         """One message, or a line of the reasons under a tracing cache miss."""
@@ -99,7 +123,7 @@ class JaxCompiles(LineReader):
         if "TRACING CACHE MISS" in text and (found := _TRACING.search(text)) is not None:
             self._tracing += 1
             self.reading.records += 1
-            self._block = _Block(f"{found[1]} ({found[2]})", number, [])
+            self._block = _Block(f"{found[1]} ({found[4]})", place(found[2], found[3]), number, [])
             return True
         if (done := _FINISHED.search(text)) is not None:
             self._finish(done[1], done[2], text)
@@ -112,13 +136,10 @@ class JaxCompiles(LineReader):
         elif "Finished tracing" in text or "Finished jaxpr" in text or "with global shapes and types" in text:
             self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
             self.reading.records += 1
-        elif (step := _STEP.search(text)) is not None and len(self._steps) < MAX_NAMES:
-            self._steps.add(int(step[1]))
-            # Only that there were some is asked: the steps of a long log need not be looked at.
-            self.follows = len(self._steps) <= WARM_STEPS
-        elif step is None:
-            self._strange += 1
-            self.follows = self.follows and self._strange < MAX_STRANGE
+            self._signature(text)
+        else:
+            self._order.look(text)
+            self.follows = self._order.follows
         return False
 
     def finish(self) -> Reading | None:
@@ -166,8 +187,8 @@ class JaxCompiles(LineReader):
         if done and not cached:
             told = "this version says nothing of its persistent cache" if not self._tells_hits else "no line of a cache"
             self.reading.remark("missing", f"{told}: that some of {done} programs came from one is not excluded")
-        if len(self._steps) > WARM_STEPS and (self._tells_hits or cached or not self._late):
-            compile_.after_warmup = self._late
+        if self._tells_hits or cached or not done:
+            self._order.place(self.reading)
 
     def _is_copy(self, text: str) -> bool:
         """Whether this is the message before it once more, out of a second handler of the logger.
@@ -201,7 +222,8 @@ class JaxCompiles(LineReader):
         del self._pending[key]
         self._seconds += float(spent)
         # A program under another name than the step's is compiled all the same.
-        self._late += len(self._steps) >= WARM_STEPS
+        self._order.compiled(self._why.pop(key, ""))
+        self.follows = self._order.follows
 
     def _cache(self, what: str, name: str) -> None:
         self.reading.records += 1
@@ -221,19 +243,58 @@ class JaxCompiles(LineReader):
         if not text.startswith((" ", "\t")) or block.length > MAX_BLOCK:
             self._block_ends()
             return False
-        if reason and len(block.reasons) < 4:
-            block.reasons.append(reason[:120])
+        if reason and len(block.reasons) < MAX_REASONS:
+            block.reasons.append(reason[:400])
         return True
 
     def _block_ends(self) -> None:
         block, self._block = self._block, None
-        if block is not None and self._tracing <= MAX_MISSES:
-            why = " ".join(block.reasons)
-            self.reading.remark("note", f"traced at {block.place}: {why}"[:400], block.line)
+        if block is None or not (why := block.again):
+            return
+        new = alike(why) not in self._told
+        self._told.add(alike(why))
+        self._keep(self._why, _key(f"jit({why.partition(':')[0].partition(' is defined anew')[0]})"), why)
+        if new and len(self._told) <= MAX_MISSES:
+            self.reading.remark("note", f"traced again at {block.place}: {' '.join(block.reasons)}"[:400], block.line)
+
+    def _signature(self, text: str) -> None:
+        """What differs from the arguments that a program of this name took before, where no reason is logged."""
+        found = _SIGNATURE.search(text)
+        if found is None:
+            return
+        key, taken, mapping = _key(f"jit({found[1]})"), *found[2].partition(" Argument mapping: ")[::2]
+        types, before = (*_TYPE.findall(taken), mapping[:MAX_MAPPING]), self._types.get(key)
+        if before is not None and key not in self._why:
+            changed = [at for at, pair in enumerate(zip(types[:-1], before[:-1], strict=False)) if pair[0] != pair[1]]
+            if changed:
+                at = changed[0]
+                why = f"{found[1]}: argument {at + 1} of {len(types) - 1} changed from {before[at]} to {types[at]}"
+            elif len(types) != len(before):
+                why = f"{found[1]}: {len(types) - 1} arrays instead of {len(before) - 1}"
+            elif types[-1] != before[-1]:
+                why = f"{found[1]}: an argument came with another sharding"
+            else:
+                why = f"{found[1]}: arguments of the same types, so a static value or the function itself is another"
+            self._keep(self._why, key, why)
+        self._keep(self._types, key, types)
+
+    @staticmethod
+    def _keep(table: dict[str, _T], key: str, value: _T) -> None:
+        if key in table or len(table) < MAX_KEPT:
+            table[key] = value
 
 
 def _is_message(text: str) -> bool:
     return "Finished " in text or "CACHE MISS" in text or "Compiling " in text or "Persistent compilation" in text
+
+
+def _argument(path: str) -> str:
+    return path if " " in path else f"argument {path}"
+
+
+def _short(value: str) -> str:
+    """``f32[8]``, or the value of a static argument without the class that holds it."""
+    return value.rpartition(" metadata ")[2].strip()[:80]
 
 
 def _key(name: str) -> str:

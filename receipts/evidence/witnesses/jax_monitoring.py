@@ -8,17 +8,18 @@ name, flat or in phases. A backend compile is told on a persistent-cache hit, to
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from receipts.evidence.json_document import json_document
 from receipts.evidence.reader import FileReader
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import Reading, Span
 from receipts.evidence.stream import Source
 
 MAX_NAMES: Final = 1_000
-WARM_STEPS: Final = 2
+MAX_STEPS: Final = 100_000
 _HEAD: Final = re.compile(rb"^\s*[\[{]")
 _EVENT: Final = re.compile(rb'"/jax/(?:core/compile|compilation_cache|pjit|backend)\b')
 _COMPILED: Final = "/jax/core/compile/backend_compile_duration"
@@ -29,6 +30,9 @@ _HIT, _MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache
 class _Events:
     counts: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
+    # Compiles less hits of the persistent cache by step, as far as each step is known.
+    built: Counter[int] = field(default_factory=Counter)
+    names: dict[int, str] = field(default_factory=dict)
     seconds: float = 0.0
     phases: bool = False
 
@@ -40,6 +44,16 @@ class _Events:
             self.late[name] = self.late.get(name, 0) + count
         if name == _COMPILED:
             self.seconds += seconds
+
+    @property
+    def spans(self) -> list[Span]:
+        """Compiles by step. Steps that are counted from 0 are known to be where something is built in step 0."""
+        early = 0 if 0 in self.built else 1
+        return [
+            Span(count, max(step - early, 0), step + 1, self.names.get(step, ""))
+            for step, count in sorted(self.built.items())
+            if count > 0
+        ]
 
 
 class JaxMonitoring(FileReader):
@@ -73,11 +87,13 @@ def _listed(found: list[Any], events: _Events) -> None:
         if not isinstance(name, str):
             continue
         step = item.get("step")
-        numbered = isinstance(step, int) and not isinstance(step, bool)
         spent = next((item[key] for key in ("duration_s", "duration", "seconds") if key in item), 0.0)
-        late = isinstance(step, int) and numbered and step >= WARM_STEPS
-        events.phases = events.phases or numbered
-        events.add(name, 1, late, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
+        # Words in the place of a number (`init`, `end`) are before the first step, and after the last.
+        if isinstance(step, int) and not isinstance(step, bool) and len(events.built) < MAX_STEPS:
+            events.built[step] += {_COMPILED: 1, _HIT: -1}.get(name, 0)
+            if name == _COMPILED and isinstance(item.get("fun_name"), str):
+                events.names[step] = f"{item['fun_name'][:200]} was compiled"
+        events.add(name, 1, False, float(spent) if isinstance(spent, int | float) and abs(spent) < 1e12 else 0.0)
 
 
 def _counted(found: Mapping[str, Any], events: _Events) -> None:
@@ -113,6 +129,8 @@ def _describe(events: _Events, reading: Reading) -> None:
         reading.compile.compiles = max(compiled - hits, 0)
     if events.seconds and not hits:
         reading.compile.seconds = events.seconds
+    if events.built:
+        reading.compile.spans, reading.compile.steps = events.spans, max(events.built) + 1
     if events.phases and compiled is not None:
         reading.compile.after_warmup = max(late.get(_COMPILED, 0) - late.get(_HIT, 0), 0)
 

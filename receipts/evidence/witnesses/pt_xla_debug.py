@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Reading
-from receipts.evidence.witnesses.torch_xla_metrics_table import HOST_READ, MIN_STORM_STEPS, WARM_STEPS
+from receipts.evidence.reading import Reading, Report, Span
+from receipts.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
 Kind = Literal["Compilation", "Post Compilation", "Execution", "Unexpected Execution"]
 MAX_HASHES: Final = 100_000
+# Ends of steps that show a posture, and compiles of one place that show that it is met again and again.
+MIN_ENDS: Final = 3
 MAX_TOLD: Final = 5
 MAX_FRAMES: Final = 8
 MAX_PLACES: Final = 10_000
@@ -95,9 +97,11 @@ class PtXlaDebug(LineReader):
         self._largest = -1.0
         self._steps = 0
         self._counts = dict.fromkeys(("compilations", "executions", "unexpected_executions", "reads"), 0)
-        self._late = 0
+        # Compiles with the steps that had ended before them, and reads, each with its place; what a place met first.
+        self._built: list[tuple[Span, str]] = []
         self._too_many = False
         self._at_reads: dict[str, int] = {}
+        self._met: dict[str, int] = {}
         self._frame_count = 0
 
     def line(self, text: str, number: int) -> bool:
@@ -131,9 +135,28 @@ class PtXlaDebug(LineReader):
         if (posture := self._posture()) is not None:
             reading.see("posture", posture, "kernels", self._first, count=self._by_cause[posture])
         self._transfers()
-        if max(self._steps, *self._compiled.values(), 0) > WARM_STEPS or self._too_many:
-            reading.compile.after_warmup = max(self._late, int(self._too_many))
+        self._place()
         return reading
+
+    def _place(self) -> None:
+        """Put each compile among the steps: what is asked for once the last step has ended is none of theirs.
+
+        Without executions no step's end is told: that a place compiled before shows that it was met before.
+        """
+        compile_, known = self.reading.compile, bool(self._steps)
+        if known or max(self._compiled.values(), default=0) >= MIN_ENDS:
+            compile_.steps = self._steps or max(self._compiled.values())
+            compile_.spans = [
+                span if known else Span(1, span.after)
+                for span, where in self._built
+                if not (known and self._after_all(where))
+            ]
+        if self._too_many:
+            compile_.after_warmup = 1
+
+    def _after_all(self, where: str) -> bool:
+        """Whether a place was met only after the last step, as a report of the final loss is."""
+        return 0 < self._steps <= self._met.get(where, 0)
 
     def _posture(self) -> str | None:
         """What ended the steps' programs: `torch_xla.compile`, a sync of the user or the loader, or torch.compile.
@@ -141,7 +164,7 @@ class PtXlaDebug(LineReader):
         A loop around compiled steps that syncs by itself in most of them runs programs outside of the compiled one.
         """
         step, lazy, graph = self._by_cause.values()
-        if max(step, lazy, graph) <= WARM_STEPS:
+        if max(step, lazy, graph) < MIN_ENDS:
             return None
         if graph >= max(step, lazy):
             return "whole_graph"
@@ -149,11 +172,13 @@ class PtXlaDebug(LineReader):
 
     def _transfers(self) -> None:
         counts, reading = self._counts, self.reading
-        reads = counts["reads"] + counts["unexpected_executions"]
+        late = sum(count for where, count in self._at_reads.items() if self._after_all(where))
+        reads = counts["reads"] - late + counts["unexpected_executions"]
         if counts["executions"] or counts["unexpected_executions"]:
             reading.host_transfers = max(reads, reading.host_transfers or 0)
-            # Where no step's end is shown, a place that reads was met in as many steps as it read.
-            reading.steps_covered = self._steps or max(self._at_reads.values(), default=0) or None
+            # Where no step's end is shown, a place that keeps reading was met in as many steps as it read.
+            again = max(self._at_reads.values(), default=0)
+            reading.steps_covered = self._steps or (again if again > 1 else None)
         for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
 
@@ -198,7 +223,11 @@ class PtXlaDebug(LineReader):
             # This program's own execution is told after it, so what was executed is what came before. At level 1 no
             # execution is told; that a place compiled before it shows that it was met before.
             before = max(self._executed.get(block.where, 0), self._compile(block))
-            self._late += before >= WARM_STEPS or self._steps > WARM_STEPS
+            self._meet(block.where)
+            if len(self._built) < MAX_HASHES:
+                # Of the places in a step, one that comes later is met in a step whose end others have told already.
+                after = max(before, self._steps - 1)
+                self._built.append((Span(1, after, after + 1 + (before < self._steps - 1)), block.where))
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
@@ -210,8 +239,13 @@ class PtXlaDebug(LineReader):
             self._counts["unexpected_executions"] += 1
         if block.kind != "Compilation" and block.reads:
             where = block.own[0] if block.frames else "a frame that is not shown"
+            self._meet(where)
             if where in self._at_reads or len(self._at_reads) < MAX_PLACES:
                 self._at_reads[where] = self._at_reads.get(where, 0) + 1
+
+    def _meet(self, where: str) -> None:
+        if len(self._met) < 2 * MAX_PLACES:
+            self._met.setdefault(where, self._steps)
 
     def _compile(self, block: _Block) -> int:
         """How often this place compiled before."""
@@ -276,8 +310,8 @@ class PtXlaDebug(LineReader):
             if steps is None:
                 continue
             covered = int(steps[1])
-            if name == "CompileTime" and covered >= MIN_STORM_STEPS:
-                self.reading.compile.after_warmup = max(count - 2 * WARM_STEPS, 1)
+            if name == "CompileTime":
+                self.reading.reports.append(Report(covered, count, programs=2))
             elif name.startswith("TransferFrom"):
                 self.reading.host_transfers = count
                 self.reading.steps_covered = covered

@@ -2,7 +2,7 @@
 
 Read: ``Metric: NAME`` with ``TotalSamples:`` and ``Accumulator:`` (``Counter:`` in reports of 2019), ``Counter: NAME``
 with ``Value:``, ``[MetricsData; step=N]``, indented or behind a logger's prefix. A report is cumulative: of several in
-one file the last one stands, and their difference tells the compiles after warm-up.
+one file the last one stands, and each tells the compiles of its steps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading, Timing
 from receipts.evidence.witnesses.torch_xla_durations import seconds, size
-from receipts.evidence.witnesses.torch_xla_metrics_table import WARM_STEPS, Table, describe
+from receipts.evidence.witnesses.torch_xla_metrics_table import Table, describe
 
 MAX_NAMES: Final = 20_000
 MAX_FOREIGN: Final = 3
@@ -41,7 +41,6 @@ class TorchXlaMetrics(LineReader):
         self._has: set[str] = set()
         self._foreign = 0
         self._first = 0
-        self._snapshots: list[tuple[int, int]] = []
         self._merged = False
 
     def line(self, text: str, number: int) -> bool:
@@ -70,7 +69,7 @@ class TorchXlaMetrics(LineReader):
         self._end_report()
         if not self.reading.records:
             return None
-        describe(self._table, self.reading, self._late(), self._first)
+        describe(self._table, self.reading, self._first)
         return self.reading
 
     def _open(self, kind: str, name: str) -> None:
@@ -134,19 +133,12 @@ class TorchXlaMetrics(LineReader):
         if part is None or not (part.counters or part.samples):
             return
         if self._table.update(part) and self._merged:
-            self._snapshots.clear()
+            self.reading.reports.clear()
             self.reading.remark("note", "the table was cleared between two reports; the later one stands")
         self._merged = True
-        if "MarkStep" in part.counters and len(self._snapshots) < MAX_NAMES:
-            self._snapshots.append((part.counters["MarkStep"], self._table.compiles or 0))
-
-    def _late(self) -> int | None:
-        """Compiles between the first report after warm-up and the last one; None where no report stands between."""
-        # A loader marks a step before the first batch.
-        base = next((shot for shot in self._snapshots if shot[0] > WARM_STEPS), None)
-        if base is None or self._snapshots[-1][0] <= base[0] or self._table.eager:
-            return None
-        return self._snapshots[-1][1] - base[1]
+        report = self._table.report
+        if "MarkStep" in part.counters and report is not None and len(self.reading.reports) < MAX_NAMES:
+            self.reading.reports.append(report)
 
 
 READERS = (TorchXlaMetrics,)

@@ -46,7 +46,7 @@ class TorchXlaMetricsJson(FileReader):
         elif found is not None:
             table = _table(found)
             reading.records = len(table.counters) + len(table.samples)
-            describe(table, reading, None, 0)
+            describe(table, reading, 0)
         return [reading]
 
 

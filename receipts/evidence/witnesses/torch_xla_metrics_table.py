@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.evidence.reading import CompileCounts, Reading, Timing
+from receipts.evidence.reading import CompileCounts, Reading, Report, Timing
 
 EXECUTIONS: Final = ("ExecuteTime", "ExecuteReplicatedTime", "ExecuteParallelTime", "ExecuteChainedTime")
 EAGER: Final = ("EagerOpExecuteTime", "EagerOpCompileTime")
@@ -20,9 +20,6 @@ TO_DEVICE: Final = ("TransferToDeviceTime", "TransferToServerTime")
 SHORT: Final = frozenset(
     {"CachedCompile", "MarkStep", "CompileTime", DYNAMO, *EXECUTIONS[:2], *FROM_DEVICE, *TO_DEVICE}
 )
-# A clean run compiles at the step that makes the optimizer's state, and at the next.
-WARM_STEPS: Final = 2
-MIN_STORM_STEPS: Final = 5
 
 
 @dataclass(slots=True)
@@ -89,22 +86,19 @@ class Table:
         found = max(transfers, self.counters.get(HOST_READ, 0))
         return found if found or self.whole else None
 
-    def late_compiles(self) -> int | None:
-        """Compiles after warm-up that the totals alone prove; None where they prove neither some nor none.
-
-        torch_xla's own analyser objects to more than one compile in two steps. Programs a step times two steps is
-        what a clean warm-up takes.
-        """
-        steps, compiles = self.counters.get("MarkStep"), self.counters.get("UncachedCompile")
-        compiles = self.samples.get("CompileTime") if compiles is None else compiles
-        if steps is None or compiles is None or self.eager or steps < MIN_STORM_STEPS or 2 * compiles <= steps:
+    @property
+    def report(self) -> Report | None:
+        """Steps, compiles and host reads so far; None where the table does not count them by steps."""
+        steps, compiles = self.counters.get("MarkStep"), self.compiles
+        if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
+            compiles = 0
+        if steps is None or compiles is None or self.eager:
             return None
-        programs = max(1, -(-self.executions // steps))
-        return max(compiles - WARM_STEPS * programs, 0) or None
+        return Report(steps, compiles, self.host_reads, max(1, -(-self.executions // max(steps, 1))))
 
 
-def describe(table: Table, reading: Reading, late: int | None, line: int) -> None:
-    """Put into the reading what the table proves. ``late`` is the number of compiles after warm-up, where known."""
+def describe(table: Table, reading: Reading, line: int) -> None:
+    """Put into the reading what the table proves."""
     reading.counters = dict(table.counters)
     reading.timings = dict(table.timings)
     counts = reading.counters
@@ -114,7 +108,8 @@ def describe(table: Table, reading: Reading, late: int | None, line: int) -> Non
     reading.host_transfers = table.host_reads
     reading.steps_covered = counts.get("MarkStep") or (table.executions if not table.eager else 0) or None
     reading.compile = _compile(table)
-    reading.compile.after_warmup = late if late is not None else table.late_compiles()
+    if not reading.reports and (report := table.report) is not None:
+        reading.reports.append(report)
     if table.executions or table.samples or any(name.startswith(("xla::", "aten::")) for name in counts):
         reading.see("framework", "torch-xla", "kernels", line)
     if table.eager:

@@ -1,0 +1,169 @@
+"""Where the warm-up ends, and how many compiles came after it: the one place that decides.
+
+A stated window decides; else what a file counts in phases of its own, or the reports of one run before and after; else
+the first two steps, which the receipt holds as `measurement.window.stated` = ``default``. Two, because a clean run
+compiles at the step that makes the optimizer's state, and at the next where an array came back with another sharding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from receipts.evidence import FileEvidence
+from receipts.evidence.reading import CompileCounts, Report, Span
+from receipts.ingest.config import readings
+from receipts.ingest.draft import Draft, Where
+
+DEFAULT: Final = 2
+# A default is a guess: a compile this close behind it is not shown to be late. R201 says the same of slow steps.
+MARGIN: Final = 5
+SOURCE: Final = "warm-up"
+AFTER: Final = "compile.compiles_after_warmup"
+_WINDOW: Final = "measurement.window"
+# Steps from which on compiles in most of them are a storm, wherever the warm-up ends.
+_STORM_STEPS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """How many steps the warm-up has; ``basis`` is ``stated``, ``reported`` or ``default``."""
+
+    steps: int
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Compiles after the warm-up by one source: at least ``proven``, at most ``possible``."""
+
+    proven: int
+    possible: int
+    where: Where
+    source: str
+    text: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the source shows that there were some, or that there were none."""
+        return self.proven > 0 or self.possible == 0
+
+
+def state_warmup(draft: Draft, files: Sequence[FileEvidence], stepping: bool) -> None:
+    """State the warm-up where nobody did, and the compiles after it. ``stepping``: the launch's steps are known."""
+    reports = reports_of(files)
+    warm = _warm_up(draft, reports.values())
+    own = [
+        Late(late, late, Where(file.name), reading.source, "by its own phases")
+        for file, reading in readings(files)
+        if (late := reading.compile.after_warmup) is not None
+    ]
+    if own and warm.basis == "default":
+        _state(draft, own)
+        return
+    placed = [
+        _placed(reading.compile, warm, Where(file.name), reading.source)
+        for file, reading in readings(files)
+        if reading.compile.spans is not None
+    ]
+    if draft.get("compile.posture") == "whole_graph":
+        placed += _versions(files, warm, draft.get("batch.accumulation") or 1)
+    placed += [_reported(source, found, warm) for source, found in reports.items()]
+    if warm.basis != "stated" and (stepping or placed):
+        text = f"{warm.steps} steps, {warm.basis}"
+        draft.put(f"{_WINDOW}.warmup_steps", warm.steps, Where("ingest"), SOURCE, text)
+        if warm.basis == "default":
+            draft.put(f"{_WINDOW}.stated", "default", Where("ingest"), SOURCE)
+    # Phases whose length nobody tells say what is late only where nothing else does, and then that nothing was.
+    _state(draft, placed if any(late.settled for late in placed) else placed + [late for late in own if late.settled])
+
+
+def _warm_up(draft: Draft, reports: Iterable[Sequence[tuple[Report, Where]]]) -> WarmUp:
+    start, steps = draft.get(f"{_WINDOW}.start"), draft.get(f"{_WINDOW}.warmup_steps")
+    if start is not None or steps is not None:
+        # A window from the first position of a list whose warm-up ran before it.
+        return WarmUp(start or steps or 0, "stated")
+    for found in reports:
+        early = next((report.steps for report, _ in found[:-1] if report.steps >= DEFAULT), None)
+        if early is not None and (early > DEFAULT or len(found) == 2):
+            return WarmUp(early, "reported")
+    return WarmUp(DEFAULT, "default")
+
+
+def reports_of(files: Sequence[FileEvidence]) -> dict[str, list[tuple[Report, Where]]]:
+    """Reports of each source in the order of their steps; those of the same steps (of ranks, in two forms) are one."""
+    found: defaultdict[str, dict[int, tuple[Report, Where]]] = defaultdict(dict)
+    for file, reading in readings(files):
+        for report in reading.reports:
+            known = found[reading.source].get(report.steps)
+            if known is None or known[0].compiles < report.compiles:
+                found[reading.source][report.steps] = report, Where(file.name)
+    return {source: [by_steps[steps] for steps in sorted(by_steps)] for source, by_steps in found.items()}
+
+
+def _placed(counts: CompileCounts, warm: WarmUp, where: Where, source: str) -> Late:
+    """Late compiles by the place of each among the steps."""
+    spans, steps = counts.spans or [], counts.steps or 0
+    distinct = {span.after for span in spans if span.before is None or span.before == span.after + 1}
+    # One in most of the steps, up to the last ones: no warm-up that goes on.
+    storm = 2 * len(distinct) > steps and max(distinct, default=0) >= steps - 2
+    return _bounds(spans, warm, storm, where, source)
+
+
+def _bounds(spans: Iterable[Span], warm: WarmUp, storm: bool, where: Where, source: str, text: str = "") -> Late:
+    spans = list(spans)
+    sure = warm.steps + (MARGIN if warm.basis == "default" and not storm else 0)
+    late = sum(span.count for span in spans if span.after >= warm.steps)
+    possible = sum(span.count for span in spans if span.before is None or span.before > warm.steps)
+    return Late(late if any(span.after >= sure for span in spans) else 0, possible, where, source, text)
+
+
+def _versions(files: Sequence[FileEvidence], warm: WarmUp, calls: int) -> Iterator[Late]:
+    """Late compiles of a step that was to be one whole graph, where no step is printed between them.
+
+    It is called once a micro step, ``calls`` times a step, and each of its programs took a call of its own.
+    """
+    sure = (warm.steps + (MARGIN if warm.basis == "default" else 0)) * calls
+    for file, reading in readings(files):
+        count = reading.compile.versions
+        if count is not None and reading.compile.spans is None:
+            late = count - warm.steps * calls if count > sure else 0
+            yield Late(late, max(count, 1), Where(file.name), reading.source, f"{count} programs of one function")
+
+
+def _reported(source: str, found: Sequence[tuple[Report, Where]], warm: WarmUp) -> Late:
+    """Late compiles by what each report counts more than the one before it."""
+    last, where = found[-1]
+    if len(found) == 1 or any(b.compiles < a.compiles for (a, _), (b, _) in pairwise(found)):
+        storm = last.steps >= _STORM_STEPS and 2 * last.compiles > last.steps
+        return Late(max(last.compiles - warm.steps * last.programs, 0) if storm else 0, last.compiles, where, source)
+    spans = [Span(found[0][0].compiles, 0, found[0][0].steps)]
+    for (before, _), (after, _) in pairwise(found):
+        count, steps = after.compiles - before.compiles, after.steps - before.steps
+        end = after.steps if after is not last else None
+        # A value that is read once training has ended may compile, and the last report is taken after it; what is
+        # read in every step is none of those.
+        reads = max((after.reads or 0) - (before.reads or 0), 0) % steps
+        reads = 0 if end or 2 * count > steps else min(count, reads)
+        spans += [Span(count - reads, before.steps, end), Span(reads)]
+    first, early = found[0]
+    text = f"{last.compiles} at step {last.steps} ({where}), {first.compiles} at step {first.steps} ({early})"
+    return _bounds([span for span in spans if span.count], warm, False, where, source, text)
+
+
+def _state(draft: Draft, sources: Sequence[Late]) -> None:
+    settled = [late for late in sources if late.settled]
+    some = next((late for late in settled if late.proven), None)
+    none = next((late for late in settled if not late.proven), None)
+    if some is not None and none is not None:
+        what = f"{none.where} shows none by {none.source}, and {some.where} {some.proven} by {some.source}"
+        draft.contradict(AFTER, what)
+    elif (late := some or none) is not None:
+        draft.put(AFTER, late.proven, late.where, late.source, late.text)
+    elif sources:
+        late = max(sources, key=lambda item: item.possible)
+        text = f"{late.possible} compiles may lie after the warm-up: state window.start, or log each step"
+        draft.tell("missing", text, late.where)

@@ -1,0 +1,47 @@
+"""Names of paths and types: one spelling, in readers, rules, the recorder and what a person types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from receipts.emit.facts import Facts
+from receipts.evidence import FileEvidence, Reading
+from receipts.ingest import Options, assemble
+from receipts.route import NAMES, SPELLINGS, TYPES, parts, permitted, spelled
+
+
+@pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])
+def test_another_spelling_is_the_same_path(other: str, name: str) -> None:
+    assert parts(other) == parts(name)
+    assert permitted(name, [other])
+    assert permitted(other, [name])
+    assert spelled("path.intended.attention", f"{other}+dsa_tilelang") == f"{name}+dsa_tilelang"
+
+
+def test_no_name_is_another_spelling_too() -> None:
+    assert not SPELLINGS.keys() & (NAMES.keys() | TYPES.keys())
+    assert len(SPELLINGS) == sum(map(len, (NAMES | TYPES).values()))
+
+
+def test_the_recorder_and_ingest_write_one_spelling(tmp_path: Path) -> None:
+    facts = Facts()
+    log = tmp_path / "run.log"
+    log.write_text("begin\n")
+    seen = Reading("torch-profiler", records=1)
+    seen.see("attention", "math", "kernels")
+    stated = {"path.intended.attention": "math", "numerics.compute_dtype": "torch.bfloat16"}
+    tree = assemble([FileEvidence(log, "run.log", "0" * 64, 6, (seen,), ())], Options(settings=stated)).tree
+    for path, value in stated.items():
+        facts.put(path, value)
+    assert facts.values == {"path.intended.attention": "sdpa_math", "numerics.compute_dtype": "bf16"}
+    assert tree["path"] == {"intended": {"attention": "sdpa_math"}, "witnessed": {"attention": "sdpa_math"}}
+    assert tree["numerics"]["compute_dtype"] == "bf16"
+
+
+def test_a_mistyped_name_gets_a_hint(tmp_path: Path) -> None:
+    told = [item.text for item in assemble([], Options(settings={"path.intended.attention": "te_fusd"})).told]
+    assert any("did you mean te_fused" in text for text in told)
+    told = [item.text for item in assemble([], Options(settings={"path.intended.attention": "dsa_tilelang"})).told]
+    assert not any("did you mean" in text for text in told)
