@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.accelerators import dtype_of
-from receipts.axes import Difference, difference
+from receipts.axes import Difference, difference, same_context
 from receipts.axes.effective import leaves_of
 from receipts.effect import effect_of
 from receipts.errors import UsageError
@@ -78,7 +78,9 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     check_distinct(a, b)
     # From here on each launch states what its witnesses saw: a path axis takes the witnessed value.
     a, b = [case.parsed for case in sides_a], [case.parsed for case in sides_b]
-    diff = with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
+    context = a[0].receipt.run.context if same_context(a[0], b[0]) else None
+    varied = asked.facts.varied.get(context, frozenset()) if asked.facts and context else frozenset[str]()
+    diff = with_gaps(difference(a[0], b[0], tuple(lane.not_applicable), varied), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
@@ -95,7 +97,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         facts=asked.facts,
         findings_a=_merged(findings_a),
         findings_b=_merged(findings_b),
-        held_by_context=bool(a[0].receipt.run.context) and a[0].receipt.run.context == b[0].receipt.run.context,
+        context=context,
+        varied=varied,
         study=study.name if study and not study.broken_by(diff, a[0].stated, b[0].stated) else None,
         waived=asked.waivers,
         group_a=tuple(case.launch for case in sides_a),
@@ -126,6 +129,7 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
         effect=effect,
         status=decide(comparable, path, effect),
         difference=pair.difference,
+        context=pair.context,
         uncounted=uncounted,
         findings=(*findings, *sides),
         results=results,
