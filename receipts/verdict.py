@@ -53,8 +53,19 @@ SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 
 
 @dataclass(frozen=True, slots=True)
+class ProofLeaf:
+    """A stated leaf that a finding stands on, with the id of the receipt that states it."""
+
+    receipt: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One offence, or one question that could not be judged. ``at`` is a path in the receipt."""
+    """One offence, or one question that could not be judged. ``at`` is a path in the receipt.
+
+    ``proof`` are the leaves of an error: with them and the required keys alone it stands, without any one it does not.
+    """
 
     code: str
     name: str
@@ -69,6 +80,7 @@ class Finding:
     receipt: str | None = None
     unjudged: bool = False
     waived: str | None = None
+    proof: tuple[ProofLeaf, ...] = ()
 
     @property
     def lacks(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from receipts.store.rows import cut, safe
 from receipts.store.statement import Driven
 from receipts.store.tables import axis_values, configurations, placements
 
-# Launches of a context that are looked at, the newest: their configurations repeat, and few values of a leaf are enough.
+# The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
 MOST_LAUNCHES: Final = 1000
 _LAUNCHES: Final = Lookup([placements.c.context], [placements.c.configuration], newest=placements.c.at)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.members])
