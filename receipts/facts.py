@@ -43,6 +43,7 @@ class Facts:
     ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``, ``witnessed``
     those that one of the judged names there. ``exact_memory`` names the memory metrics on which the store's equal
     launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them, as a share.
+    ``varied`` are the axis leaves, by context, of which launches under it were seen with two values.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Facts:
     largest_spread: float | None = None
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
+    varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

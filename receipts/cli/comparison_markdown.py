@@ -43,7 +43,8 @@ def markdown(
     """
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
-    lines = [f"**A** {a}  ", f"**B** {b}", "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
+    owed = ["", cell(verdict.owed)] if verdict.owed else []
+    lines = [f"**A** {a}  ", f"**B** {b}", *owed, "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
     if payback(verdict):
         lines += ["", payback(verdict)]
     if memory:

@@ -32,6 +32,7 @@ from receipts.store.shapes import spread
 from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Driven, Row, Statement, together
 from receipts.store.tables import receipts, supersessions
+from receipts.store.varied import varied
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
@@ -71,7 +72,12 @@ def facts(connection: Connection, group: Sequence[Parsed], shapes: tuple[Shape, 
             ((lane, found),) = known.shapes.items()
             shapes = spread(connection, lane, found)
     failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.failed.get(one.id, ()))))
-    told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures)
+    told = Facts(
+        superseded=_superseded(connection, group),
+        shapes=shapes,
+        failures=failures,
+        varied=varied(connection, sorted({item.receipt.run.context or "" for item in group} - {""})),
+    )
     return _with_kin(group, told.beside(group), known)
 
 
