@@ -107,14 +107,14 @@ def _causes(draft: Draft, files: Sequence[FileEvidence]) -> dict[int, dict[str, 
     """By reading: the causes of its leaves. Of reports that count on, and of ranks, the one that counts most has it."""
     start, steps, after = (draft.get(path) for path in (f"{WINDOW}.start", f"{WINDOW}.warmup_steps", AFTER))
     warm = DEFAULT if start is None and steps is None else start or steps or 0
-    best: dict[tuple[str, str], tuple[int, int, dict[str, int]]] = {}
+    best: dict[tuple[str, str], tuple[tuple[bool, int], int, dict[str, int]]] = {}
     for file in files:
         for reading in file.readings:
             late = {AFTER: _late(reading, warm, after)} if after else {}
             for leaf, causes in (reading.causes | late).items():
-                total = sum(causes.values())
-                if total > best.get((reading.source, leaf), (0,))[0]:
-                    best[reading.source, leaf] = total, id(reading), causes
+                worth = any(map(LINE.search, causes)), sum(causes.values())
+                if worth > best.get((reading.source, leaf), ((False, 0),))[0]:
+                    best[reading.source, leaf] = worth, id(reading), causes
     found: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for (_, leaf), (_, name, causes) in best.items():
         found[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
