@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.accelerators import dtype_of
-from receipts.axes import Difference, difference
+from receipts.axes import Difference, difference, same_context
 from receipts.axes.effective import leaves_of
 from receipts.effect import effect_of
 from receipts.errors import UsageError
@@ -21,7 +21,9 @@ from receipts.facts import Facts
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
+from receipts.proof import minimal, proved, reduced, same_place, stated_by
 from receipts.receipt import Parsed, Role
+from receipts.receipt.catalogue import path_of
 from receipts.rule import Case, Pair
 from receipts.rulebook import Rulebook
 from receipts.side import check_distinct, one_configuration, one_manner, with_gaps
@@ -32,6 +34,7 @@ from receipts.verdict import (
     Level,
     MetricResult,
     PathAnswer,
+    ProofLeaf,
     Question,
     Reading,
     comparable_answer,
@@ -52,6 +55,7 @@ class Request:
 
     ``known`` are findings on single launches, by id, of who has judged them under the same rules and facts, ``read``
     launches of who has read them already. ``beside`` are the metrics that are told beside the one that is asked for.
+    Without ``prove`` errors have no proofs: for who compares many and shows few.
     """
 
     metric: str = metrics.DEFAULT
@@ -61,6 +65,7 @@ class Request:
     known: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     read: Mapping[str, Launch] = field(default_factory=dict)
     beside: Sequence[str] = metrics.SHOWN
+    prove: bool = True
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -78,12 +83,14 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     check_distinct(a, b)
     # From here on each launch states what its witnesses saw: a path axis takes the witnessed value.
     a, b = [case.parsed for case in sides_a], [case.parsed for case in sides_b]
-    diff = with_gaps(difference(a[0], b[0], tuple(lane.not_applicable)), gaps)
+    context = a[0].receipt.run.context if same_context(a[0], b[0]) else None
+    varied = asked.facts.varied.get(context, frozenset()) if asked.facts and context else frozenset[str]()
+    diff = with_gaps(difference(a[0], b[0], tuple(lane.not_applicable), varied), gaps)
     study = rulebook.studies.get(asked.study) if asked.study else None
     _check_waivers(asked.waivers, lane, diff, (*a, *b))
     uncounted = _uncounted(diff, metric, lane, study, a[0], b[0])
-    findings_a = [_findings(case, rulebook, "a", asked.known) for case in sides_a]
-    findings_b = [_findings(case, rulebook, "b", asked.known) for case in sides_b]
+    findings_a = [_findings(case, rulebook, "a", asked) for case in sides_a]
+    findings_b = [_findings(case, rulebook, "b", asked) for case in sides_b]
     left_out = {axis for axis, _ in uncounted} | set(asked.waivers)
     pair = Pair(
         a=sides_a[0],
@@ -95,14 +102,16 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         facts=asked.facts,
         findings_a=_merged(findings_a),
         findings_b=_merged(findings_b),
-        held_by_context=bool(a[0].receipt.run.context) and a[0].receipt.run.context == b[0].receipt.run.context,
+        context=context,
+        varied=varied,
         study=study.name if study and not study.broken_by(diff, a[0].stated, b[0].stated) else None,
         waived=asked.waivers,
         group_a=tuple(case.launch for case in sides_a),
         group_b=tuple(case.launch for case in sides_b),
     )
     witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.lent.lenders))
-    return replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
+    made = replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
+    return replace(made, findings=_proved(made, pair, rulebook, asked)) if asked.prove else made
 
 
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
@@ -126,6 +135,7 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
         effect=effect,
         status=decide(comparable, path, effect),
         difference=pair.difference,
+        context=pair.context,
         uncounted=uncounted,
         findings=(*findings, *sides),
         results=results,
@@ -133,6 +143,37 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
         study=study.name if study else None,
         rules=rulebook.rules.digest,
         judge=VERSION,
+    )
+
+
+def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) -> tuple[Finding, ...]:
+    """The findings, the errors on the pair with their proofs: what of both sides and their witnesses they stand on."""
+    facts = asked.facts
+    kin = facts.witnesses if facts is not None else ()
+    sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
+    every = stated_by([*sides[0], *sides[1], *(item for item in kin if item.id in made.witnesses)])
+    moved = {member.path for change in made.difference.changed for member in change.members}
+    spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
+
+    def proof(item: Finding) -> tuple[ProofLeaf, ...]:
+        codes = {item.code, *(spoilt if item.code == "C105" else ())}
+        book = rulebook.of_rules(codes)
+
+        def stands(leaves: Collection[ProofLeaf]) -> bool:
+            a, b = ([reduced(one, leaves) for one in side] for side in sides)
+            fewer = facts and replace(facts, witnesses=tuple(reduced(one, leaves) for one in kin))
+            request = replace(asked, facts=fewer, known={}, read={}, beside=(), prove=False)
+            return any(
+                other.code == item.code and other.level is Level.ERROR and same_place(other.at, item.at)
+                for other in compare(a, b, book, request).findings
+            )
+
+        likely = [leaf for leaf in every if path_of(leaf.path) in moved or leaf.path.startswith(item.at)]
+        return minimal(likely, stands) or minimal(every, stands)
+
+    return tuple(
+        replace(item, proof=proof(item)) if item.level is Level.ERROR and item.code[0] == "C" else item
+        for item in made.findings
     )
 
 
@@ -145,13 +186,12 @@ def _side(parsed: Parsed, rulebook: Rulebook, asked: Request) -> Case:
     return Case(asked.read.get(parsed.id) or Launch(parsed, lane), lane, asked.facts)
 
 
-def _findings(
-    case: Case, rulebook: Rulebook, side: Literal["a", "b"], known: Mapping[str, tuple[Finding, ...]]
-) -> tuple[Finding, ...]:
-    found = known.get(case.launch.parsed.id)
-    return (
-        judge_case(case, rulebook.rules, side) if found is None else tuple(replace(one, subject=side) for one in found)
-    )
+def _findings(case: Case, rulebook: Rulebook, side: Literal["a", "b"], asked: Request) -> tuple[Finding, ...]:
+    found = asked.known.get(case.launch.parsed.id)
+    if found is not None:
+        return tuple(replace(one, subject=side) for one in found)
+    found = judge_case(case, rulebook.rules, side)
+    return proved(case, found, rulebook.rules) if asked.prove else found
 
 
 def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:

@@ -57,7 +57,8 @@ class Facts:
     ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
     as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
-    started on its host at its instant, and ``resumed`` the one that it says it resumed.
+    started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
+    by context, of which launches under it were seen with two values.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Facts:
     now: datetime | None = field(default=None, compare=False)
     at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
     resumed: Mapping[str, Parsed] = field(default_factory=dict)
+    varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:

@@ -13,6 +13,7 @@ from receipts.errors import ReceiptsError, RuleError
 from receipts.facts import Facts
 from receipts.lane import Lane
 from receipts.metrics import Launch
+from receipts.proof import proved
 from receipts.receipt import Parsed
 from receipts.route import cause
 from receipts.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
@@ -143,11 +144,21 @@ def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
 
 
 def judge_receipt(
-    parsed: Parsed, lane: Lane, rules: RuleSet, facts: Facts | None = None, launch: Launch | None = None
+    parsed: Parsed,
+    lane: Lane,
+    rules: RuleSet,
+    facts: Facts | None = None,
+    launch: Launch | None = None,
+    *,
+    prove: bool = True,
 ) -> ReceiptVerdict:
-    """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once."""
+    """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once.
+
+    Without ``prove`` its errors have no proofs: for who judges many and shows few.
+    """
     case = Case(launch or Launch(parsed, lane), lane, facts)
     findings = judge_case(case, rules)
+    findings = proved(case, findings, rules) if prove else findings
     return ReceiptVerdict(
         receipt=parsed.id,
         label=parsed.receipt.run.label,

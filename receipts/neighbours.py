@@ -161,7 +161,7 @@ class Side:
         facts = self._store.facts([*a, *b])
         if wants_floor([a, b], metric):
             facts = with_floor(facts, self._floor)
-        return compare(a, b, rulebook, Request(metric=metric, facts=facts))
+        return compare(a, b, rulebook, Request(metric=metric, facts=facts, prove=False))
 
 
 def reasons(verdict: Comparison) -> Iterator[str]:

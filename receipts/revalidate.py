@@ -158,7 +158,7 @@ class Revalidation:
     def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
         lane = self.rulebook.lanes.of(parsed.receipt.run.lane)
         launch = Launch(parsed, lane)
-        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch)
+        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch, prove=False)
 
     # Comparisons
 
@@ -193,7 +193,7 @@ class Revalidation:
                 floors[key] = noise_floor(self.store, a[0], lane)
             facts = with_floor(facts, floors[key])
         waivers = dict(told["waivers"])
-        return compare(a, b, self.rulebook, Request(told["metric"], waivers, told["study"], facts))
+        return compare(a, b, self.rulebook, Request(told["metric"], waivers, told["study"], facts, prove=False))
 
     # Claims
 

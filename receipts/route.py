@@ -23,6 +23,7 @@ ANYTHING = frozenset({"auto", "autoselected", "default"})
 WITNESSED = "path.witnessed"
 # Before a leaf's path, in what a piece of evidence observed: why that leaf has its value.
 CAUSE = "cause of "
+_SOURCES = 2
 # A scalar that the host asked for, as torch_xla counts it: the path was kept, and R303 judges what it cost.
 HOST_READ = "aten::_local_scalar_dense"
 # The names of what computes, each with its other spellings by the sources that use them. Sources have names of their
@@ -98,4 +99,5 @@ def anything_witnessed(parsed: Parsed) -> bool:
 def cause(parsed: Parsed, path: str) -> str:
     """Why a leaf has its value, by the evidence that the receipt lists; empty where none says so."""
     listed = [str((item.observed or {}).get(f"{CAUSE}{path}") or "") for item in parsed.receipt.evidence or ()]
-    return max(listed, key=lambda text: (re.search(r":\d", text) is not None, text != ""), default="")
+    by_line = sorted(dict.fromkeys(filter(None, listed)), key=lambda text: re.search(r":\d", text) is None)
+    return "; ".join(by_line[:_SOURCES])

@@ -16,7 +16,8 @@ from receipts.axes import Difference
 from receipts.facts import Facts as Facts  # some rules ask the receipts of a comparison for the facts themselves
 from receipts.lane import Lane
 from receipts.metrics import Launch, Metric
-from receipts.receipt import Parsed
+from receipts.receipt import Parsed, Role
+from receipts.receipt.catalogue import find, path_of
 from receipts.value import dataclass
 from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
 from receipts.witness import Lent, lend, names
@@ -24,6 +25,8 @@ from receipts.witness import Lent, lend, names
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
 ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY, Taint.LOSS, Taint.GOODPUT
+
+SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK)  # what whoever starts a launch decides of it and of its measurement
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
@@ -102,7 +105,8 @@ class Pair:
     facts: Facts | None = None
     findings_a: tuple[Finding, ...] = ()
     findings_b: tuple[Finding, ...] = ()
-    held_by_context: bool = False
+    context: str | None = None  # that both sides name
+    varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
     study: str | None = None
     waived: Mapping[str, str] = field(default_factory=dict)
     group_a: tuple[Launch, ...] = ()
@@ -113,6 +117,22 @@ class Pair:
     def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:
         """Both sides with their letters."""
         return (("a", self.a), ("b", self.b))
+
+    def holds(self, *paths: str) -> bool:
+        """Whether one context holds leaves that neither side states: settings of which one value is known there.
+
+        How a launch ended, what was seen of it and what shows it are no settings.
+        """
+        return (
+            self.silent(*paths)
+            and all((leaf := find(path)) is not None and leaf.role in SETTINGS for path in paths)
+            and self.varied.isdisjoint(map(path_of, paths))
+        )
+
+    def silent(self, *paths: str) -> bool:
+        """Whether neither side states any of these leaves, and both name one context."""
+        stated = any(side.parsed.flat.states(path) for path in paths for _, side in self.sides)
+        return self.context is not None and not stated
 
     def values(self, path: str) -> tuple[Any, Any]:
         """The stated values at a path, on A and on B."""

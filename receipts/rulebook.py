@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -55,6 +55,13 @@ class Rulebook:
         from receipts.study import load
 
         return load(self._study_files())
+
+    def of_rules(self, codes: Collection[str]) -> Rulebook:
+        """The same with these rules alone."""
+        made = Rulebook(self.extra)
+        rules = RuleSet(tuple(item for item in self.rules.rules if item.code in codes), self.rules.digest)
+        vars(made).update(lanes=self.lanes, studies=self.studies, rules=rules)
+        return made
 
     def _study_files(self) -> list[Path]:
         return [path for place in self.folders if (path := place / "studies.toml").is_file()]

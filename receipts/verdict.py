@@ -6,6 +6,7 @@ answers follow from findings and effect alone, here, and nowhere else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from enum import StrEnum
@@ -49,12 +50,24 @@ class Taint(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
+DIGEST = re.compile("[0-9a-f]{40,64}")
 SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 
 
 @dataclass(frozen=True, slots=True)
+class ProofLeaf:
+    """A stated leaf that a finding stands on, with the id of the receipt that states it."""
+
+    receipt: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One offence, or one question that could not be judged. ``at`` is a path in the receipt."""
+    """One offence, or one question that could not be judged. ``at`` is a path in the receipt.
+
+    ``proof`` are the leaves of an error: with them and the required keys alone it stands, without any one it does not.
+    """
 
     code: str
     name: str
@@ -69,6 +82,7 @@ class Finding:
     receipt: str | None = None
     unjudged: bool = False
     waived: str | None = None
+    proof: tuple[ProofLeaf, ...] = ()
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -196,6 +210,7 @@ class Comparison:
     rules: str
     judge: str
     witnesses: tuple[str, ...] = ()  # ids of the launches that witness a side's path, R308 holding of them
+    context: str | None = None  # the base configuration that both sides name
 
     @property
     def exit_code(self) -> int:
@@ -207,6 +222,13 @@ class Comparison:
         """Names of the changed axes that count."""
         left_out = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}
         return tuple(axis for axis in self.difference.axes if axis not in left_out)
+
+    @property
+    def owed(self) -> str:
+        """What the comparison owes to context, in words; nothing where both sides state all that counts."""
+        held, name = len(self.difference.held), self.context or ""
+        name = name[:12] if DIGEST.fullmatch(name) else name
+        return f"{held} setting{'' if held == 1 else 's'} held by context {name}" if held else ""
 
     def last_line(self) -> str:
         """All three answers and the status: the last line of every rendering."""
@@ -308,6 +330,7 @@ def to_json(verdict: ReceiptVerdict | Comparison | ClaimVerdict) -> dict[str, An
     document = asdict(verdict)
     if isinstance(verdict, Comparison):
         document["counted"] = list(verdict.counted)
+        document["owed"] = verdict.owed
     if isinstance(verdict, ClaimVerdict):
         document["reasons"] = list(verdict.reasons)
         if verdict.comparison is not None:

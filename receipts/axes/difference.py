@@ -86,15 +86,18 @@ def same_context(a: Parsed, b: Parsed) -> bool:
     return a.receipt.run.context is not None and a.receipt.run.context == b.receipt.run.context
 
 
-def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Difference:
+def difference(
+    a: Parsed, b: Parsed, not_applicable: Collection[str] = (), varied: frozenset[str] = frozenset()
+) -> Difference:
     """Compare two receipts leaf by leaf on effective values.
 
     ``not_applicable`` are axes (or leaf paths) that the lane says do not exist for it; a value that is stated all
-    the same still counts.
+    the same still counts. A common context holds what neither states, but for the leaf paths ``varied``, of which two
+    values were seen under it.
     """
     held_by_context = same_context(a, b)
-    key = (settings(a), settings(b), held_by_context, tuple(not_applicable))
-    axes = _BY_SETTINGS.of(key, lambda: _by_axes(a, b, held_by_context, not_applicable))
+    key = (settings(a), settings(b), held_by_context, tuple(not_applicable), varied)
+    axes = _BY_SETTINGS.of(key, lambda: _by_axes(a, b, held_by_context, not_applicable, varied))
     return replace(
         axes,
         derived=(*axes.derived, *_differing(a, b, Role.DERIVED)),
@@ -104,7 +107,9 @@ def difference(a: Parsed, b: Parsed, not_applicable: Collection[str] = ()) -> Di
     )
 
 
-def _by_axes(a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collection[str]) -> Difference:
+def _by_axes(
+    a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collection[str], varied: frozenset[str]
+) -> Difference:
     """What follows from settings and context alone: all but blocks, regimes, work, and what is derived of itself."""
     left, right = effective(a), effective(b)
     tally = _Tally()
@@ -115,13 +120,13 @@ def _by_axes(a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collec
         if va is None and vb is None:
             if axis in not_applicable or path in not_applicable:
                 tally.not_applicable.append(path)
-            elif held_by_context:
+            elif held_by_context and path not in varied:
                 tally.held.append(path)
             else:
                 tally.unknown(axis, Member(path, None, None), "both")
         elif _brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
-        elif held_by_context and _typed_on_neither(path, a, b):
+        elif held_by_context and path not in varied and _typed_on_neither(path, a, b):
             tally.held.append(path)
         elif va is None or vb is None:
             tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
@@ -131,7 +136,7 @@ def _by_axes(a: Parsed, b: Parsed, held_by_context: bool, not_applicable: Collec
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))
-    _compare_code(left, right, held_by_context, "code" in not_applicable, tally)
+    _compare_code(left, right, held_by_context and varied.isdisjoint(CODE), "code" in not_applicable, tally)
     _compare_completeness(a, b, held_by_context, not_applicable, tally)
     return tally.close()
 

@@ -82,7 +82,7 @@ class Judge:
         facts = self._store.facts(group)
         if wants_floor([a.launches, b.launches], self._metric.name):
             facts = with_floor(facts, self._floor(a.parsed))
-        asked = Request(metric=self._metric.name, facts=facts)
+        asked = Request(metric=self._metric.name, facts=facts, prove=False)
         verdict = compare(a.launches, b.launches, self._rulebook, asked)
         return Judged(verdict, self.gain(a, b))
 

@@ -146,7 +146,7 @@ def _comparison(
     """The comparison that the claim asks for, and what is missing for it."""
     if not claim.compares or not evidence.baseline or not evidence.candidate:
         return None, evidence.missing
-    request = Request(claim.metric_name, claim.waive or {}, claim.study, evidence.facts)
+    request = Request(claim.metric_name, claim.waive or {}, claim.study, evidence.facts, prove=False)
     try:
         return compare(evidence.baseline, evidence.candidate, rulebook, request), evidence.missing
     except RuleError:

@@ -25,7 +25,7 @@ from receipts.cli.comparison_text import (
 from receipts.cli.decisions import sentence
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
 from receipts.report.text import cell
-from receipts.verdict import Comparison
+from receipts.verdict import Comparison, Finding
 
 if TYPE_CHECKING:
     from receipts.store import Decision
@@ -43,7 +43,8 @@ def markdown(
     """
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
-    lines = [f"**A** {a}  ", f"**B** {b}", "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
+    owed = ["", cell(verdict.owed)] if verdict.owed else []
+    lines = [f"**A** {a}  ", f"**B** {b}", *owed, "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
     if payback(verdict):
         lines += ["", payback(verdict)]
     if memory:
@@ -89,14 +90,18 @@ def _effects(verdict: Comparison) -> Iterator[str]:
 def _findings(verdict: Comparison) -> Iterator[str]:
     """What the rules found, one offence an item; what they could not judge is one item together."""
     groups = grouped(told(verdict))
-    if groups.judged or groups.waiting:
+    if groups.judged or groups.waiting or groups.shown:
         yield ""
-    for found in groups.judged:
-        first = found[0]
-        said = f"{'; '.join(places(found))}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
-        yield f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(found)}: {cell(said)}"
+    yield from map(_finding, groups.judged)
     if groups.waiting:
         yield f"- unjudged, for facts that are not stated: {cell(waiting_text(groups, sides=True))}"
+    yield from map(_finding, groups.shown)
+
+
+def _finding(group: Sequence[Finding]) -> str:
+    first = group[0]
+    said = f"{'; '.join(places(group))}. Expected {first.expected}. {first.do[:1].upper()}{first.do[1:]}."
+    return f"- **{first.code} {first.name.replace('_', ' ')}**{on_sides(group)}: {cell(said)}"
 
 
 def _row(item: Member, mark: str) -> str:

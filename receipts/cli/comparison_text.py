@@ -34,6 +34,8 @@ def print_text(
         more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
         output.line(f"{letter}  {output.clean(label)}  {ids[0][:12]}{more}")
     output.line(f"   lane {', '.join(verdict.lanes)} · metric {verdict.metric}")
+    if verdict.owed:
+        output.wrapped(output.clean(verdict.owed), 3)
     if verdict.witnesses:
         output.wrapped(f"path witnessed by {', '.join(item[:12] for item in verdict.witnesses)}", 3)
     _changed(verdict)

@@ -1,4 +1,4 @@
-"""Findings, for people: offences first, then open questions, then what is merely shown; nothing said twice."""
+"""Findings, for people, by weight: offences, open questions, missing facts, what is merely shown; none twice."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from receipts.cli import output
 from receipts.value import dataclass
-from receipts.verdict import Finding, Level
+from receipts.verdict import Finding, Level, Question
 
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Findings put together: those with one remedy, wherever they stand, and those that wait for one missing fact."""
+    """Findings put together: those with one remedy, wherever they stand, and those that wait for one missing fact.
+
+    ``judged`` decide, ``shown`` decide nothing.
+    """
 
     judged: tuple[tuple[Finding, ...], ...]
     waiting: Mapping[str, tuple[Finding, ...]]
+    shown: tuple[tuple[Finding, ...], ...] = ()
 
 
 def grouped(findings: Iterable[Finding]) -> Grouped:
-    """Group findings: offences before open questions before what is shown, each in the order of codes."""
+    """Group findings by level, those on a question of the verdict before the others, each in the order of codes."""
     judged: dict[tuple[str, ...], list[Finding]] = {}
     waiting: dict[str, list[Finding]] = {}
     for item in findings:
@@ -28,14 +32,29 @@ def grouped(findings: Iterable[Finding]) -> Grouped:
             waiting.setdefault(item.at, []).append(item)
         else:
             judged.setdefault((item.code, item.level.value, item.expected, item.do), []).append(item)
-    ordered = sorted(judged.values(), key=lambda found: (_ORDER[found[0].level], found[0].code))
-    return Grouped(tuple(map(tuple, ordered)), {at: tuple(found) for at, found in waiting.items()})
+    ordered = sorted(judged.values(), key=lambda group: (*_weight(group[0]), group[0].code))
+    deciding = [tuple(group) for group in ordered if group[0].level is not Level.SHOWN]
+    shown = [tuple(group) for group in ordered if group[0].level is Level.SHOWN]
+    return Grouped(tuple(deciding), {at: tuple(found) for at, found in waiting.items()}, tuple(shown))
+
+
+def _weight(item: Finding) -> tuple[int, bool]:
+    return _ORDER[item.level], item.question is Question.NONE
 
 
 def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
     """Print findings. With ``sides`` each says on which side it stands, once where it stands on both."""
     groups = grouped(findings)
-    for found in groups.judged:
+    _print_groups(groups.judged, sides)
+    if groups.waiting:
+        output.line(f"  {output.paint('I', 'I')} unjudged, for facts that are not stated")
+        output.wrapped(waiting_text(groups, sides=sides), 4, 4)
+        output.wrapped("→ state them; receipts rules CODE says what each is needed for", 4, 6)
+    _print_groups(groups.shown, sides)
+
+
+def _print_groups(groups: Iterable[Sequence[Finding]], sides: bool) -> None:
+    for found in groups:
         item = found[0]
         level = output.paint(item.level.value, item.level.value)
         output.line(f"  {level} {item.code} {item.name}{on_sides(found) if sides else ''}")
@@ -43,10 +62,6 @@ def print_findings(findings: Iterable[Finding], *, sides: bool = False) -> None:
             output.wrapped(output.clean(said), 4, 6)
         output.wrapped(f"expected {item.expected}", 4, 6)
         output.wrapped(f"→ {item.do}", 4, 6)
-    if groups.waiting:
-        output.line(f"  {output.paint('I', 'I')} unjudged, for facts that are not stated")
-        output.wrapped(waiting_text(groups, sides=sides), 4, 4)
-        output.wrapped("→ state them; receipts rules CODE says what each is needed for", 4, 6)
 
 
 def places(found: Sequence[Finding]) -> list[str]:

@@ -135,7 +135,9 @@ def _remarks(told: Sequence[Told], passed_by: Sequence[str], untold: int) -> Non
 
 
 def _ordered(told: Sequence[Told]) -> list[Told]:
-    return sorted(told, key=lambda item: ("broken", "missing", "note").index(item.kind))
+    """Broken input, what is missing, what was read in a file, and what concerns none or says nothing."""
+    weight = ("broken", "missing", "note").index
+    return sorted(told, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
 
 
 def _more(count: int) -> None:

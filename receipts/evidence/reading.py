@@ -16,6 +16,7 @@ Level = Literal["intent", "backend", "kernels"]
 Reason = Literal["compile", "warmup", "profile", "impossible", "stall", "eval", "checkpoint", "skipped"]
 MAX_REMARKS = 200
 MAX_TEXT = 400
+TRANSFERS = "path.witnessed.host_transfers_per_step"
 # A cause that ends in a line of the program.
 LINE = re.compile(r":\d+\)?$")
 
@@ -160,7 +161,7 @@ class CompileCounts:
     ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
     what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
 
-    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs of one function in it.
+    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs it shows of one function.
     """
 
     compiles: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -11,7 +11,7 @@ from receipts.evidence import FileEvidence, Reading
 from receipts.evidence.reading import LINE, alike
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.leaves import fitting
-from receipts.ingest.warmup import AFTER
+from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
 from receipts.ingest.witness import LEVELS
 from receipts.route import CAUSE
 
@@ -48,9 +48,10 @@ _PRODUCERS: Final = {
 
 def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
-    warm = draft.get("measurement.window.start") or draft.get("measurement.window.warmup_steps") or 0
-    late = warm if draft.get(AFTER) else None
-    entries = [_fitting(_entry(file, reading, late)) for file in files for reading in file.readings]
+    causes = _causes(draft, files)
+    entries = [
+        _fitting(_entry(file, reading, causes.get(id(reading), {}))) for file in files for reading in file.readings
+    ]
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
@@ -65,7 +66,7 @@ def _fitting(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def _entry(file: FileEvidence, reading: Reading, late: int | None) -> dict[str, Any]:
+def _entry(file: FileEvidence, reading: Reading, causes: Mapping[str, str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"kind": reading.source}
     if producer := _PRODUCERS.get(reading.source):
         entry["producer"] = producer
@@ -74,7 +75,7 @@ def _entry(file: FileEvidence, reading: Reading, late: int | None) -> dict[str, 
     entry |= {"uri": file.name, "sha256": file.sha256}
     if level := _level(reading):
         entry["level"] = level
-    if observed := dict(islice(_observed(reading, late).items(), MAX_OBSERVED)):
+    if observed := dict(islice(_observed(reading, causes).items(), MAX_OBSERVED)):
         entry["observed"] = observed
     return entry
 
@@ -85,10 +86,9 @@ def _level(reading: Reading) -> str | None:
     return LEVELS[max(levels)] if levels else None
 
 
-def _observed(reading: Reading, late: int | None) -> dict[str, bool | int | float | str]:
+def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | int | float | str]:
     found: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
-    causes = reading.causes | ({AFTER: _late(reading, late)} if late is not None else {})
-    found |= {f"{CAUSE}{leaf}"[:200]: _worded(found) for leaf, found in causes.items() if found}
+    found |= causes
     if numbers := reading.steps.numbers():
         found["steps"] = _count(len(reading.steps))
         found |= {"first_step": _count(numbers[0]), "last_step": _count(numbers[-1])}
@@ -103,15 +103,35 @@ def _observed(reading: Reading, late: int | None) -> dict[str, bool | int | floa
     return found
 
 
-def _late(reading: Reading, warm: int) -> dict[str, int]:
+def _causes(draft: Draft, files: Sequence[FileEvidence]) -> dict[int, dict[str, str]]:
+    """By reading: the causes of its leaves. Of reports that count on, and of ranks, the one that counts most has it."""
+    start, steps, after = (draft.get(path) for path in (f"{WINDOW}.start", f"{WINDOW}.warmup_steps", AFTER))
+    warm = DEFAULT if start is None and steps is None else start or steps or 0
+    best: dict[tuple[str, str], tuple[tuple[bool, int], int, dict[str, int]]] = {}
+    for file in files:
+        for reading in file.readings:
+            late = {AFTER: _late(reading, warm, after)} if after else {}
+            for leaf, causes in (reading.causes | late).items():
+                worth = any(map(LINE.search, causes)), sum(causes.values())
+                if worth > best.get((reading.source, leaf), ((False, 0),))[0]:
+                    best[reading.source, leaf] = worth, id(reading), causes
+    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for (_, leaf), (_, name, causes) in best.items():
+        found[name][f"{CAUSE}{leaf}"[:200]] = _worded(causes)
+    return found
+
+
+def _late(reading: Reading, warm: int, after: int) -> dict[str, int]:
     """Causes of the compiles after the warm-up, with how many each of them made."""
     counts, found = reading.compile, Counter[str]()
     for span in counts.spans or ():
         found[span.why] += span.count * bool(span.why and span.after >= warm)
     if counts.spans is None:
+        found.update(event.why for event in counts.unplaced if event.why)
+    if counts.spans is None or found.total() > after:
         # Which of them came late is not shown: each cause once, and only those that name their line if some do.
-        once = {alike(event.why): event.why for event in counts.unplaced if event.why}.values()
-        found.update([why for why in once if LINE.search(why)] or once)
+        once = {alike(why): why for why, count in found.items() if count}.values()
+        found = Counter([why for why in once if LINE.search(why)] or once)
     return {why: count for why, count in found.items() if count}
 
 

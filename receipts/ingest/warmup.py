@@ -23,7 +23,7 @@ DEFAULT: Final = 2
 MARGIN: Final = 5
 SOURCE: Final = "warm-up"
 AFTER: Final = "compile.compiles_after_warmup"
-_WINDOW: Final = "measurement.window"
+WINDOW: Final = "measurement.window"
 # Steps from which on compiles in most of them are a storm, wherever the warm-up ends.
 _STORM_STEPS: Final = 5
 
@@ -74,15 +74,15 @@ def state_warmup(draft: Draft, files: Sequence[FileEvidence], stepping: bool) ->
     placed += [_reported(source, found, warm) for source, found in reports.items()]
     if warm.basis != "stated" and (stepping or placed):
         text = f"{warm.steps} steps, {warm.basis}"
-        draft.put(f"{_WINDOW}.warmup_steps", warm.steps, Where("ingest"), SOURCE, text)
+        draft.put(f"{WINDOW}.warmup_steps", warm.steps, Where("ingest"), SOURCE, text)
         if warm.basis == "default":
-            draft.put(f"{_WINDOW}.stated", "default", Where("ingest"), SOURCE)
+            draft.put(f"{WINDOW}.stated", "default", Where("ingest"), SOURCE)
     # Phases whose length nobody tells say what is late only where nothing else does, and then that nothing was.
     _state(draft, placed if any(late.settled for late in placed) else placed + [late for late in own if late.settled])
 
 
 def _warm_up(draft: Draft, reports: Iterable[Sequence[tuple[Report, Where]]]) -> WarmUp:
-    start, steps = draft.get(f"{_WINDOW}.start"), draft.get(f"{_WINDOW}.warmup_steps")
+    start, steps = draft.get(f"{WINDOW}.start"), draft.get(f"{WINDOW}.warmup_steps")
     if start is not None or steps is not None:
         # A window from the first position of a list whose warm-up ran before it.
         return WarmUp(start or steps or 0, "stated")

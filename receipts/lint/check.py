@@ -222,7 +222,9 @@ class Checker:
             store, lane = self._store, self._rulebook.lanes.of(a.receipt.run.lane)
             left, right = with_replicates(store, [a], lane, [b]), with_replicates(store, [b], lane, [a])
             facts = with_floor(store.facts([*left, *right]), noise_floor(store, a, lane))
-            self._comparisons[key] = compare(left, right, self._rulebook, Request(metric=metric.name, facts=facts))
+            self._comparisons[key] = compare(
+                left, right, self._rulebook, Request(metric=metric.name, facts=facts, prove=False)
+            )
         return self._comparisons[key]
 
     def _claim(self, name: str) -> _Answer:

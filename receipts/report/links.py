@@ -186,5 +186,6 @@ def compared(
         known={item.entry.id: item.verdict.findings for item in both_sides},
         read={item.entry.id: item.launch for item in both_sides},
         beside=(),
+        prove=False,
     )
     return compare(left, right, shelf.rulebook, asked)

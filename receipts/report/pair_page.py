@@ -42,6 +42,8 @@ def lead(made: Comparison) -> Iterator[str]:
     """Why it came out so, in a sentence."""
     if made.study:
         yield f"Study {made.study}: its axes count as one."
+    if made.owed:
+        yield f"{plain(made.owed, NOTE)}."
     headline = next((item for item in made.results if item.metric == made.metric), None)
     if made.status == "rejected":
         yield f"It is refused, since {_refusal(made)}: the difference does not say what it seems to say."

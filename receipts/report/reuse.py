@@ -75,7 +75,8 @@ def _taints(names: Sequence[str]) -> tuple[Taint, ...]:
 
 def _finding(told: Mapping[str, Any]) -> Finding:
     found = {**told, "level": _LEVELS[told["level"]], "question": _QUESTIONS[told["question"]]}
-    return Finding(**{**found, "taints": _taints(told["taints"])})
+    # A report judges without proofs where nothing is stored, and says the same where something is.
+    return Finding(**{**found, "taints": _taints(told["taints"]), "proof": ()})
 
 
 def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:

@@ -34,6 +34,7 @@ from receipts.store.shapes import spread
 from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Driven, Row, Statement, together
 from receipts.store.tables import receipts, supersessions
+from receipts.store.varied import varied
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
@@ -71,9 +72,13 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
     """
     known = _asked(connection, group)
     kinds = known.shapes.items() if len({lane for lane, _ in known.shapes}) == 1 else ()
-    shapes = tuple(item for kind, found in kinds for item in spread(connection, *kind, found))
-    failures = tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id))))
-    told = Facts(superseded=_superseded(connection, group), shapes=shapes, failures=failures, now=datetime.now(UTC))
+    told = Facts(
+        superseded=_superseded(connection, group),
+        shapes=tuple(item for kind, found in kinds for item in spread(connection, *kind, found)),
+        failures=tuple(dict.fromkeys(item for one in group for item in earlier(known.of("failures", one.id)))),
+        now=datetime.now(UTC),
+        varied=varied(connection, sorted({item.receipt.run.context or "" for item in group} - {""})),
+    )
     return _with_kin(group, told.beside(group), known)
 
 

@@ -17,6 +17,11 @@ from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
 _DETERMINES = {"measurement.tokens_per_step": ("batch.global_batch", "batch.sequence_length")}
 
 
+def _unstated(pair: Pair, path: str) -> Iterator[str]:
+    """What is not stated of a leaf, and of the leaves that determine it."""
+    return (item for item in (path, *_DETERMINES.get(path, ())) if pair.values(item) == (None, None))
+
+
 @rule("C103", "different_work", E, on="pair", question=COMPARABLE)
 def different_work(pair: Pair) -> Iterator[Offence]:
     """What the metric calls equal work, where it differs or is unstated."""
@@ -31,7 +36,7 @@ def different_work(pair: Pair) -> Iterator[Offence]:
                 expected=f"equal work a step for {pair.metric.name}",
                 do="compare tokens_per_second, or run both at one batch and sequence length",
             )
-        elif (a is None or b is None) and not (pair.held_by_context and a is None and b is None):
+        elif (a is None or b is None) and not (a is b and pair.holds(*_unstated(pair, path))):
             missing = " and ".join(name for name, value in (("A", a), ("B", b)) if value is None)
             yield Offence(
                 at=path,

@@ -9,8 +9,9 @@ trained or were steady. A launch that was preempted leaves the comparison open, 
 lacks a fact.
 
 *Accepted.* A side with an offence that does not spoil this metric: one memory figure for eight chips does not spoil
-tokens per second. A fact that neither side states, where both name the same context: it is held equal, even if a rule
-asks for it on one side only (the side with an MFU, or with experts to distribute).
+tokens per second. A setting that neither side states, where both name the same context: it is held equal, even if a
+rule asks for it on one side only (the side with experts to distribute). A loss, an exit code or a time of ending is no
+setting, and no context holds it.
 """
 
 from __future__ import annotations
@@ -27,20 +28,17 @@ from receipts.verdict import Finding, Level, Question, Taint
 def bad_receipt(pair: Pair) -> Iterator[Offence]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
     unmoved = {code for code, _ in pair.metric.unmoved_by}
-    both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...], tuple[Finding, ...]], ...] = (
-        ("a", pair.findings_a, pair.findings_b),
-        ("b", pair.findings_b, pair.findings_a),
-    )
+    both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...]], ...] = (("a", pair.findings_a), ("b", pair.findings_b))
     if pair.metric.taint in (Taint.RATE, Taint.MFU):
         yield from _failed("a", pair.group_a)
         yield from _failed("b", pair.group_b)
-    for side, mine, others in both:
+    for side, mine in both:
         for item in mine:
             if item.question is PATH or item.code in unmoved or not item.spoils(pair.metric.taint):
                 continue
             if item.level is Level.ERROR:
                 yield _offence(item, side, E)
-            elif item.level is Level.OPEN and item.question is Question.COMPARABLE and not _held(item, others, pair):
+            elif item.level is Level.OPEN and item.question is Question.COMPARABLE and not _held(item, pair):
                 yield _offence(item, side, I)
 
 
@@ -60,13 +58,12 @@ def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offe
             return
 
 
-def _held(item: Finding, others: tuple[Finding, ...], pair: Pair) -> bool:
-    """Whether one context holds on both sides the fact that is missing here."""
-    if not pair.held_by_context or not item.unjudged:
-        return False
-    if any(other.unjudged and other.code == item.code and other.at == item.at for other in others):
-        return True
-    return bool(item.lacks) and not any(side.parsed.flat.states(path) for path in item.lacks for _, side in pair.sides)
+def _held(item: Finding, pair: Pair) -> bool:
+    """Whether one context holds on both sides the setting that is missing here, or nothing hangs on what is missing."""
+    paths = item.lacks or (item.at,)
+    # Without the steps of either side no effect is named, and nothing is accepted that their silence could hide.
+    idle = pair.metric.summary in ("step", "rate") and not (pair.a.launch.durations or pair.b.launch.durations)
+    return item.unjudged and (pair.holds(*paths) or (idle and pair.silent(*paths)))
 
 
 def _offence(item: Finding, side: Literal["a", "b"], level: Level) -> Offence:

@@ -25,8 +25,6 @@ def different_basis(pair: Pair) -> Iterator[Offence]:
         a, b = pair.values(path)
         if name == "peak_sparse":
             a, b = bool(a), bool(b)
-        if a is None and b is None and pair.held_by_context:
-            continue
         if a is None or b is None:
             missing = " and ".join(side for side, value in (("A", a), ("B", b)) if value is None)
             yield _offence(path, f"not stated on {missing}", I)

@@ -6,8 +6,7 @@
 B's five on the other. Where the lane says that hosts differ this is an error, unless `run.host` is waived; there a host
 that is not stated leaves the effect open, since it may be another host.
 
-*Accepted.* The same hosts on both sides, or launches interleaved over them. Hosts that neither side states within one
-context, which holds them.
+*Accepted.* The same hosts on both sides, or launches interleaved over them.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _places(group: Sequence[Launch], path: str) -> Counter[str]:
 def _unstated(pair: Pair, path: str, a: Counter[str], b: Counter[str]) -> str:
     """Sides with a launch that does not say where it ran; a site only where some launch names one."""
     sides = (("A", a, pair.group_a), ("B", b, pair.group_b))
-    if not a and not b and (pair.held_by_context or path == "run.site"):
+    if not a and not b and path == "run.site":
         return ""
     return " and ".join(side for side, places, group in sides if places.total() < len(group))
 

@@ -43,11 +43,15 @@ def recompiling(case: Case) -> Iterator[Offence]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""
     start, stop = case.get(START), case.get("measurement.window.stop")
     if case.get(AFTER):
-        yield Offence(AFTER, f"{case.get(AFTER)} compiles after warm-up", "none", DO)
+        yield Offence(AFTER, _counted(case.get(AFTER), "compile") + " after warm-up", "none", DO)
     recompiles = case.launch.flagged.get("recompile", ()) if start is not None else ()
     late = [index for index in recompiles if index >= start and (stop is None or index < stop)]
     if late:
         shown = ", ".join(str(index) for index in late[:5])
         yield Offence(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)
     if case.get(POSTURE) in CAPTURING and case.get(BREAKS):
-        yield Offence(BREAKS, f"{case.get(BREAKS)} graph breaks in posture {case.get(POSTURE)}", "none", DO)
+        yield Offence(BREAKS, f"{_counted(case.get(BREAKS), 'graph break')} in posture {case.get(POSTURE)}", "none", DO)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"

@@ -147,7 +147,7 @@ def _fallbacks(case: Case) -> Iterator[Offence]:
         if count > 0 and name != HOST_READ and (asked or name.startswith(_UNCOMPILED)):
             yield Offence(
                 at=f"{WITNESSED}.fallbacks.{name}",
-                found=f"{name} fell back {count} times",
+                found=f"{name} fell back {f'{count:,} times' if count != 1 else 'once'}",
                 expected="no operator outside the path",
                 do=f"replace {name} by an operator that the path has, and run again",
             )

@@ -47,7 +47,7 @@ def host_sync(case: Case) -> Iterator[Offence]:
     if transfers is not None and transfers > OFTEN and (_asked(case) or _ahead(case)):
         yield Offence(
             at=TRANSFERS,
-            found=f"{transfers:g} transfers of live tensors to the host a step",
+            found=f"{transfers:g} transfer{'s' if transfers != 1 else ''} of live tensors to the host a step",
             expected=f"at most one in {1 / OFTEN:g} steps",
             do="keep values on the device, and read them every tenth step or later, or in a callback outside the step",
         )

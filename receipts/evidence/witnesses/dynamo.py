@@ -22,6 +22,7 @@ MAX_NAMES: Final = 2000
 # Lines below a message in which its reason stands.
 BELOW: Final = 12
 BREAKS: Final = "compile.graph_breaks"
+POSTURE: Final = "path.witnessed.posture"
 FALLBACKS: Final = "path.witnessed.fallbacks."
 _HEAD = re.compile(
     r"(?:[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\s\]]+:\d+\]"
@@ -111,7 +112,7 @@ class DynamoReader(LineReader):
         elif match := _SUPPRESSED.match(body):
             self._add("frames_not_converted", 1)
             self._note(match[0], number)
-        elif _HEAD.search(text, 0, 1000):
+        elif (head := _HEAD.search(text, 0, 1000)) and "torch" in head[0]:
             self._awaiting = max(0, self._awaiting - 1)
         else:
             self._awaiting = 0
@@ -142,7 +143,8 @@ class DynamoReader(LineReader):
         for at, count in (self._breaks or self._reasons).items():
             why, shown = self._why.get(at, ""), _AT.fullmatch(at)
             at = place(shown["file"], shown["line"]) if shown else at[:200]
-            reading.blame(BREAKS, f"{why} ({at})" if why else at, count)
+            for leaf in (BREAKS, POSTURE):
+                reading.blame(leaf, f"{why} ({at})" if why else f"a graph break at {at}", count)
         if self._recompiles and self._order.place(reading) and reading.compile.spans is not None:
             # The first compile of each function is not logged.
             reading.compile.spans.append(Span(1))

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Level, Reading
+from receipts.evidence.reading import TRANSFERS, Level, Reading
 from receipts.evidence.witnesses import hlo_kernels
 from receipts.evidence.witnesses.hlo_module import COLLECTIVES, HOST, Findings, Module
 
@@ -290,6 +290,8 @@ class Hlo(LineReader):
         transfers = sum(findings.counts[name] for name in (*HOST, "host_callbacks"))
         if transfers:
             reading.host_transfers, reading.steps_covered = transfers, 1
+            for cause, count in findings.on_line.items():
+                reading.blame(TRANSFERS, cause, count)
             what = f"{transfers} transfers to or from the host inside the program"
             reading.remark("note", what, findings.lines.get("host", 0))
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from receipts.evidence.witnesses import hlo_kernels
+from receipts.evidence.witnesses.compile_order import place
 from receipts.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shape
 
 MAX_TYPES: Final = 500_000
@@ -40,6 +41,7 @@ _INTERESTING: Final = (
 )
 _TUPLE: Final = re.compile(r"\) ([a-z][a-z0-9\-]*)\(")
 _TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
+_SOURCE: Final = re.compile(r'source_file="([^"]{1,400})" source_line=(\d+)')
 _OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
 _ONE: Final = r"\s*(?:/\*[^*]{0,40}\*/)?(?:([a-z]\w*\[[^\]]*\])(?:\{[^}]*\})?\s+)?%?([\w.\-]+)"
 _OPERAND: Final = re.compile(_ONE)
@@ -75,11 +77,20 @@ class Findings:
     unnamed: int = 0
     on_host: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
+    on_line: Counter[str] = field(default_factory=Counter)
 
     def at(self, what: str, line: int) -> None:
         """Remember where something was first seen."""
         if len(self.lines) < MAX_TARGETS:
             self.lines.setdefault(what, line)
+
+    def reads_host(self, text: str, line: int) -> None:
+        """Remember an exchange with the host by its operator and the program's line."""
+        self.at("host", line)
+        if (op := _OP_NAME.search(text)) is not None and len(self.on_line) < MAX_TARGETS:
+            source = _SOURCE.search(text)
+            where = f" ({place(source[1], source[2])})" if source else ""
+            self.on_line[f"{op[1].rpartition('/')[2][:100]} inside the program{where}"] += 1
 
 
 @dataclass(slots=True)
@@ -207,7 +218,7 @@ class Module:
             self._exchange(opcode, text, line)
         elif opcode in ("outfeed", "infeed") or "is_host_transfer=true" in text:
             self.findings.counts[opcode] += 1
-            self.findings.at("host", line)
+            self.findings.reads_host(text, line)
 
     def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
         found = _TARGET.search(text, operands)
@@ -224,7 +235,7 @@ class Module:
             return
         if hlo_kernels.calls_host(target):
             findings.counts["host_callbacks"] += 1
-            findings.at("host", line)
+            findings.reads_host(text, line)
         elif hlo_kernels.multiplies(target):
             self.rewritten = self.rewritten or hlo_kernels.rewritten(target)
             self._library(target, type_, text, operands, line)

@@ -95,6 +95,8 @@ def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines
             if start < ends or len(profile.ends) >= MAX_THREADS:
                 return
             profile.ends[thread, name] = start + spent
+        if name.startswith("$"):
+            profile.frame(thread, name, start, start + spent)
         profile.add(
             planes.get(process, ""),
             lines.get((process, thread), ""),

@@ -12,10 +12,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from receipts.evidence.reading import Reading
+from receipts.evidence.reading import TRANSFERS, Reading
 from receipts.evidence.witnesses import hlo_kernels
 
 MAX_NAMES: Final = 20_000
+MAX_DEPTH: Final = 1_000
 # trace.json.gz is cut at a million events.
 MAX_EVENTS: Final = 1_000_000
 _EXECUTE: Final = re.compile(r"\w*Executable::Execute\w* \((\S{1,200})\)")
@@ -23,6 +24,8 @@ _CALL: Final = re.compile(r"PjitFunction\(([^)]{1,200})\)")
 _READ: Final = re.compile(
     r"np\.asarray\(jax\.Array\)|\$array\.py:\d+ (_value|__float__|__int__|__bool__|__index__|item|tolist|__array__)"
 )
+_ARRAY: Final = re.compile(r"\$array\.py:\d+ ")
+_FRAME: Final = re.compile(r"\$(\S{1,200}:\d+) (.{1,200})")
 _MODULE: Final = re.compile(r"([\w.\-]{1,200}?)(?:\(\d+\))?")
 _COLLECTIVE: Final = re.compile(
     r"%?((?:all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute)(?:-start)?)(?=[.\s]|$)"
@@ -39,6 +42,9 @@ class Profile:
     events: int = 0
     programs: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
     reads: Counter[str] = field(default_factory=Counter)
+    # Reads by the function that asked for them, and the open calls of each thread with their ends.
+    callers: Counter[str] = field(default_factory=Counter)
+    stacks: dict[Any, list[tuple[float, str]]] = field(default_factory=dict)
     kernels: Counter[str] = field(default_factory=Counter)
     exchanges: Counter[str] = field(default_factory=Counter)
     planes: set[str] = field(default_factory=set)
@@ -63,6 +69,19 @@ class Profile:
             self._program("/host", run[1], count, duration)
         elif name.startswith("ThunkExecutor::Execute"):
             self.operations += count
+
+    def frame(self, thread: Any, name: str, start: float, end: float) -> None:
+        """A call on a Python thread in the order of their starts; the tracer writes ``$file.py:LINE function``."""
+        stack = self.stacks.setdefault(thread, []) if thread in self.stacks or len(self.stacks) < MAX_NAMES else []
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        # A read reads by way of others.
+        if _READ.fullmatch(name) and not any(_READ.fullmatch(outer) for _, outer in stack):
+            found = _FRAME.fullmatch(next((outer for _, outer in reversed(stack) if not _ARRAY.match(outer)), ""))
+            where = f" in {found[2]} ({found[1]})" if found else ""
+            self.callers[f"{name.rpartition(' ')[2]} of an array{where}"] += len(self.callers) < MAX_NAMES
+        if len(stack) < MAX_DEPTH:
+            stack.append((end, name))
 
     def _device(self, plane: str, line: str, name: str, detail: str, count: int, duration: float) -> None:
         if line == "XLA Modules":
@@ -117,6 +136,11 @@ class Profile:
         # Python's dispatch is in the profile, so a read would be, too.
         if reads or (whole and self.dispatches and self.steps):
             reading.host_transfers = reads
+            named = {name: count for name, count in self.reads.items() if name.startswith("__")} or self.reads
+            for cause, count in (
+                self.callers or {f"{name} of an array": count for name, count in named.items()}
+            ).items():
+                reading.blame(TRANSFERS, cause, count)
             reading.steps_covered = self.steps
         if self.steps is not None:
             reading.remark("note", f"a profile of {self.steps} steps: it proves these, and its times are not a run's")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import Reading, Report, Span
+from receipts.evidence.reading import TRANSFERS, Reading, Report, Span
 from receipts.evidence.witnesses.torch_xla_metrics_table import HOST_READ
 
 Kind = Literal["Compilation", "Post Compilation", "Execution", "Unexpected Execution"]
@@ -147,7 +147,7 @@ class PtXlaDebug(LineReader):
         if known or max(self._compiled.values(), default=0) >= MIN_ENDS:
             compile_.steps = self._steps or max(self._compiled.values())
             compile_.spans = [
-                span if known else Span(1, span.after)
+                span if known else Span(1, span.after, why=span.why)
                 for span, where in self._built
                 if not (known and self._after_all(where))
             ]
@@ -181,6 +181,8 @@ class PtXlaDebug(LineReader):
             reading.steps_covered = self._steps or (again if again > 1 else None)
         for where, count in sorted(self._at_reads.items(), key=lambda item: -item[1])[:MAX_TOLD]:
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
+            if not self._after_all(where):
+                reading.blame(TRANSFERS, f"a tensor's value is read in {_short(where)}", count)
 
     def _in_block(self, kind: str, rest: str, number: int) -> None:
         block = self._block
@@ -227,7 +229,8 @@ class PtXlaDebug(LineReader):
             if len(self._built) < MAX_HASHES:
                 # Of the places in a step, one that comes later is met in a step whose end others have told already.
                 after = max(before, self._steps - 1)
-                self._built.append((Span(1, after, after + 1 + (before < self._steps - 1)), block.where))
+                why = f"another program for {block.cause} in {_short(block.own[0])}" if block.own else ""
+                self._built.append((Span(1, after, after + 1 + (before < self._steps - 1), why), block.where))
         elif block.kind == "Execution":
             self._counts["executions"] += 1
             self._counts["reads"] += block.reads
@@ -315,6 +318,11 @@ class PtXlaDebug(LineReader):
             elif name.startswith("TransferFrom"):
                 self.reading.host_transfers = count
                 self.reading.steps_covered = covered
+
+
+def _short(frame: str) -> str:
+    """``main (train.py:41)`` for ``main (/home/me/train.py:41)``."""
+    return re.sub(r"\((?:[^()]*[/\\])?([^()/\\]+:\d+)\)$", r"(\1)", frame)
 
 
 def _kind(text: str) -> Kind:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.evidence.reading import CompileCounts, Reading, Report, Timing
+from receipts.evidence.reading import TRANSFERS, CompileCounts, Reading, Report, Timing
 
 EXECUTIONS: Final = ("ExecuteTime", "ExecuteReplicatedTime", "ExecuteParallelTime", "ExecuteChainedTime")
 EAGER: Final = ("EagerOpExecuteTime", "EagerOpCompileTime")
@@ -106,6 +106,11 @@ def describe(table: Table, reading: Reading, line: int) -> None:
     reading.complete = table.whole
     reading.fallbacks = found if found or table.whole else None
     reading.host_transfers = table.host_reads
+    # What falls back reads its operands; a tensor that is printed or copied leaves no operator's name.
+    readers = {HOST_READ: counts[HOST_READ]} if HOST_READ in counts else found
+    for name, count in (readers or {"no operator: a tensor is printed or copied": table.host_reads or 0}).items():
+        if table.host_reads:
+            reading.blame(TRANSFERS, name, count)
     reading.steps_covered = counts.get("MarkStep") or (table.executions if not table.eager else 0) or None
     reading.compile = _compile(table)
     if not reading.reports and (report := table.report) is not None:

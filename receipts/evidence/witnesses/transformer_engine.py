@@ -122,6 +122,8 @@ class TransformerEngineReader(LineReader):
                 reading.see("attention", PATHS[name], "backend", self._first[name, rank], rank=rank, count=count)
         for what, line in self._details.items():
             reading.remark("note", what, line)
+        for text, (count, _) in self._reasons.items():
+            reading.blame("path.witnessed.attention", text, count)
         for text, (count, line) in (self._reasons | self._notes).items():
             reading.remark("note", f"{text} ({count} times)" if count > 1 else text, line)
         return super().finish()
