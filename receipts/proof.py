@@ -20,6 +20,7 @@ from receipts.rulebook import RuleSet
 from receipts.verdict import Finding, Level, ProofLeaf
 
 Stands = Callable[[Collection[ProofLeaf]], bool]
+FEW: Final = 8  # leaves that are tried one by one, where not all of them can be left out
 MOST_TRIED_AGAIN: Final = 64
 _ROW: Final = re.compile(r"\[\d+\]")
 _WHOLE: Final = ("measurement.step_flags",)  # a map that is one leaf
@@ -87,8 +88,9 @@ def minimal(leaves: Sequence[ProofLeaf], stands: Stands) -> tuple[ProofLeaf, ...
         if _stands(stands, without):
             kept = without
         elif len(part) > 1:
-            prune(part[: len(part) // 2])
-            prune(part[len(part) // 2 :])
+            size = len(part) // 2 if len(part) > FEW else 1
+            for start in range(0, len(part), size):
+                prune(part[start : start + size])
 
     for sections in (False, True):
         parts = groupby(kept, key=lambda leaf: (leaf.receipt, leaf.path.partition(".")[0] if sections else ""))

@@ -13,7 +13,7 @@ import random
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import pairwise
@@ -271,7 +271,8 @@ def judge_claim(table: Mapping[str, Any]) -> ClaimVerdict:
     return judge(claim, evidence, rulebook())
 
 
-def _compare(table: Mapping[str, Any]) -> tuple[Finding, ...]:
+def pair(table: Mapping[str, Any]) -> tuple[list[Parsed], list[Parsed], Request]:
+    """Both sides of a case, and what is asked of them."""
     name, lane = table.get("base", "cpu"), table.get("lane")
     interleaved = bool(table.get("interleaved"))
     a = group(build(table.get("a", {}), name, lane), "a", table.get("launches_a", 1), interleaved)
@@ -282,7 +283,12 @@ def _compare(table: Mapping[str, Any]) -> tuple[Finding, ...]:
         study=table.get("study"),
         facts=facts_of(table.get("facts"), {"a": a[0].id, "b": b[0].id}, name),
     )
-    return compare(a, b, rulebook(), request).findings
+    return a, b, request
+
+
+def _compare(table: Mapping[str, Any]) -> tuple[Finding, ...]:
+    a, b, request = pair(table)
+    return compare(a, b, rulebook(), replace(request, prove=False)).findings
 
 
 def group(tree: dict[str, Any], side: str, launches: int, interleaved: bool = False) -> list[Parsed]:

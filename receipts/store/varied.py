@@ -26,9 +26,10 @@ def varied(connection: Driven, contexts: Iterable[str]) -> Mapping[str, frozense
 
 def _varied(connection: Driven, context: str) -> frozenset[str]:
     numbers = set(_LAUNCHES.read(connection, [(cut(safe(context)),)], MOST_LAUNCHES))
-    members = [set(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))] or [set()]
-    # What every configuration has, none varies.
-    apart = set.union(*members) - set.intersection(*members)
+    members = [frozenset(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))]
+    none = frozenset[int]()
+    # What every configuration has does not vary.
+    apart = none.union(*members) - (members[0].intersection(*members) if members else none)
     seen: dict[str, set[str]] = {}
     for (text,) in _VALUES.read(connection, ((number,) for number in sorted(apart))):
         for path, value in json.loads(text).items():

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from receipts.route import anything_witnessed
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
 
@@ -58,6 +58,8 @@ def wrong_posture(case: Case) -> Iterator[Offence]:
     found = posture
     if posture == "regional" and case.lane.compile_exceptions:
         strange = [name for name in case.get(_REGIONS) or () if not _excepted(case, name)]
+        if case.get(_REGIONS) == []:
+            yield _unnamed()
         if not strange:
             return
         at, found = _REGIONS, f"regional, over {', '.join(strange)}"
@@ -68,6 +70,17 @@ def wrong_posture(case: Case) -> Iterator[Offence]:
         found=found,
         expected=f"{permitted} on lane {case.lane.name}: {reason}",
         do="run in a posture that the lane permits, or name the lane that this posture belongs to",
+    )
+
+
+def _unnamed() -> Offence:
+    return Offence(
+        at=_REGIONS,
+        found="regional, and no region is named",
+        expected="the regions that are compiled",
+        do=f"state {_REGIONS}",
+        level=I,
+        unjudged=True,
     )
 
 

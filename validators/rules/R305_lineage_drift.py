@@ -43,13 +43,13 @@ def lineage_drift(case: Case) -> Iterator[Offence]:
 
 def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iterator[Offence]:
     versions = {name: _version(name, case, wheels) for name in lineage.wheels}
-    excluded = any(
-        version is not None and (version == _ABSENT or not fits(version, lineage.wheels[name]))
-        for name, version in versions.items()
+    # A lane names what it cannot run without: beside one of them, another that a whole capture lacks was left out.
+    excluded = not any(version != _ABSENT for version in versions.values()) or any(
+        version and not fits(version, lineage.wheels[name]) for name, version in versions.items()
     )
     if excluded:
         return
-    unstated = [name for name, version in versions.items() if version is None]
+    unstated = [name for name, version in versions.items() if not version]
     stated = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     yield Offence(
         at=_leaf(unstated[0] if unstated else next(iter(versions)), case),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.route import parts
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
 
 _KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injected", "gradient_sync"))
 
@@ -24,12 +24,25 @@ def _needs(case: Case) -> Iterator[str]:
         yield _WHEN
 
 
+def _unstated(kind: str) -> Offence:
+    return Offence(
+        at=_WHEN,
+        found=f"{kind}, and not when it was injected",
+        expected="adapters injected before sharding",
+        do=f"state {_WHEN}",
+        level=I,
+        unjudged=True,
+    )
+
+
 @rule("R311", "unsynced_adapters", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
 def unsynced_adapters(case: Case) -> Iterator[Offence]:
     """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronise."""
     kind, sync = case.get(_KIND), case.get(_SYNC)
     if kind is not None and not parts(kind):
         return
+    if kind is not None and case.get(_WHEN) is None and not case.lane.applies(_WHEN):
+        yield _unstated(kind)  # a lane that has no adapters waives nothing for a launch that has them
     if case.get(_WHEN) == "after_sharding" and not parts(sync or "none"):
         yield Offence(
             at=_SYNC,

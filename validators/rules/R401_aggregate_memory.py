@@ -22,7 +22,7 @@ def _needs(case: Case) -> Iterator[str]:
     if memory is not None and memory.aggregate is not None and not memory.chips:
         yield "hardware.chips"
     elif case.get("run.kind") == "training" and case.get("run.outcome") == "ok":
-        yield f"{_ROWS}|{_ONE}"
+        yield f"{_ROWS}[0].chip|{_ONE}" if memory is not None and memory.chips == () else f"{_ROWS}|{_ONE}"
 
 
 @rule("R401", "aggregate_memory", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)

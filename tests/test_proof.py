@@ -1,0 +1,142 @@
+"""The proof of an error: with it and the required keys alone the error stands, and without any of its leaves not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rule_cases
+from receipts.compare import compare
+from receipts.facts import Facts
+from receipts.judge import judge_case, judge_receipt
+from receipts.metrics import Launch
+from receipts.proof import is_required, reduced, same_place
+from receipts.receipt import Parsed
+from receipts.rule import Case, Rule
+from receipts.verdict import Finding, Level, ProofLeaf, to_json
+from rule_cases import RuleCase, rulebook
+
+RULES = rulebook().rules
+CASES = [
+    case
+    for rule in RULES.rules
+    for case in rule_cases.read_cases(rule.code)
+    if case.kind == "rejected" and case.level(rule) is Level.ERROR
+]
+ON_RECEIPTS = [case for case in CASES if RULES.get(case.code).subject == "receipt"]
+ON_PAIRS = [case for case in CASES if RULES.get(case.code).subject == "pair"]
+MOST_TRIED = 12  # leaves of one proof that are left out one by one; what a witness lends takes some two hundred
+
+Stands = Callable[[Collection[ProofLeaf]], bool]
+
+
+def errors(findings: tuple[Finding, ...], code: str) -> list[Finding]:
+    return [item for item in findings if item.level is Level.ERROR and item.code == code]
+
+
+def fewer(facts: Facts | None, leaves: Collection[ProofLeaf]) -> Facts | None:
+    if facts is None:
+        return None
+    kin = {name: tuple(reduced(item, leaves) for item in getattr(facts, name)) for name in ("witnesses", "witnessed")}
+    return replace(facts, **kin)
+
+
+def on_receipt(parsed: Parsed, facts: Facts | None, rule: Rule, finding: Finding) -> Stands:
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+
+    def stands(leaves: Collection[ProofLeaf]) -> bool:
+        case = Case(Launch(reduced(parsed, leaves), lane), lane, fewer(facts, leaves))
+        found = errors(judge_case(case, rule_cases.only(rule)), rule.code)
+        return any(same_place(item.at, finding.at) for item in found)
+
+    return stands
+
+
+def hold_to_its_properties(finding: Finding, stands: Stands) -> None:
+    proof = finding.proof
+    assert stands(proof), f"{finding.code} {finding.at} does not stand on {proof}"
+    for leaf in proof[:: max(1, len(proof) // MOST_TRIED)]:
+        assert not stands([item for item in proof if item != leaf]), f"{finding.code} {finding.at} does not need {leaf}"
+
+
+@pytest.mark.parametrize("case", ON_RECEIPTS, ids=str)
+def test_an_error_on_a_receipt_stands_on_its_proof_and_on_nothing_less(case: RuleCase) -> None:
+    rule, table = RULES.get(case.code), case.table
+    parsed = rule_cases.parsed(rule_cases.build(table))
+    facts = rule_cases.facts_of(table.get("facts"), base_name=table.get("base", "cpu"))
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+    found = errors(judge_receipt(parsed, lane, rule_cases.only(rule), facts).findings, rule.code)
+    assert found
+    for item in found:
+        hold_to_its_properties(item, on_receipt(parsed, facts, rule, item))
+
+
+@pytest.mark.parametrize("case", ON_PAIRS, ids=str)
+def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCase) -> None:
+    a, b, request = rule_cases.pair(case.table)
+    found = errors(compare(a, b, rulebook(), request).findings, case.code)
+    assert found
+    for finding in found:
+
+        def stands(leaves: Collection[ProofLeaf], finding: Finding = finding) -> bool:
+            sides = ([reduced(item, leaves) for item in side] for side in (a, b))
+            asked = replace(request, facts=fewer(request.facts, leaves), prove=False)
+            items = errors(compare(*sides, rulebook(), asked).findings, finding.code)
+            return any(same_place(item.at, finding.at) for item in items)
+
+        hold_to_its_properties(finding, stands)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(
+    some=st.lists(st.sampled_from([case for case in ON_RECEIPTS if "facts" not in case.table]), min_size=2, max_size=3),
+    name=st.sampled_from(sorted(rule_cases.BASES)),
+)
+def test_every_error_on_a_generated_receipt_stands_on_its_proof(some: list[RuleCase], name: str) -> None:
+    """Several offences at once, on whatever base: each has a proof of its own."""
+    tree = rule_cases.base(name)
+    for case in some:
+        for path, value in case.table.get("set", {}).items():
+            if not path.startswith(("run.kind", "run.outcome")):
+                put(tree, path, value)
+    parsed = rule_cases.parsed(tree)
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+    for item in judge_receipt(parsed, lane, RULES).findings:
+        if item.level is Level.ERROR:
+            hold_to_its_properties(item, on_receipt(parsed, None, RULES.get(item.code), item))
+
+
+def put(tree: dict[str, Any], path: str, value: Any) -> None:
+    try:
+        rule_cases.put(tree, path, value)
+    except (IndexError, KeyError, TypeError):
+        return  # a row that this base does not have
+
+
+def test_the_proof_of_a_verdict_names_leaves_that_their_receipts_state() -> None:
+    tree = rule_cases.build({"base": "megatron", "set": {"path.witnessed.posture": "whole_graph"}})
+    parsed = rule_cases.parsed(tree)
+    lane = rulebook().lanes.of(parsed.receipt.run.lane)
+    told = to_json(judge_receipt(parsed, lane, RULES))
+    proofs = {item["code"]: item["proof"] for item in told["findings"] if item["level"] == "E"}
+    assert {leaf["path"] for leaf in proofs["R302"]} == {"compile.posture", "path.witnessed.posture"}
+    assert all(leaf["receipt"] == parsed.id for leaf in proofs["R302"])
+    assert all(not item["proof"] for item in told["findings"] if item["level"] != "E")
+
+
+def test_a_receipt_that_is_reduced_states_what_is_kept_and_the_required_keys_alone() -> None:
+    parsed = rule_cases.parsed(rule_cases.base("megatron"))
+    kept = {
+        ProofLeaf(parsed.id, path) for path in ("model.hidden", "wheels.torch.version", "memory.chips[3].peak_bytes")
+    }
+    kept = {leaf for leaf in kept if leaf.path in parsed.stated} | {ProofLeaf("another", "model.depth")}
+    left = reduced(parsed, kept)
+    assert left.id == parsed.id
+    beside = {path for path in left.stated if not is_required(path) and not path.startswith("memory.chips[0].")}
+    assert beside <= {leaf.path for leaf in kept}
+    assert left.receipt.run.launch == parsed.receipt.run.launch
