@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest_evidence import at, file, ingested, stepping, told
-from late_compiles import late
 
+from late_compiles import late
 from receipts.evidence import Reading
 from receipts.evidence.reading import Report, Span
 
