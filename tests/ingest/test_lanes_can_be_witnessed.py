@@ -159,7 +159,7 @@ LEFT = [
         "R302",
         "aten::median fell back 320 times",
     ),
-    ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-item.debug.txt.gz", "R303", "1 transfers"),
+    ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-item.debug.txt.gz", "R303", "1 transfer of"),
     ("torch_xla on a cpu", f"{RECORDED}-clean.debug.txt.gz", f"{RECORDED}-lazy.debug.txt.gz", "R302", "xla_lazy"),
     ("torch on a cpu", "trace.json.gz", "trace-math.json.gz", "R302", "attention sdpa_math"),
     ("torch on a cpu", "trace.json.gz", "trace-f32.json.gz", "R302", "compute_dtype fp32"),

@@ -262,7 +262,8 @@ class JaxCompiles(LineReader):
         found = _SIGNATURE.search(text)
         if found is None:
             return
-        key, taken, mapping = _key(f"jit({found[1]})"), *found[2].partition(" Argument mapping: ")[::2]
+        key = _key(f"jit({found[1]})")
+        taken, _, mapping = found[2].partition(" Argument mapping: ")
         types, before = (*_TYPE.findall(taken), mapping[:MAX_MAPPING]), self._types.get(key)
         if before is not None and key not in self._why:
             changed = [at for at, pair in enumerate(zip(types[:-1], before[:-1], strict=False)) if pair[0] != pair[1]]
