@@ -13,6 +13,7 @@ from receipts.receipt.leaf import (
     ending,
     note,
     observed,
+    replicate,
     required_regime,
     section,
 )
@@ -32,7 +33,7 @@ class Supersedes(Section):
 class Run(Section):
     """One start of a job."""
 
-    launch: Name = note(
+    launch: Name = replicate(
         "Identity of the launch: a UUID by the recorder, else the digest of host, start and command.",
         required=True,
     )
@@ -43,7 +44,7 @@ class Run(Section):
         "How the numbers came to be: measured, quoted from elsewhere, projected, or illustrative.",
         required=True,
     )
-    started: AwareDatetime = note("When the launch started, with its zone.", required=True)
+    started: AwareDatetime = replicate("When the launch started, with its zone.", required=True)
     started_stated: Text | None = note("Source text of `started` where it is less exact than a second.")
     finished: AwareDatetime | None = observed("When it ended, with its zone.")
     label: Name | None = note("A name for people.")
