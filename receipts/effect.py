@@ -39,12 +39,14 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
         fact = effects.exactly(values_a, values_b, better=better)
         if fact is not None:
             return fact
+    delta = pair.lane.smallest_effect(metric.name)
     return effects.compare(
         values_a,
         values_b,
         better=better,
         sigma=_sigma(pair, metric),
-        delta=pair.lane.delta,
+        delta=delta,
+        delta_source=effects.DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
         times_a=_times(pair.group_a),
         times_b=_times(pair.group_b),
         largest_spread=_largest_spread(pair, metric),
@@ -70,7 +72,7 @@ def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
     if metric.summary not in ("step", "rate"):
         return None
     if pair.facts is not None and pair.facts.sigma is not None:
-        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured")
+        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured", pair.facts.sigma_of)
     return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
 
 

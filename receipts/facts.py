@@ -52,6 +52,7 @@ class Facts:
     witnessed: tuple[Parsed, ...] = ()
     sigma: float | None = None
     sigma_df: float | None = None
+    sigma_of: str = ""  # which launches, in words
     largest_spread: float | None = None
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None

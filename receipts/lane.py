@@ -20,6 +20,13 @@ from receipts.value import dataclass
 Convention = Literal["expert_in_data", "expert_in_world", "none"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
 UNLISTED = "unlisted"
+EVERY_METRIC = "*"
+MOST_DELTA = 0.05  # of rates and step time: who asks for more calls a tenth of a fleet no difference
+RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
+METRICS = (
+    *(*RATES, "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
+    *("loss_last", "validation_loss", "bits_per_byte", "gradient_norm"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +95,8 @@ class Lane:
     targets: tuple[Target, ...] = ()
     headroom: float = 0.10
     sigma: float | None = None
-    delta: float | None = None
-    minimum_steps: int = 60
+    delta: Mapping[str, float] = field(default_factory=dict)
+    minimum_steps: int = 10
     hosts_differ: bool = False
     rank_skew: float = 0.05
     chip_skew: float = 0.10
@@ -102,6 +109,10 @@ class Lane:
         """Whether a leaf or axis exists for this lane; a name covers everything below it."""
         missing = self.not_applicable
         return not missing or (path not in missing and not path.startswith(self._below))
+
+    def smallest_effect(self, metric: str) -> float | None:
+        """δ, the smallest effect that matters on a metric, as a share; None where the lane leaves it at 1 %."""
+        return self.delta.get(metric, self.delta.get(EVERY_METRIC))
 
     @cached_property
     def _below(self) -> tuple[str, ...]:
@@ -192,6 +203,8 @@ def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
     def refuse(expected: str) -> RuleError:
         return RuleError(f"lane {path.name}: {key} must be {expected}, and is {value!r}")
 
+    if key == "delta":
+        return _deltas(value, path)
     if key in _CHOICES and value not in _CHOICES[key]:
         raise refuse(f"one of {', '.join(_CHOICES[key])}")
     if key in _NESTED:
@@ -220,6 +233,23 @@ def _value(key: str, value: Any, wanted: str, path: Path) -> Any:
     if wanted == "str" and not isinstance(value, str):
         raise refuse("a text")
     return value
+
+
+def _deltas(value: Any, path: Path) -> dict[str, float]:
+    """δ by metric; one number is that of every metric."""
+    table = value if isinstance(value, dict) else {EVERY_METRIC: value}
+    for name, share in table.items():
+        at = "delta" if name == EVERY_METRIC else f"delta.{name}"
+        if name not in (*METRICS, EVERY_METRIC):
+            raise RuleError(f"lane {path.name}: {at}: no such metric; known: {', '.join(METRICS)}")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 < share < 1.0:
+            raise RuleError(f"lane {path.name}: {at} must be a share between 0 and 1, such as 0.01, and is {share!r}")
+        if name in (*RATES, EVERY_METRIC) and share > MOST_DELTA:
+            raise RuleError(
+                f"lane {path.name}: {at} is {share:.1%}: the smallest effect that matters on rates and step time is at "
+                f"most {MOST_DELTA:.0%}; noise widens intervals, and no δ has to allow for it"
+            )
+    return {name: float(share) for name, share in table.items()}
 
 
 def _tuples(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,6 +323,12 @@ def joined(a: Lane, b: Lane) -> Lane:
         hosts_differ=a.hosts_differ or b.hosts_differ,
         minimum_steps=max(a.minimum_steps, b.minimum_steps),
         sigma=None if a.sigma is None or b.sigma is None else max(a.sigma, b.sigma),
-        delta=None if a.delta is None or b.delta is None else max(a.delta, b.delta),
+        delta=_looser(a, b),
         loss_parity=min(a.loss_parity, b.loss_parity),
     )
+
+
+def _looser(a: Lane, b: Lane) -> dict[str, float]:
+    """The larger δ of two lanes, of the metrics for which both set one."""
+    both = {name: (a.smallest_effect(name), b.smallest_effect(name)) for name in {**a.delta, **b.delta}}
+    return {name: max(one, other) for name, (one, other) in both.items() if one is not None and other is not None}

@@ -159,7 +159,7 @@ class Side:
         a = with_replicates(self._store, [self._parsed], self._lane, [other])
         b = with_replicates(self._store, [other], self._lane, [self._parsed])
         facts = self._store.facts([*a, *b])
-        if wants_floor([a, b], self._lane, metric):
+        if wants_floor([a, b], metric):
             facts = with_floor(facts, self._floor)
         return compare(a, b, rulebook, Request(metric=metric, facts=facts))
 

@@ -17,7 +17,7 @@ from receipts.facts import Facts
 from receipts.lane import Lane, Lanes
 from receipts.metrics import METRICS, Launch
 from receipts.receipt import Parsed
-from receipts.stats.effect import smallest_effect
+from receipts.stats.effect import SMALLEST_EFFECT
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
@@ -30,13 +30,15 @@ FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
 MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
 FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
 SURVEYED = 20_000
-DeltaSource = Literal["lane", "measured", "declared", "default"]
+FEWEST_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
+DeltaSource = Literal["lane", "default"]
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
     """σ of log step time on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
 
+    ``of`` says in words whose spread σ is; ``largest_spread`` is the largest that the lane has shown.
     ``exact_memory`` names the memory metrics on which those launches always agree, and ``chip_spread`` is how far one
     chip's live peak lies apart in two of them, as a share; None where no two of them read their memory chip by chip.
     """
@@ -48,11 +50,12 @@ class Floor:
     launches: int
     exact_memory: frozenset[str] = frozenset()
     chip_spread: float | None = None
+    of: str = ""
 
     @property
     def measured(self) -> Sigma | None:
         """The floor as comparisons take it; None where nothing was measured."""
-        return Sigma(self.sigma, self.df, "measured") if self.sigma is not None else None
+        return Sigma(self.sigma, self.df, "measured", self.of) if self.sigma is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class Shape:
 class Noise:
     """What the store shows of one shape class, out of ``stored`` launches that kept their steps.
 
-    `declared` is the lane's own σ, which nobody measured. `delta` is the smallest effect that matters there, and
-    `delta_source` what it follows from. `check` compares equal launches with one another.
+    `declared` is the lane's own σ, which nobody measured. `delta` is the smallest effect on step time that matters,
+    as the lane's table sets it or by default: no noise moves it. `check` compares equal launches with one another.
     """
 
     shape: Shape
@@ -84,22 +87,44 @@ class Noise:
 
 
 def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
-    """The floor for launches of this receipt's lane and shape class: accelerator, chips and sequence length."""
+    """The floor for launches of this receipt's lane and shape class: accelerator, chips and sequence length.
+
+    σ is that of its own context and model, where the store holds enough of their launches, else of the whole class.
+    The largest spread is that of the whole lane.
+    """
     run, stated = like.receipt.run, like.stated
     paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
     accelerator, chips, length = (stated.get(path, "-") for path in paths)
-    wanted = (
-        f"lane={run.lane}",
-        f"kind={run.kind}",
-        f"accelerator={accelerator}",
-        f"chips={chips}",
-        f"sequence_length={length}",
-    )
-    return _floor(_equal(store, _entries(store, wanted, 5 * MOST_LAUNCHES), lane, MOST_LAUNCHES))
+    of_lane = (f"lane={run.lane}", f"kind={run.kind}")
+    wanted = (*of_lane, f"accelerator={accelerator}", f"chips={chips}", f"sequence_length={length}")
+    rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES))
+    near = _nearness(like)
+    rows.sort(key=lambda row: (row.context, row.model) != near)
+    equal = _equal(store, rows, lane, MOST_LAUNCHES)
+    known = {row.id for row in rows}
+    others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES) if row.id not in known]
+    spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
+    floor = replace(_floor(equal), largest_spread=spread)
+    own = _locations([group for group in equal if _nearness(group[0].parsed) == near])
+    nearest = pool(own)
+    if nearest is None or (nearest.df or 0.0) < FEWEST_FREEDOM:
+        return floor
+    return replace(floor, sigma=nearest.value, df=nearest.df, of="of the same context and model")
 
 
-def wants_floor(groups: Sequence[Sequence[Parsed]], lane: Lane, metric: str) -> bool:
-    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+def floor_key(like: Parsed) -> tuple[object, ...]:
+    """What `noise_floor` depends on: receipts of one key have one floor."""
+    run, stated = like.receipt.run, like.stated
+    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
+    return (run.lane, run.kind, *(stated.get(path) for path in paths), *_nearness(like))
+
+
+def _nearness(like: Parsed) -> tuple[str | None, str | None]:
+    return like.receipt.run.context, like.stated.get("model.name")
+
+
+def wants_floor(groups: Sequence[Sequence[Parsed]], metric: str) -> bool:
+    """Whether the store's own repeats must be read: for the spread of few launches.
 
     And for memory always, since they alone show whether it is exact. A receipt without its steps has no effect that
     they could decide.
@@ -108,7 +133,7 @@ def wants_floor(groups: Sequence[Sequence[Parsed]], lane: Lane, metric: str) -> 
         return True
     few = min(len(group) for group in groups) < FEWEST_LAUNCHES
     steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
-    return steps and (few or lane.delta is None)
+    return steps and few
 
 
 def with_floor(facts: Facts, floor: Floor) -> Facts:
@@ -117,6 +142,7 @@ def with_floor(facts: Facts, floor: Floor) -> Facts:
         facts,
         sigma=floor.sigma,
         sigma_df=floor.df,
+        sigma_of=floor.of,
         largest_spread=floor.largest_spread,
         exact_memory=floor.exact_memory,
         chip_spread=floor.chip_spread,
@@ -161,16 +187,14 @@ def _order(shape: Shape) -> tuple[object, ...]:
 def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
     equal = _equal(store, rows, lane, SURVEYED)
     floor = _floor(equal)
-    declared = Sigma(lane.sigma, None, "declared") if lane.sigma is not None else None
-    sigma = floor.measured or declared
-    source: DeltaSource = "default" if sigma is None else sigma.source
+    delta = lane.smallest_effect("step_seconds")
     return Noise(
         shape=shape,
         stored=len(rows),
         floor=floor,
         declared=lane.sigma,
-        delta=smallest_effect(sigma, lane.delta),
-        delta_source=source if lane.delta is None else "lane",
+        delta=SMALLEST_EFFECT if delta is None else delta,
+        delta_source="default" if delta is None else "lane",
         check=self_check(_locations(equal)),
     )
 
@@ -184,6 +208,7 @@ def _floor(equal: Sequence[Sequence[Launch]]) -> Floor:
         largest_spread=largest_spread(groups),
         groups=len(groups),
         launches=sum(len(group) for group in groups),
+        of="of the same shape class" if sigma else "",
         exact_memory=frozenset(_exact(equal)),
         chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in equal]),
     )

@@ -17,7 +17,7 @@ from receipts.errors import ReceiptsError, RuleError, StoreError
 from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.metrics import Launch
-from receipts.noise import Floor, noise_floor, wants_floor, with_floor
+from receipts.noise import Floor, floor_key, noise_floor, wants_floor, with_floor
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rulebook import Rulebook
 from receipts.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
@@ -187,10 +187,8 @@ class Revalidation:
         a, b = ([self.store.parsed(name) for name in told[side]] for side in ("a", "b"))
         lane = self.rulebook.lanes.of(a[0].receipt.run.lane)
         facts = self.store.facts([*a, *b])
-        if wants_floor([a, b], lane, told["metric"]):
-            run, stated = a[0].receipt.run, a[0].stated
-            shape = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
-            key = (run.lane, run.kind, *(stated.get(path) for path in shape))
+        if wants_floor([a, b], told["metric"]):
+            key = floor_key(a[0])
             if key not in floors:
                 floors[key] = noise_floor(self.store, a[0], lane)
             facts = with_floor(facts, floors[key])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts import accelerators, resources
+from receipts import accelerators, metrics, resources
 from receipts.axes import axis_leaves
 from receipts.config import read_config
 from receipts.errors import NotFound, RuleError
-from receipts.lane import UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
+from receipts.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
 from receipts.rulebook import Rulebook
 
 SHIPPED = Lanes((resources.folder("validators"),))
@@ -186,6 +186,18 @@ def test_a_fault_is_told_with_file_and_key(tmp_path: Path, text: str, words: lis
 def test_a_lane_without_a_title_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"lane mine\.toml: state title"):
         load(write(tmp_path, 'name = "mine"\nversion = 1\n'))
+
+
+def test_the_smallest_effect_is_a_table_by_metric_and_at_most_five_percent_on_rates(tmp_path: Path) -> None:
+    lane = load(write(tmp_path, MINIMAL + "[delta]\ntokens_per_second = 0.02\npeak_bytes = 0.2\n"))
+    assert [lane.smallest_effect(name) for name in ("tokens_per_second", "peak_bytes", "mfu")] == [0.02, 0.2, None]
+    assert load(write(tmp_path, f"{MINIMAL}delta = 0.03\n")).smallest_effect("step_seconds") == 0.03
+    for table in ("delta = 0.051", "[delta]\nstep_seconds = 0.06"):
+        assert "at most 5%" in refused(tmp_path, f"{table}\n")
+    assert "no such metric" in refused(tmp_path, "[delta]\ntokens = 0.01\n")
+    for value in ("0", "-0.01", "true", '"1 %"', "nan"):
+        assert "a share between 0 and 1" in refused(tmp_path, f"delta = {value}\n")
+    assert set(METRICS) == {name for name, item in metrics.METRICS.items() if item.summary != "outcome"}
 
 
 def test_a_lane_is_named_like_its_file(tmp_path: Path) -> None:

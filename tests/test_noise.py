@@ -12,6 +12,7 @@ import pytest
 import rule_cases
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise
+from receipts.compare import Request, compare
 from receipts.facts import Facts
 from receipts.lane import Lane, Lanes
 from receipts.metrics import Launch
@@ -71,6 +72,48 @@ def test_another_shape_has_a_floor_of_its_own(tmp_path: Path) -> None:
         assert noise_floor(store, group[0], lane).sigma is not None
 
 
+def test_noisy_launches_of_another_context_change_no_verdict(tmp_path: Path) -> None:
+    """Five against five, 10 % slower: three noisy launches of somebody else made that equivalent."""
+    seconds = [0.8 * (1 + 0.0004 * i) for i in range(-2, 3)]
+    a = [*(one for i, value in enumerate(seconds) for one in launches(1, seconds=value, name=f"a{i}"))]
+    b = [*(one for i, value in enumerate(seconds) for one in launches(1, seed=7, seconds=1.1 * value, name=f"b{i}"))]
+    noisy = []
+    for i, value in enumerate((0.5, 0.8, 1.3)):
+        tree = rule_cases.build({"set": {"run.context": "of-a-stranger"}, "steps": {"seconds": value}})
+        tree["run"]["launch"] = f"noisy{i}"
+        noisy.append(rule_cases.parsed(tree))
+    rulebook = rule_cases.rulebook()
+    lane = rulebook.lanes.of(a[0].receipt.run.lane)
+    verdicts = []
+    with stored(tmp_path / "noise.sqlite", [*a, *b]) as store:
+        for strangers in ((), noisy):
+            list(submit([Document(item.raw, item.source) for item in strangers], store, rulebook))
+            for left, right in ((a, b), (a[:1], b[:1])):
+                facts = with_floor(store.facts([*left, *right]), noise_floor(store, left[0], lane))
+                effect = compare(left, right, rulebook, Request(facts=facts)).results[0].effect
+                verdicts.append((effect.kind, effect.delta, effect.low, effect.high))
+    assert verdicts[:2] == verdicts[2:]
+    assert [item[:2] for item in verdicts] == [("slower", 0.01)] * 4
+
+
+def test_indicated_asks_for_eight_times_the_largest_spread_of_the_whole_lane(tmp_path: Path) -> None:
+    group = launches(3)
+    trees = [
+        rule_cases.build(
+            {"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"], "steps": item}
+        )
+        for item in ({"seconds": 0.5}, {"seconds": 0.6})
+    ]
+    for i, tree in enumerate(trees):
+        tree["run"]["launch"] = f"wide{i}"
+    lane = rule_cases.rulebook().lanes.of(group[0].receipt.run.lane)
+    with stored(tmp_path / "noise.sqlite", [*group, *map(rule_cases.parsed, trees)]) as store:
+        floor = noise_floor(store, group[0], lane)
+    assert floor.largest_spread == pytest.approx(math.log(1.2), rel=0.05)
+    assert floor.sigma is not None
+    assert floor.sigma < 0.05, "another shape does not widen the interval"
+
+
 def test_two_launches_of_one_configuration_share_no_repeats(tmp_path: Path) -> None:
     """A launch on both sides would be compared with itself."""
     one, other, third = launches(3)
@@ -121,8 +164,9 @@ def test_a_survey_tells_each_shape_class_apart(tmp_path: Path) -> None:
         assert survey(store, lanes, "nvidia-megatron") == []
     lone = found.pop(512)
     (many,) = found.values()
-    assert many.floor == floor
-    assert (many.stored, many.delta, many.delta_source) == (4, 0.01, "measured")
+    assert replace(floor, of=many.floor.of) == many.floor
+    assert (floor.of, many.floor.of) == ("of the same context and model", "of the same shape class")
+    assert (many.stored, many.delta, many.delta_source) == (4, 0.01, "default")
     assert (lone.stored, lone.floor.groups, lone.floor.sigma, lone.delta_source) == (1, 0, None, "default")
 
 
@@ -154,7 +198,7 @@ def test_a_declared_floor_is_called_declared(tmp_path: Path, capsys: pytest.Capt
     lane = replace(rule_cases.rulebook().lanes.of(name), sigma=0.008)
     with stored(tmp_path / "noise.sqlite", group) as store:
         (found,) = survey(store, FixedLanes(lane), name)
-    assert (found.declared, found.delta, found.delta_source) == (0.008, 0.016, "declared")
+    assert (found.declared, found.delta, found.delta_source) == (0.008, 0.01, "default")
     print_noise([found], together([found.check]))
     assert "declared, not measured" in capsys.readouterr().out
 

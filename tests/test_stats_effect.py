@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.stats import student
-from receipts.stats.effect import Effect, compare, smallest_effect
+from receipts.stats.effect import Effect, compare
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import compare_exact, shown_exact
 from receipts.stats.holm import adjust, adjusted
@@ -62,9 +62,15 @@ def test_launches_that_took_turns_are_compared_beside_a_straight_drift_as_least_
     b = [1.041, 1.049, 1.083, 1.089]
     effect = compare(a, b, times_a=times_a, times_b=times_b)
     design = numpy.array([[1.0, float(i >= 5), time] for i, time in enumerate([*times_a, *times_b])])
-    fit, residual, *_ = numpy.linalg.lstsq(design, numpy.array(logs([*a, *b])), rcond=None)
-    error = math.sqrt(residual[0] / 6 * numpy.linalg.inv(design.T @ design)[1, 1])
-    half = stats.t.ppf(0.975, 6) * error
+    weights = numpy.linalg.pinv(design)
+    fit = weights @ numpy.array(logs([*a, *b]))
+    residuals = numpy.array(logs([*a, *b])) - design @ fit
+    # Each side keeps a variance of its own, on what the line leaves of its degrees of freedom.
+    freedom = 1.0 - numpy.diag(design @ weights)
+    sides = [slice(0, 5), slice(5, 9)]
+    own = [(residuals[side] ** 2).sum() / freedom[side].sum() * (weights[1, side] ** 2).sum() for side in sides]
+    df = sum(own) ** 2 / sum(part**2 / freedom[side].sum() for part, side in zip(own, sides, strict=True))
+    half = stats.t.ppf(0.975, df) * math.sqrt(sum(own))
     assert (effect.design, effect.order, effect.kind) == ("turns", "interleaved", "slower")
     assert effect.ratio == pytest.approx(math.exp(fit[1]), rel=1e-9)
     assert effect.low == pytest.approx(math.exp(fit[1] - half), rel=1e-9)
@@ -181,7 +187,7 @@ def test_a_declared_floor_is_labelled_and_uses_the_normal() -> None:
     assert effect.high == pytest.approx(0.9 * math.exp(1.959963984540054 * 0.01 * math.sqrt(2)), rel=1e-9)
     assert effect.spread == "declared"
     assert "declared, not measured" in effect.why
-    assert effect.delta == pytest.approx(0.02)
+    assert effect.delta == pytest.approx(0.01)
 
 
 def test_one_against_one_without_a_floor_is_unproven() -> None:
@@ -238,11 +244,30 @@ def test_an_interval_wider_than_a_float_stays_finite() -> None:
     assert effect.speedup is not None
 
 
-def test_delta_is_one_percent_or_two_sigma_unless_the_lane_says() -> None:
-    assert smallest_effect(None) == 0.01
-    assert smallest_effect(Sigma(0.002, 9.0, "measured")) == 0.01
-    assert smallest_effect(Sigma(0.02, 9.0, "measured")) == 0.04
-    assert smallest_effect(Sigma(0.02, 9.0, "measured"), 0.005) == 0.005
+@given(a=locations, b=locations, value=st.floats(1e-4, 0.5))
+def test_delta_is_one_percent_unless_the_lane_says_and_no_noise_moves_it(
+    a: list[float], b: list[float], value: float
+) -> None:
+    noisy = Sigma(value, 9.0, "measured")
+    assert compare(a, b, sigma=noisy).delta == 0.01
+    assert compare(a, b, sigma=noisy, delta=0.005).delta == 0.005
+
+
+@given(a=locations, b=locations, sigma=st.sampled_from([None, Sigma(0.2, 7.0, "measured")]))
+def test_what_lies_wholly_beyond_delta_is_never_equivalent(a: list[float], b: list[float], sigma: Sigma | None) -> None:
+    effect = compare(a, b, sigma=sigma)
+    if effect.low is not None and effect.high is not None and (effect.low > 1.01 or effect.high < 1 / 1.01):
+        assert effect.kind != "equivalent"
+
+
+def test_a_side_of_three_launches_shows_the_spread_of_a_single_one() -> None:
+    stranger = Sigma(0.2, 9.0, "measured", "of the same shape class")
+    effect = compare([1.0, 1.001, 0.999], [1.1], sigma=stranger)
+    assert (effect.kind, effect.spread) == ("slower", "launches")
+    assert "σ 0.10 % measured on 2 degrees of freedom, from the launches of the two sides" in effect.why.replace(
+        "0.10%", "0.10 %"
+    )
+    assert "δ 1 % (the default)" in effect.why
 
 
 @given(a=locations, b=locations, sigma=st.sampled_from([None, Sigma(0.01, 7.0, "measured")]))
@@ -378,3 +403,22 @@ def test_equivalence_is_judged_by_the_ninety_percent_interval() -> None:
     assert effect.high90 is not None
     assert effect.high90 < 1.01 < effect.high
     assert effect.kind == "equivalent"
+
+
+@pytest.mark.parametrize("launches", [3, 4, 5, 8])
+@pytest.mark.parametrize("order", [(0, 1, 1, 0), (0, 1)])
+def test_launches_in_turns_keep_their_coverage_where_one_side_varies_more(
+    launches: int, order: tuple[int, ...]
+) -> None:
+    rng = random.Random(20)
+    side = [order[i % len(order)] for i in range(2 * launches)]
+    times_a, times_b = ([float(i) for i, one in enumerate(side) if one == which] for which in (0, 1))
+    held = 0
+    for _ in range(1500):
+        logs = [rng.gauss(0.0, 0.02 if one else 0.002) for one in side]
+        a, b = ([math.exp(value) for value, one in zip(logs, side, strict=True) if one == which] for which in (0, 1))
+        effect = compare(a, b, times_a=times_a, times_b=times_b)
+        assert effect.design == "turns"
+        held += effect.low is not None and effect.high is not None and effect.low <= 1.0 <= effect.high
+    # 93 to 97 % (benchmarks.statistics measures it), and a margin for 1,500 sessions; a shared variance gives 91 to 92 %.
+    assert 0.928 <= held / 1500 <= 0.972

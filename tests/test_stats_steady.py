@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 
 import pytest
 
 from receipts.stats.launch import independent_batch, lag1, summarise
-from receipts.stats.steady import MINIMUM_STEPS, steady_segment
+from receipts.stats.steady import MINIMUM_STEPS, Segment, steady_segment
 from work_done import lines_run
 
 
@@ -106,17 +107,17 @@ def test_under_the_minimum_nothing_is_judged() -> None:
     assert steady_segment([1.0] * (MINIMUM_STEPS - 1)).status == "too_few"
     assert steady_segment([1.0] * MINIMUM_STEPS).status == "steady"
     assert steady_segment([1.0] * 99, minimum=100).status == "too_few"
-    assert steady_segment([1.0] * 80, excluded=range(30)).status == "too_few"
+    assert steady_segment([1.0] * 30, excluded=range(21)).status == "too_few"
     empty = steady_segment([])
     assert (empty.status, empty.kept, summarise([], empty)) == ("too_few", 0, None)
 
 
 def test_steps_dropped_as_warm_up_do_not_count_towards_the_minimum() -> None:
-    durations = [2.0] * 25 + [1.0 + 0.001 * (i % 2) for i in range(50)]
+    durations = [2.0] * 4 + [1.0 + 0.001 * (i % 2) for i in range(11)]
     segment = steady_segment(durations)
     assert segment.status == "too_few"
     assert segment.reason is not None
-    assert "25 of warm-up" in segment.reason
+    assert "6 of warm-up" in segment.reason  # four, and half as many again
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
@@ -205,21 +206,54 @@ def test_noisy_steps_widen_what_the_thirds_may_differ() -> None:
     assert verdicts.count("steady") >= 70
 
 
+def share(segments: Iterable[Segment]) -> float:
+    """Share of launches that are not steady."""
+    statuses = [segment.status for segment in segments]
+    return 1.0 - statuses.count("steady") / len(statuses)
+
+
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("cv", [0.005, 0.02])
-def test_steps_that_remember_each_other_are_seldom_called_unsteady(phi: float, cv: float) -> None:
+@pytest.mark.parametrize("steps", [20, 30, 60, 80, 100, 200])
+def test_stationary_launches_of_twenty_steps_and_more_are_seldom_called_unsteady(
+    steps: int, phi: float, cv: float
+) -> None:
     rng = random.Random(15)
-    verdicts = [steady_segment(noisy(rng, 200, phi=phi, cv=cv)).status for _ in range(200)]
-    assert verdicts.count("steady") >= 176
+    # At most 2 % (benchmarks.statistics measures it); of 200 launches chance makes 2 % into 4 % at most.
+    assert share(steady_segment(noisy(rng, steps, phi=phi, cv=cv)) for _ in range(200)) <= 0.04
 
 
-@pytest.mark.parametrize(("phi", "least"), [(0.0, 100), (0.5, 99), (0.9, 80)])
-def test_a_shift_of_three_percent_is_seen_through_that_memory(phi: float, least: int) -> None:
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("level", [0.97, 1.03])
+def test_a_shift_of_three_percent_in_mid_run_is_found_through_that_memory(phi: float, level: float) -> None:
     rng = random.Random(16)
-    found = 0
-    for _ in range(100):
-        durations = noisy(rng, 200, phi=phi)
-        found += (
-            steady_segment([value * (1.03 if i > 120 else 1.0) for i, value in enumerate(durations)]).status != "steady"
-        )
-    assert found >= least
+    launches = (noisy(rng, 100, phi=phi) for _ in range(200))
+    assert share(steady_segment([*steps[:50], *(value * level for value in steps[50:])]) for steps in launches) >= 0.87
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+def test_a_warm_up_leaves_the_location_at_the_plateau_or_the_launch_open(phi: float) -> None:
+    rng = random.Random(17)
+    wrong = count = 0
+    for settling in (3, 5, 7, 10):
+        for steps in (20, 30, 40, 50, 60):
+            for _ in range(30):
+                launch = [
+                    value * (1 + 0.1 * math.exp(-i / settling)) for i, value in enumerate(noisy(rng, steps, phi=phi))
+                ]
+                summary = summarise(launch, segment) if (segment := steady_segment(launch)).status == "steady" else None
+                wrong += summary is not None and abs(summary.median - 1.0) > 0.005
+                count += 1
+    assert wrong <= 0.05 * count
+
+
+def test_a_stated_window_replaces_the_cut_of_the_warm_up_alone() -> None:
+    rng = random.Random(18)
+    steps = noisy(rng, 60)
+    slow_head = [1.4, 1.2, *steps[2:]]
+    assert steady_segment(slow_head).start == 3
+    assert steady_segment(slow_head, windowed=True).start == 0, "two slow steps of sixty do not move its level"
+    drifting = [value * (1 + 0.05 * i / 60) for i, value in enumerate(steps)]
+    assert steady_segment(drifting, windowed=True).status == "unsteady"
+    warming = [value * (1 + 0.1 * math.exp(-i / 20)) for i, value in enumerate(steps)]
+    assert steady_segment(warming, windowed=True).status == "unsteady"

@@ -16,7 +16,7 @@ from receipts.preflight import Answer
 from receipts.receipt import Parsed
 from receipts.replicates import MOST
 from receipts.stats import student
-from receipts.stats.effect import CONFIDENCE, FEWEST_LAUNCHES, Effect, smallest_effect
+from receipts.stats.effect import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
 from receipts.stats.estimate import Sigma
 
 MOST_AXES: Final = 12
@@ -175,7 +175,7 @@ def cheapest(ground: Ground, judge: Judge, tools: Tools) -> Route | None:
         way = ground.route()
     if way is None:
         return None
-    lattice, needed = ground.lattice, launches_needed(judge.sigma(judge.a), judge.lane.delta)
+    lattice, needed = ground.lattice, launches_needed(judge.sigma(judge.a), judge.smallest_effect)
     again = _again(way, ground, tools, judge.sigma(judge.a) is not None)
     runs = tuple(_runs(way, ground, needed, again))
     told = [(lattice.label(number), why) for number, why in ground.failing.items() if number not in way]
@@ -190,7 +190,7 @@ def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
     """
     if sigma is None:
         return FEWEST_LAUNCHES
-    margin = math.log1p(smallest_effect(sigma, delta))
+    margin = math.log1p(SMALLEST_EFFECT if delta is None else delta)
     for count in range(FEWEST_LAUNCHES, MOST):
         if student.quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count) <= margin:
             return count

@@ -11,7 +11,7 @@ from receipts.bridge.gain import Gain, Values, exact, gain, together, values
 from receipts.compare import Request, compare
 from receipts.facts import Shape
 from receipts.metrics import Launch, Metric
-from receipts.noise import FEWEST_LAUNCHES, Floor, noise_floor, wants_floor, with_floor
+from receipts.noise import FEWEST_LAUNCHES, Floor, floor_key, noise_floor, wants_floor, with_floor
 from receipts.receipt import Parsed
 from receipts.replicates import with_replicates
 from receipts.rulebook import Rulebook
@@ -61,6 +61,11 @@ class Judge:
     def __repr__(self) -> str:
         return f"Judge({self.a.name!r}, {self.b.name!r})"
 
+    @property
+    def smallest_effect(self) -> float | None:
+        """δ of the metric, as the lane sets it."""
+        return self.lane.smallest_effect(self._metric.name)
+
     def point(self, parsed: Parsed, others: Sequence[Parsed]) -> Point:
         """The point of a receipt. Launches of the others are none of it."""
         return self._of(parsed, with_replicates(self._store, [parsed], self.lane, others))
@@ -79,7 +84,7 @@ class Judge:
         lanes = frozenset(item.receipt.run.lane for item in group)
         facts = self._store.facts(group, self._shapes.get(lanes))
         self._shapes[lanes] = facts.shapes
-        if wants_floor([a.launches, b.launches], self.lane, self._metric.name):
+        if wants_floor([a.launches, b.launches], self._metric.name):
             facts = with_floor(facts, self._floor(a.parsed))
         asked = Request(metric=self._metric.name, facts=facts)
         verdict = compare(a.launches, b.launches, self._rulebook, asked)
@@ -115,8 +120,7 @@ class Judge:
         return self._floor(a.parsed).measured or declared
 
     def _floor(self, like: Parsed) -> Floor:
-        stated = like.stated
-        key = tuple(stated.get(f) for f in ("hardware.accelerator", "hardware.chips", "batch.sequence_length"))
+        key = floor_key(like)
         if key not in self._floors:
             self._floors[key] = noise_floor(self._store, like, self.lane)
         return self._floors[key]

@@ -46,21 +46,21 @@ def gather(
             )
         facts = store.facts([*baseline, *candidate])
         # Of memory they alone show whether it is exact.
-        if claim.kind == "memory" or _wants_floor(baseline, candidate, lane):
+        if claim.kind == "memory" or _wants_floor(baseline, candidate):
             facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
     elif baseline or candidate:
         facts = Facts.among([*baseline, *candidate])
     return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier, lost)
 
 
-def _wants_floor(baseline: Sequence[Parsed], candidate: Sequence[Parsed], lane: Lane) -> bool:
-    """Whether the store's own repeats must be read: for δ where the lane sets none, and for the spread of few launches.
+def _wants_floor(baseline: Sequence[Parsed], candidate: Sequence[Parsed]) -> bool:
+    """Whether the store's own repeats must be read: for the spread of few launches.
 
-    A receipt without its steps has no effect that either could decide.
+    A receipt without its steps has no effect that they could decide.
     """
     few = any(0 < len(side) < FEWEST_LAUNCHES for side in (baseline, candidate))
     steps = all("measurement.step_durations_seconds" in item.stated for item in (*baseline, *candidate))
-    return steps and (few or lane.delta is None)
+    return steps and few
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:

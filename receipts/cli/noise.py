@@ -23,7 +23,7 @@ Examples:
   receipts noise --lane nvidia-megatron --json
 
 σ is the standard deviation of a launch's log step time, pooled over launches that differ in no axis. δ is the smallest
-effect that matters, and follows from σ. ~ means that too little is stored.
+effect that matters: people decide it, and no noise moves it. ~ means that too little is stored.
 Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet."""
 
 
@@ -108,12 +108,7 @@ def _row(item: Noise) -> tuple[str, ...]:
     )
 
 
-DELTA = {
-    "lane": "set by the lane",
-    "measured": "max of 1 % and 2σ",
-    "declared": "from declared σ",
-    "default": "default",
-}
+DELTA = {"lane": "set by the lane", "default": "default"}
 
 
 def _sigma(item: Noise) -> str:

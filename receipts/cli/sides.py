@@ -126,7 +126,7 @@ def _from_store(session: Session, asked: Asked) -> Gathered:
         if asked.replicates:
             groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
         facts = store.facts([*groups[0], *groups[1]])
-        if wants_floor(groups, lane, asked.metric):
+        if wants_floor(groups, asked.metric):
             facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
         decided = store.decisions([item.id for group in groups for item in group])
         return groups[0], groups[1], facts, decided

@@ -178,7 +178,7 @@ def compared(
         shelf.facts(b.last.parsed), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values())
     )
     left, right = ([item.parsed for item in side.launches] for side in (a, b))
-    if floor is not None and wants_floor([left, right], a.head.lane, metric):
+    if floor is not None and wants_floor([left, right], metric):
         facts = with_floor(facts, floor())
     asked = Request(
         metric=metric,

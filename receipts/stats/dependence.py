@@ -1,7 +1,7 @@
-"""The standard error of a launch's median while its steps remember each other.
+"""How far the medians of a launch's thirds lie apart by chance while its steps remember each other.
 
-Batch means alone take the batches for independent, and a launch of 200 steps has no room for batches that are: at a
-lag-1 autocorrelation of .9 they called one stationary launch in four unsteady.
+Steps of one launch are close to an AR(1) process, whose correlation a short launch cannot tell: it is therefore taken
+at its upper bound, and a wandering level is not called a change of level. Bars and simulation: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -10,67 +10,48 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-BATCHES_A_THIRD = 7
-FEWEST_STEPS = 6  # of a third: below, a line and a correlation cannot both be taken off
-MOST_CORRELATION = 0.95
-LEAST_LEFT = 0.3
-MEDIAN_AGAINST_MEAN = math.sqrt(math.pi / 2.0)  # their errors' ratio for normal steps
+MOST_CORRELATION = 0.9
+BOUND = 2.0  # standard errors above the estimate
+FEWEST_STEPS = 8  # of two thirds: below, they do not show their correlation
+LEAST_LEFT = 0.05
 
 
-def median_error(thirds: Sequence[Sequence[float]]) -> float:
-    """Standard error of the median of all thirds together.
+def third_error(thirds: Sequence[Sequence[float]]) -> float:
+    """Standard error of the mean of one third, from within the thirds alone.
 
-    The larger of what batch means and what an AR(1) model of the steps give, each from within the thirds only: a
-    shift between thirds is what is being looked for, and must not widen its own tolerance. For the same reason the
-    model is that of the middle third by variance, since a level that changes within a third looks like memory.
+    A shift between thirds is what is being looked for, and must not widen its own tolerance. For the same reason the
+    third that varies most is left out: a level that changes within it looks like memory.
     """
-    count = sum(len(third) for third in thirds)
-    if count == 0:
+    sums = sorted(_sums(third) for third in thirds)[:2]
+    squares, products = (math.fsum(item[i] for item in sums) for i in (0, 1))
+    count = sum(len(third) for third in thirds) * 2.0 / 3.0
+    if squares <= 0.0:
         return 0.0
-    variances = sorted(_long_run_variance(third) for third in thirds)
-    modelled = math.sqrt(variances[len(variances) // 2] / count)
-    return MEDIAN_AGAINST_MEAN * max(modelled, _batch_means_error(thirds))
+    correlation = _correlation(products / squares, count)
+    share = mean_variance(count / 2.0, correlation)
+    # The third's own mean took its part of the variance away.
+    return math.sqrt(squares / count * share / max(LEAST_LEFT, 1.0 - share))
 
 
-def _long_run_variance(steps: Sequence[float]) -> float:
-    """Variance of the mean of many such steps, times their number: σ²·(1 + φ)/(1 − φ) around their own line.
-
-    The lag-1 correlation is freed of its bias of −(2 + 4φ)/n after a line was taken off (Kendall 1954, Marriott and
-    Pope 1954, to first order), and the variance of what the few steps' own line took away.
-    """
-    count = len(steps)
-    if count < FEWEST_STEPS:
-        return 0.0
-    residuals = _off_their_line(steps)
-    squares = math.fsum(value * value for value in residuals)
-    if squares == 0.0:
-        return 0.0
-    correlation = math.fsum(a * b for a, b in pairwise(residuals)) / squares
-    correlation = min(MOST_CORRELATION, max(0.0, (count * correlation + 2.0) / (count - 4.0)))
-    memory = (1.0 + correlation) / (1.0 - correlation)
-    return squares / (count - 2.0) * memory / max(LEAST_LEFT, 1.0 - 2.0 * memory / count)
+def mean_variance(count: float, correlation: float) -> float:
+    """Variance of the mean of `count` AR(1) steps of variance 1 (Box, Jenkins and Reinsel 1994, section 2.1)."""
+    left = 1.0 - correlation
+    memory = 2.0 * correlation * (1.0 - correlation**count) / (count * left * left)
+    variance: float = ((1.0 + correlation) / left - memory) / count
+    return variance
 
 
-def _off_their_line(steps: Sequence[float]) -> list[float]:
-    count = len(steps)
-    middle = (count - 1) / 2.0
-    mean = math.fsum(steps) / count
-    slope = math.fsum((i - middle) * (value - mean) for i, value in enumerate(steps))
-    slope /= count * (count * count - 1) / 12.0
-    return [value - mean - slope * (i - middle) for i, value in enumerate(steps)]
+def _correlation(lag1: float, count: float) -> float:
+    """The upper bound of the lag-1 correlation, freed of its bias of −(1 + 4φ)/n a third (Kendall 1954)."""
+    if count <= FEWEST_STEPS:
+        return MOST_CORRELATION
+    freed = max(-1.0, min(1.0, (count * lag1 + 2.0) / (count - FEWEST_STEPS)))
+    bound = freed + BOUND * math.sqrt(max(LEAST_LEFT, 1.0 - freed * freed) / count)
+    return max(0.0, min(MOST_CORRELATION, bound))
 
 
-def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
-    """Standard error of the mean of all thirds together, from batch means that are compared within their third."""
-    squares = 0.0
-    batches = freedom = 0
-    for third in thirds:
-        size = len(third) // BATCHES_A_THIRD
-        if size == 0:
-            continue
-        means = [sum(third[i * size : (i + 1) * size]) / size for i in range(BATCHES_A_THIRD)]
-        centre = sum(means) / BATCHES_A_THIRD
-        squares += sum((mean - centre) ** 2 for mean in means)
-        batches += BATCHES_A_THIRD
-        freedom += BATCHES_A_THIRD - 1
-    return math.sqrt(squares / freedom / batches) if freedom else 0.0
+def _sums(steps: Sequence[float]) -> tuple[float, float]:
+    """Squares around the mean, and products of neighbours."""
+    mean = math.fsum(steps) / len(steps)
+    offsets = [value - mean for value in steps]
+    return math.fsum(value * value for value in offsets), math.fsum(a * b for a, b in pairwise(offsets))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from receipts.stats.estimate import Estimate, Sigma, against_floor, beside_drift, paired, welch
+from receipts.stats.estimate import Estimate, Sigma, Source, against_floor, beside_drift, paired, pooled, welch
 from receipts.stats.exact import compare_exact
 from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
 from receipts.value import dataclass
@@ -19,15 +19,17 @@ from receipts.value import dataclass
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
 Design = Literal["welch", "paired", "turns", "single", "exact"]
 Better = Literal["lower", "higher"]
-Spread = Literal["launches", "measured", "declared"]
+Spread = Source
 
 SMALLEST_EFFECT = 0.01
+DEFAULT_DELTA = "the default"
 CONFIDENCE = 0.95
 EQUIVALENCE_CONFIDENCE = 0.90  # the interval of a TOST at 5 %
 FEWEST_LAUNCHES = 3
 INDICATED_SPREADS = 8.0
 MOST_LAUNCHES = 1000
 LARGEST_LOG = 700.0
+OWN = "from the launches of the two sides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Effect:
     spread: Spread | None = None
     p_beyond: float | None = None
     p_equivalent: float | None = None
+    delta_source: str = DEFAULT_DELTA
 
     @property
     def speedup(self) -> tuple[float, float] | None:
@@ -65,13 +68,6 @@ class Effect:
         if self.low is None or self.high is None:
             return None
         return 1.0 / self.high, 1.0 / self.low
-
-
-def smallest_effect(sigma: Sigma | None, lane_delta: float | None = None) -> float:
-    """δ, the smallest effect that matters: the lane's, or else max(1 %, 2σ)."""
-    if lane_delta is not None:
-        return lane_delta
-    return max(SMALLEST_EFFECT, 2.0 * sigma.value) if sigma is not None else SMALLEST_EFFECT
 
 
 def compare(
@@ -85,6 +81,7 @@ def compare(
     times_b: Sequence[float | None] | None = None,
     pairs: Pairs | None = None,
     largest_spread: float | None = None,
+    delta_source: str = DEFAULT_DELTA,
 ) -> Effect:
     """Compare launches of B with launches of A.
 
@@ -93,7 +90,7 @@ def compare(
     a steady pace are compared beside a straight drift, those with breaks between them in pairs, and `pairs` (positions
     in `a` and `b`) states the pairing outright. `sigma` is the noise
     floor and `largest_spread` the largest log ratio between two equal launches that the lane has shown. `delta` is
-    the lane's smallest effect; left out, it is max(1 %, 2σ).
+    the smallest effect that matters, which people decide and `delta_source` names: no noise changes it.
     """
     turns: _Turns | None = None
     order: OrderKind = "unknown"
@@ -108,7 +105,8 @@ def compare(
         n_a=len(a),
         n_b=len(b),
         better=better,
-        delta=smallest_effect(sigma, delta),
+        delta=SMALLEST_EFFECT if delta is None else delta,
+        delta_source=delta_source,
         order=order,
         floor=sigma if sigma is not None and sigma.value > 0.0 else None,
         largest_spread=largest_spread,
@@ -178,13 +176,12 @@ def _judge(case: _Case, a: Sequence[float], b: Sequence[float], pairs: Pairs | N
         why = f"{len(a)} and {len(b)} launches, Welch on the logs"
     why += case.one_after_the_other
     if estimate.error > 0.0:
-        return case.verdict(design, estimate, "launches", why)
+        own = f"; {pooled((a, b), OWN)}" if design != "paired" else ""
+        return case.verdict(design, estimate, "launches", f"{why}{own}")
     # Launches equal to the last digit tell of a coarse clock or of copies, not of a machine without noise.
     if case.floor is not None:
         estimate = against_floor(a, b, case.floor)
-        return case.verdict(
-            design, estimate, case.floor.source, f"{why}; they agree to the last digit: {_of(case.floor)}"
-        )
+        return case.verdict(design, estimate, case.floor.source, f"{why}; they agree to the last digit: {case.floor}")
     return case.verdict(design, estimate, "launches", f"{why}; they agree to the last digit")
 
 
@@ -193,23 +190,17 @@ def _single(case: _Case, a: Sequence[float], b: Sequence[float]) -> Effect:
     counted = "one launch a side" if len(a) == len(b) == 1 else f"{len(a)} and {len(b)} launches"
     if len(a) > 1 and len(b) > 1:
         counted += case.one_after_the_other
-    if case.floor is not None:
-        estimate = against_floor(a, b, case.floor)
-        return case.verdict("single", estimate, case.floor.source, f"{counted}; {_of(case.floor)}")
+    # Three launches of one side show a spread of their own; strangers are asked where there are fewer.
+    own = pooled((a, b), OWN, "launches") if max(len(a), len(b)) >= FEWEST_LAUNCHES else None
+    floor = own or case.floor
+    if floor is not None:
+        return case.verdict("single", against_floor(a, b, floor), floor.source, f"{counted}; {floor}")
     log_ratio = math.fsum(b) / len(b) - math.fsum(a) / len(a)
     needed = FEWEST_LAUNCHES
     if case.indicates(log_ratio):
         return case.silent("single", f"{counted}: {case.beyond(log_ratio)}", "indicated", log_ratio, needed)
     why = f"{counted} and no noise floor: {needed} launches a side would carry an interval"
     return case.silent("single", why, "unproven", log_ratio, needed)
-
-
-def _of(sigma: Sigma) -> str:
-    if sigma.source == "declared":
-        told = "declared, not measured"
-        return f"σ {sigma.value:.2%} {told}" + (", normal quantiles" if sigma.df is None else "")
-    freedom = "" if sigma.df is None else f" on {sigma.df:g} degrees of freedom"
-    return f"σ {sigma.value:.2%} measured{freedom}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +214,7 @@ class _Case:
     order: OrderKind
     floor: Sigma | None
     largest_spread: float | None
+    delta_source: str = DEFAULT_DELTA
 
     @property
     def margin(self) -> float:
@@ -267,6 +259,7 @@ class _Case:
             high90=None,
             confidence=CONFIDENCE,
             delta=self.delta,
+            delta_source=self.delta_source,
             design=design,
             n_a=self.n_a,
             n_b=self.n_b,
@@ -278,6 +271,7 @@ class _Case:
     def verdict(self, design: Design, estimate: Estimate, spread: Spread, why: str) -> Effect:
         """The verdict that an interval gives."""
         centre, margin = estimate.log_ratio, self.margin
+        why = f"{why}; δ {100.0 * self.delta:g} % ({self.delta_source})"
         half, half90 = estimate.half_width(CONFIDENCE), estimate.half_width(EQUIVALENCE_CONFIDENCE)
         lower: Kind = "faster" if self.better == "lower" else "slower"
         higher: Kind = "slower" if self.better == "lower" else "faster"
@@ -305,6 +299,7 @@ class _Case:
             high90=_ratio(centre + half90),
             confidence=CONFIDENCE,
             delta=self.delta,
+            delta_source=self.delta_source,
             design=design,
             n_a=self.n_a,
             n_b=self.n_b,

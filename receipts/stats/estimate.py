@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from receipts.stats import student
 
-Source = Literal["measured", "declared"]
+Source = Literal["measured", "declared", "launches"]
 
 
 class Sigma(NamedTuple):
     """The noise floor: standard deviation of a launch's log location, from launches that differ in nothing.
 
-    `df` is how many degrees of freedom it was estimated on; none for a figure that somebody declared.
+    `df` is how many degrees of freedom it was estimated on; none for a figure that somebody declared. `of` says in
+    words which launches those were.
     """
 
     value: float
     df: float | None
     source: Source
+    of: str = ""
+
+    def __str__(self) -> str:
+        if self.source == "declared":
+            return f"σ {self.value:.2%} declared, not measured" + (", normal quantiles" if self.df is None else "")
+        freedom = "" if self.df is None else f" on {self.df:g} degrees of freedom"
+        return f"σ {self.value:.2%} measured{freedom}{f', {self.of}' if self.of else ''}"
+
+
+def pooled(groups: Iterable[Sequence[float]], of: str = "", source: Source = "measured") -> Sigma | None:
+    """σ of logs, pooled over groups of launches that differ in nothing; groups of one carry no spread.
+
+    None where there is no such group, or where all launches agree to the last digit: copies and coarse clocks tell
+    nothing about noise.
+    """
+    moments = [(len(group) - 1, _moments(group)[1]) for group in groups if len(group) > 1]
+    freedom = sum(df for df, _ in moments)
+    squares = math.fsum(df * variance for df, variance in moments)
+    return Sigma(math.sqrt(squares / freedom), float(freedom), source, of) if squares > 0.0 else None
 
 
 class Estimate(NamedTuple):
@@ -74,22 +94,49 @@ def beside_drift(
     """B − A from logs of launches that took turns, a straight drift of the machine taken out.
 
     Least squares of the log on side and start time, in its closed form (analysis of covariance, Fisher 1932): at
-    least two launches a side at different times, n − 3 degrees of freedom. A drift leaves a paired t less power
-    than it has without one, biases it where the turns are ABAB, and it spends half the degrees of freedom.
+    least two launches a side at different times. Each side keeps a variance of its own, as in Welch's test: a shared
+    one covers 91 to 93 % where one side varies four times as much. A drift leaves a paired t less power than it has
+    without one, biases it where the turns are ABAB, and it spends half the degrees of freedom.
     """
     if min(a) == max(a) and min(b) == max(b):  # rounding must not make a spread out of equal values
         return Estimate(b[0] - a[0], 0.0, None)
-    count = len(a) + len(b)
-    mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
-    time_a, time_b = math.fsum(times_a) / len(times_a), math.fsum(times_b) / len(times_b)
-    logs = [value - mean_a for value in a] + [value - mean_b for value in b]
-    times = [time - time_a for time in times_a] + [time - time_b for time in times_b]
-    spread = math.fsum(time * time for time in times)
-    slope = math.fsum(time * value for time, value in zip(times, logs, strict=True)) / spread
-    squares = math.fsum((value - slope * time) ** 2 for time, value in zip(times, logs, strict=True))
-    lead = time_b - time_a
-    variance = squares / (count - 3) * (1.0 / len(a) + 1.0 / len(b) + lead * lead / spread)
-    return Estimate(mean_b - mean_a - slope * lead, math.sqrt(variance), float(count - 3))
+    one, other = _Line.of(a, times_a), _Line.of(b, times_b)
+    spread = one.spread + other.spread
+    slope = (one.product + other.product) / spread
+    lead = other.time - one.time
+    parts = [line.part(slope, lead, spread) for line in (one, other)]
+    squared = math.fsum(variance for variance, _ in parts)
+    if squared == 0.0:
+        return Estimate(other.mean - one.mean - slope * lead, 0.0, None)
+    df = 1.0 / math.fsum((variance / squared) ** 2 / freedom for variance, freedom in parts)
+    return Estimate(other.mean - one.mean - slope * lead, math.sqrt(squared), df)
+
+
+class _Line(NamedTuple):
+    """The logs of one side and their start times, each around its mean; `spread` and `product` are sums over them."""
+
+    mean: float
+    time: float
+    logs: list[float]
+    times: list[float]
+    spread: float
+    product: float
+
+    @classmethod
+    def of(cls, logs: Sequence[float], times: Sequence[float]) -> _Line:
+        mean, middle = math.fsum(logs) / len(logs), math.fsum(times) / len(times)
+        off = [value - mean for value in logs]
+        away = [time - middle for time in times]
+        spread = math.fsum(time * time for time in away)
+        product = math.fsum(time * value for time, value in zip(away, off, strict=True))
+        return cls(mean, middle, off, away, spread, product)
+
+    def part(self, slope: float, lead: float, spread: float) -> tuple[float, float]:
+        """What this side adds to the variance of the estimate, and on how many degrees of freedom."""
+        count = len(self.logs)
+        freedom = count - 1.0 - self.spread / spread
+        squares = math.fsum((value - slope * time) ** 2 for time, value in zip(self.times, self.logs, strict=True))
+        return squares / freedom * (1.0 / count + lead * lead * self.spread / (spread * spread)), freedom
 
 
 def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> Estimate:

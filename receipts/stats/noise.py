@@ -7,23 +7,19 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from receipts.stats.effect import CONFIDENCE, Better
-from receipts.stats.estimate import Sigma, against_floor
+from receipts.stats.estimate import Sigma, against_floor, pooled
 
 EXPECTED_SHARE = 1.0 - CONFIDENCE
 ALARM = 0.005
 
 
-def pool(groups: Iterable[Sequence[float]]) -> Sigma | None:
+def pool(groups: Iterable[Sequence[float]], of: str = "") -> Sigma | None:
     """σ of log locations, pooled over groups of launches that differ in nothing.
 
-    Each group holds the locations of two or more launches (smaller ones carry no spread and are passed over). None
-    where there is no such group, or where all launches agree to the last digit: copies and coarse clocks tell
-    nothing about noise.
+    Each group holds the locations of two or more launches (smaller ones carry no spread and are passed over); `of`
+    says in words which launches they are. None where nothing varies.
     """
-    squares, freedom = _sums(_logs(groups))
-    if freedom == 0 or squares == 0.0:
-        return None
-    return Sigma(math.sqrt(squares / freedom), float(freedom), "measured")
+    return pooled(_logs(groups), of)
 
 
 def largest_spread(groups: Iterable[Sequence[float]]) -> float | None:

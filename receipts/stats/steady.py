@@ -1,27 +1,33 @@
 """The steady segment of a launch: which of its steps stand for the speed it settled at.
 
-MSER-5 (White, Cobb and Spratt 2000) finds where the warm-up ends; the thirds of what is left must then agree.
+A head that is far from the rest is a warm-up; MSER (White 1997) finds where it ends; the thirds of what is left must
+then agree. Bars and simulation: docs/statistics.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from receipts.stats.dependence import median_error
+from receipts.stats.dependence import third_error
 from receipts.stats.order_statistics import median, median_absolute_deviation, quantile
 
-MINIMUM_STEPS = 60
+MINIMUM_STEPS = 10
 RECOMMENDED_STEPS = 300
 
-BATCH = 5  # MSER-5
 CAP_DEVIATIONS = 10.0
 # Where more than half of the durations are equal (a coarse clock) the deviation is zero, and a cap at the median
 # would hide a warm-up altogether.
 SMALLEST_DEVIATION = 0.001
-THIRDS_TOLERANCE = 0.005
-THIRDS_ERRORS = 6.0
+TOLERANCE = 0.005  # of a level
+THIRDS_ERRORS = 4.2
+FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: the errors are estimates too
+HEAD = 3
+HEAD_DEVIATIONS = 12.5  # AR(1) steps of φ = .9 wander by less
+TAIL_OF_WARM_UP = 0.5  # how much longer than found it is taken to be: its end is below the noise
+ABSOLUTE_TO_SIGMA = math.sqrt(math.pi) / 2.0  # of differences of two normal steps
 
 Status = Literal["steady", "unsteady", "too_few"]
 
@@ -52,14 +58,20 @@ class Segment(NamedTuple):
         return [durations[i] for i in range(self.start, self.stop) if i not in left_out]
 
 
-def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), minimum: int = MINIMUM_STEPS) -> Segment:
+def steady_segment(
+    durations: Sequence[float],
+    excluded: Collection[int] = (),
+    minimum: int = MINIMUM_STEPS,
+    *,
+    windowed: bool = False,
+) -> Segment:
     """Find the steady segment of one launch.
 
     `durations` holds every step in order, in seconds. `excluded` holds positions of steps that were flagged
-    (compile, recompile, checkpoint, eval, profile); steps are left out by flag and never by value. Fewer than
-    `minimum` steps cannot be judged; `RECOMMENDED_STEPS` is where the answer becomes dependable.
+    (compile, recompile, checkpoint, eval, profile) or lie outside a stated window; steps are left out by flag and
+    never by value. Where a window was stated (`windowed`) no warm-up is cut, and one that it holds moves the level.
+    Fewer than `minimum` steps cannot be judged; at `RECOMMENDED_STEPS` the answer becomes dependable.
     """
-    minimum = max(minimum, 2 * BATCH)
     total = len(durations)
     flagged = frozenset(i for i in excluded if 0 <= i < total)
     values = [value for i, value in enumerate(durations) if i not in flagged]
@@ -73,8 +85,13 @@ def steady_segment(durations: Sequence[float], excluded: Collection[int] = (), m
         return whole.segment("too_few", _too_few(len(values), minimum, len(flagged)))
 
     capped = _capped(values)
-    dropped = _warm_up(capped)
-    if dropped is None:
+    dropped = _warm_up(values, capped)
+    if dropped and windowed:
+        if 2 * dropped < len(values) and abs(median(values[dropped:]) / median(values) - 1.0) <= TOLERANCE:
+            dropped = 0
+        else:
+            return whole.segment("unsteady", "the stated window begins within the warm-up: start it later, run longer")
+    if 2 * dropped >= len(values):
         return whole.segment("unsteady", f"no end of the warm-up in the first half of {len(values)} steps: run longer")
     kept = capped[dropped:]
     if len(kept) < minimum:
@@ -116,31 +133,48 @@ def _capped(values: Sequence[float]) -> list[float]:
     return [value if value < cap else cap for value in values] if max(values) >= cap else list(values)
 
 
-def _warm_up(values: Sequence[float]) -> int | None:
-    """How many leading steps MSER-5 drops; none where it would drop half or more.
+def _warm_up(values: Sequence[float], capped: Sequence[float]) -> int:
+    """How many leading steps belong to the warm-up; none where the head is no further off than steps wander.
 
-    MSER is the squared standard error of the mean of what is left, had the steps been independent. It is looked
-    for up to the half only: near the end few batches are left, and chance makes the error of few small.
+    The end that MSER finds, and half as many steps again.
     """
-    count = len(values) // BATCH
-    # Distances from one central batch: sums of squares of the durations themselves would cancel.
-    centre = values[len(values) // 2]
-    one_by_one = iter(values)
-    batches = [sum(batch) / BATCH - centre for batch in zip(*[one_by_one] * BATCH, strict=False)]
-    half = count // 2
+    count = len(values)
+    if count < 2 * HEAD:
+        return 0
+    level = median(values[-(count // 3) :])
+    apart = max(abs(values[0] - level), abs(median(values[:HEAD]) - level))
+    if apart <= TOLERANCE * level:
+        return 0
+    differences = [after - before for before, after in pairwise(capped)]
+    trend = median(differences)
+    noise = ABSOLUTE_TO_SIGMA * math.fsum(abs(value - trend) for value in differences) / len(differences)
+    if apart <= HEAD_DEVIATIONS * noise:
+        return 0
+    return math.floor((1.0 + TAIL_OF_WARM_UP) * _least_error(capped))
+
+
+def _least_error(values: Sequence[float]) -> int:
+    """The first step from which the mean is known best: MSER, the squared standard error of independent steps.
+
+    A quarter of the steps is always left: of few, chance makes the error small.
+    """
+    count = len(values)
+    # Distances from one central step: sums of squares of the durations themselves would cancel.
+    centre = values[count // 2]
     best, best_error = 0, math.inf
     total = squares = 0.0
     for first in range(count - 1, -1, -1):
-        total += batches[first]
-        squares += batches[first] ** 2
-        if first > half:
-            continue
+        offset = values[first] - centre
+        total += offset
+        squares += offset * offset
         left = count - first
+        if left < HEAD or 4 * left < count:
+            continue
         error = max(0.0, squares - total * total / left) / (left * left)
         # On a tie the later start loses: nothing is dropped without need.
         if error <= best_error:
             best, best_error = first, error
-    return None if best >= half else best * BATCH
+    return best
 
 
 def _drift(values: Sequence[float]) -> str | None:
@@ -152,9 +186,9 @@ def _drift(values: Sequence[float]) -> str | None:
     medians = [quantile(third, 0.5) for third in ordered]
     centre = median([*ordered[0], *ordered[1], *ordered[2]])  # three runs, which sorting only has to merge
     spread = max(medians) - min(medians)
-    if spread <= THIRDS_TOLERANCE * centre:
+    if spread <= TOLERANCE * centre:
         return None
-    allowed = max(THIRDS_TOLERANCE * centre, THIRDS_ERRORS * median_error(thirds))
+    allowed = max(TOLERANCE * centre, THIRDS_ERRORS * (1.0 + FEW_STEPS / count) * third_error(thirds))
     if spread <= allowed:
         return None
     shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
