@@ -105,7 +105,7 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
     """
-    one, other = _as_asked(witness), _as_asked(witnessed)
+    one, other = as_asked(witness), as_asked(witnessed)
     asked = difference(one, other, tuple(lane.not_applicable))
     changed = [item for item in asked.changed if not _only_tells(item.axis)]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
@@ -190,7 +190,8 @@ def _only_tells(axis: str) -> bool:
     return any(fnmatchcase(axis, pattern) for pattern in TELLING)
 
 
-def _as_asked(parsed: Parsed) -> Parsed:
+def as_asked(parsed: Parsed) -> Parsed:
+    """The receipt without what was seen of its path."""
     if "as_asked" not in parsed.kept:
         parsed.kept["as_asked"] = _stating(parsed, dict.fromkeys(LENT))
     found: Parsed = parsed.kept["as_asked"]

@@ -53,10 +53,8 @@ def command(session: Session, asked: Asked, require: Requirement | None, record:
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store; a store is also asked for replicates, and for launches that show the path.
     """
-    from receipts.compare import compare
-
-    left, right, facts, decided = gather(session, asked, stored=record or not asked.all_files)
-    verdict = compare(left, right, session.rulebook, asked.request(facts))
+    sides, verdict, decided = gather(session, asked, stored=record or not asked.all_files)
+    left, right, facts = sides.a, sides.b, sides.facts
     if record:
         with session.open_store() as store:
             store.record(verdict)

@@ -8,8 +8,9 @@ losses that differ by more than the lane's `loss_parity` although nothing change
 included; another micro batch divides the same global batch differently, and its loss is the same.
 
 A digest, a kind or a first loss that only one side states leaves the question open: what is missing neither contradicts
-nor proves anything. So do first losses that differ, where one side alone states a seed. A missing first loss is only shown (W) where both sides name one dataset and one tokenizer and the
-number carries no effect: an outcome, or a rate without its steps.
+nor proves anything. So do first losses that differ, where one side alone states a seed. A missing first loss is only
+shown (W) where both sides name one dataset and one tokenizer and the number carries no effect: an outcome, or a rate
+without its steps.
 
 *Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides drew
 made-up tokens without a seed: their first losses may differ. An outcome, where one side failed before its first window
