@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import rule_cases as cases
+import section_store as section
 from receipts.bridge.point import Judge
 from receipts.claims import judge
 from receipts.claims.gather import gather as gather_claim
@@ -31,7 +32,6 @@ from receipts.report.shelf import Shelf
 from receipts.revalidate import Revalidation
 from receipts.store import Store, open_store
 from receipts.store.stale import Compared
-from receipts.submit import submit
 from receipts.verdict import Comparison, to_json
 
 METRIC = "tokens_per_second"
@@ -61,8 +61,7 @@ def launch(name: str, hours: float, seconds: float, leaves: dict[str, Any], drop
 
 
 def put(store: Store, *launches: Parsed) -> None:
-    for item in launches:
-        submit(store, item, cases.rulebook())
+    section.put(store, list(launches))
 
 
 class Lab:
@@ -72,8 +71,8 @@ class Lab:
         self.store = store
         self.heads: dict[str, Parsed] = {}
         draw = random.Random(5)
-        for index in range(22):
-            kind = "sound" if index < 11 else "unwitnessed" if index < 18 else "spoilt"
+        for index in range(21):
+            kind = "sound" if index < 11 else "unwitnessed" if index < 17 else "spoilt"
             rate = {"numerics.learning_rate": 1e-4 * (index + 1)}
             drop = ("path.witnessed",) if kind == "unwitnessed" else ()
             seconds = 0.6 + 0.03 * draw.randrange(12)

@@ -20,7 +20,8 @@ class Rank(IntEnum):
     CLEAN = 0
     OPEN = 1  # a question about it is open: its path is not witnessed, a fact is not stated
     UNSTEADY = 2  # no steady value of the metric, or one that was not measured
-    INVALID = 3  # an offence spoils the metric, it left its path, or it did not end well
+    INVALID = 3  # an offence spoils the metric, or it left its path
+    FAILED = 4  # it did not end well
 
 
 class Grade(NamedTuple):
@@ -41,15 +42,17 @@ def grade(launch: Launch, findings: Iterable[Finding], metric: Metric | None = N
     errors = [item for item in every if item.level is Level.ERROR]
     ended = [outcome] if outcome != "ok" and (metric is None or metric.taint in _FROM_STEPS) else []
     spoilt = [item.code for item in errors if item.question is Question.PATH or _spoils(item, metric)]
-    if spoilt or (ended and outcome != "preempted"):
-        return _grade(Rank.INVALID, [*spoilt, *ended])
+    if ended:
+        return _grade(Rank.FAILED, [*spoilt, *ended])
+    if spoilt:
+        return _grade(Rank.INVALID, spoilt)
     weak = [item for item in every if item.level is Level.OPEN and _asks(item, metric)]
     unmeasured = [item.code for item in errors if item.question is Question.EFFECT and not item.taints]
     if metric is not None and metric.summary in _MEASURED and launch.read(metric).source not in ("steps", "memory"):
         codes = [item.code for item in weak if item.question is Question.EFFECT]
         unmeasured += codes or [f"no {metric.title} from {'memory rows' if metric.summary == 'memory' else 'steps'}"]
-    if unmeasured or ended:
-        return _grade(Rank.UNSTEADY, [*unmeasured, *ended])
+    if unmeasured:
+        return _grade(Rank.UNSTEADY, unmeasured)
     return _grade(Rank.OPEN, [item.code for item in weak]) if weak else Grade(Rank.CLEAN)
 
 
