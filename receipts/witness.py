@@ -121,27 +121,32 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
 def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
 
-    A launch that is itself a witness shows its own path, and takes nothing.
+    A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
+    the launch did not see, and never contradicts what it saw.
     """
     named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
     if not named:
         return Lent(measured, {})
     lenders: list[Parsed] = []
+    sure: list[Parsed] = []
     doubtful: list[Parsed] = []
     refused: list[Refused] = []
     for item in named:
         found = apart(item, measured, lane)
         why = _why_not(item, found, lane)
+        stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
         if not why:
             lenders.append(item)
+            if not stranger:
+                sure.append(item)
             continue
         refused.append(Refused(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
-        if not found.changed or not found.told:
+        if not stranger and (not found.changed or not found.told):
             doubtful.append(item)
     parsed, by = _merged(measured, lenders) if lenders else (measured, {})
     contradictions = (
-        *_contradictions(parsed, by, lenders, lane, sure=True),
+        *_contradictions(parsed, by, sure, lane, sure=True),
         *_contradictions(parsed, by, doubtful, lane, sure=False),
     )
     return Lent(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)

@@ -221,7 +221,11 @@ def test_hostile_text_never_reaches_the_terminal_raw(shell: Shell, form: str) ->
 
 def test_hostile_text_in_an_error_is_escaped_as_well(pair: Shell) -> None:
     said = pair(
-        "compare", "base.json", pair.write("evil", run__label=HOSTILE, numerics__learning_rate=3), "--also-b", "cand.json"
+        "compare",
+        "base.json",
+        pair.write("evil", run__label=HOSTILE, numerics__learning_rate=3),
+        "--also-b",
+        "cand.json",
     )
     assert said.code == 2
     assert not LEAKS & set(said.err)

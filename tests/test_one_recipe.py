@@ -164,3 +164,92 @@ def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
             assert verdict is not None, name
             assert said(verdict) == said(wanted), f"{name}: {a.name} and {b.name}"
     assert all(statuses[status] >= len(pairs) / 5 for status in ("accepted", "rejected", "inconclusive")), statuses
+
+
+def fresh(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store.sqlite"))
+
+
+def side(name: str, seconds: float, hours: float = 0, count: int = 4, **leaves: Any) -> list[Parsed]:
+    """Launches of one configuration, a seed each."""
+    values = {path.replace("__", "."): value for path, value in leaves.items()}
+    return [
+        launch(f"{name}-{at}", hours + 30 * at, seconds * (1 + 0.001 * at), {**values, "numerics.seed": at})
+        for at in range(count)
+    ]
+
+
+def ceiling(store: Store) -> tuple[str, str]:
+    stated = {"id": "top", "text": "it holds", "kind": "ceiling", "candidate": ["label=base"]}
+    claim = from_json(json.dumps(stated), "claim")
+    verdict = judge(claim, gather_claim(claim, cases.rulebook(), store), cases.rulebook())
+    return verdict.status, verdict.assessment.grade or ""
+
+
+def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        put(store, *a, *b)
+
+        def answers() -> list[object]:
+            surfaces = [said(verdict) for _, verdict in Surfaces(store).each(a[0], b[0]) if verdict is not None]
+            return [surfaces, ceiling(store), Comparisons(store, cases.rulebook()).floor(a[0])]
+
+        before = answers()
+        assert before[0][0][0] == "accepted"
+        assert ceiling(store) == ("supported", "validated")
+        for at, spoilt in enumerate(SPOILT):
+            put(store, launch(f"base-{50 + at}", 300 + at, 2.4, {**spoilt, "numerics.seed": 50 + at}))
+        assert answers() == before
+        verdict = command(store, a[0], b[0])
+        assert verdict.launches_lost == ("A: 4 of 7 launches count; R111 on 1, R303 on 1, crash on 1",)
+        assert "4 of 7 launches count" in verdict.last_line()
+        assert "C119" in {item.code for item in verdict.findings}
+
+
+def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names_it(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        spoilt = launch("base-9", 300, 0.8, HOST_READS)
+        put(store, *a, *b, spoilt)
+        assert command(store, spoilt, b[0]).status == "rejected"
+        options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": True}
+        asked = Asked((("label=base",), ("label=fast",)), **options)
+        assert gather(Session(store.url), asked, stored=True).verdict.status == "accepted"
+
+
+def test_one_unsteady_launch_does_not_silence_the_others(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        tree = json.loads(a[0].raw)
+        tree["run"].update(launch="base-8", started=(MONDAY + timedelta(days=9)).isoformat(), finished=None)
+        steps = cases.durations({"seconds": 0.8, "drift": 0.5, "seed": 8})
+        tree["measurement"]["step_durations_seconds"] = steps
+        put(store, *a, *b, cases.parsed(tree, "drifting"))
+        verdict = command(store, a[0], b[0])
+        assert (verdict.status, verdict.launches_lost) == ("accepted", ("A: 4 of 5 launches count; R203 on 1",))
+
+
+def test_seeds_do_not_tell_launches_apart(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a = side("base", 0.8, count=3)
+        put(store, *a)
+        verdict = command(store, a[0], a[1])
+        assert (verdict.difference.axes, verdict.difference.unknown) == ((), ())
+        found = Comparisons(store, cases.rulebook()).pool([a[0]], [])
+        assert {item.id for item in found} == {item.id for item in a}
+
+
+def test_an_accelerator_whose_name_is_a_pattern_has_a_noise_floor(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        put(store, *(made := side("base", 0.8, odd=True)))
+        assert Comparisons(store, cases.rulebook()).floor(made[0]).launches == 4
+
+
+def test_a_speedup_claimed_of_memory_has_the_floor_that_the_comparison_has(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        put(store, *a, *b)
+        made = claimed(store, a[0], b[0], "peak_bytes")
+        assert made is not None
+        assert said(made) == said(command(store, a[0], b[0], metric="peak_bytes"))

@@ -358,10 +358,14 @@ def test_few_launches_are_judged_by_the_floor_that_the_lane_has_shown_as_compare
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "floor.sqlite")
-    buckets = {"parallelism__bucket_bytes": section.BUCKETS, "numerics__seed": 7}
+    buckets = {"parallelism__bucket_bytes": section.BUCKETS, "numerics__learning_rate": 7}
     with open_store(place) as made:
-        section.put(made, [*section.side("before", -20, 2.3), *section.side("base", 0.5, 2.3, {"numerics.seed": 5})])
-        section.put(made, [section.launch("one", 1, 2.3, numerics__seed=7), section.launch("other", 2, 2.2, **buckets)])
+        section.put(
+            made, [*section.side("before", -20, 2.3), *section.side("base", 0.5, 2.3, {"numerics.learning_rate": 5})]
+        )
+        section.put(
+            made, [section.launch("one", 1, 2.3, numerics__learning_rate=7), section.launch("other", 2, 2.2, **buckets)]
+        )
         (lane,) = section.report(made).lanes
     told = next(item for item in lane.accepted if item.b[0].name == "other" and item.a[0].name == "one")
     assert (len(told.a), len(told.b), told.effect) == (1, 1, "faster")
@@ -372,18 +376,15 @@ def test_few_launches_are_judged_by_the_floor_that_the_lane_has_shown_as_compare
 
 
 def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) -> None:
-    from receipts.report.floors import NONE, Floors
-
     with open_store(str(tmp_path / "floors.sqlite")) as made:
-        section.put(made, [*section.side("before", -20, 2.3), section.launch("alone", 1, 2.3, numerics__seed=5)])
-        section.put(made, section.side("later", 9, 2.5, {"numerics.seed": 8}))
+        alone = section.launch("alone", 1, 2.3, numerics__learning_rate=5)
+        section.put(made, [*section.side("before", -20, 2.3), alone])
+        section.put(made, section.side("later", 9, 2.5, {"numerics.learning_rate": 8}))
         section.put(made, section.side("longer", -9, 2.5, {"batch.sequence_length": 8192, "batch.global_batch": 32}))
         shelf = Shelf(made, cases.rulebook(), section.AS_OF, (), section.MONDAY)
-        row = next(entry for entry in made.find() if entry.label == "alone")
-        floor = Floors(shelf).of(row)
+        floor = shelf.comparisons.floor(alone)
         assert (floor.groups, floor.launches) == (1, 3)
         assert floor.sigma == pytest.approx(0.001, rel=0.3)
-        assert Floors(shelf).of(row._replace(chips=16)) == NONE
 
 
 def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: WeekData) -> None:

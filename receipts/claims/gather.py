@@ -36,14 +36,15 @@ def gather(
     if not any(groups):
         return Evidence((), (), None, tuple(missing), earlier, lost)
     comparisons = Comparisons(store, rulebook)
-    pools = [comparisons.pool(*pair) for pair in (groups, groups[::-1])] if replicates else groups
+    a, b = groups
+    a, b = (comparisons.pool(a, b), comparisons.pool(b, a)) if replicates else (a, b)
     of_shape = claim.kind == "ceiling"
     try:
         # What does not fit is shown by launches that failed.
         own = None if claim.kind == "does-not-fit" else named
-        sides = comparisons.sides(*pools, claim.metric_name, own, of_shape=of_shape)
+        sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
     except UsageError:  # a side of several configurations: the comparison says so
-        sides = comparisons.sides(*pools, claim.metric_name)
+        sides = comparisons.sides(a, b, claim.metric_name)
     left_out = sides.request.lost
     return Evidence(
         tuple(sides.a), tuple(sides.b), sides.facts, tuple(missing), earlier, lost, left_out, frozenset(named)

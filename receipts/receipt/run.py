@@ -57,7 +57,7 @@ class Run(Section):
     site: Name | None = block("Data centre, cloud zone or machine room.")
     command: Text | None = note("The command line, secrets redacted.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.")
-    supersedes: Supersedes | None = section("The receipt that this one replaces.")
+    supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
     witness_for: Name | None = note("A launch, or id, whose path this launch witnesses (a profiled twin).")
     resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
     start_step: Count | None = note("First step of a resumed launch.")

@@ -135,9 +135,10 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     found = dict(Facts.among(group).superseded)
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
+    launch_of = {item.id: item.receipt.run.launch for item in group}
     for row in connection.execute(_NAMED_BY, {"targets": [*ids, *launches]}):
         named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
-        if row.id != named and row.launch != row.supersedes:
+        if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
             found[named] = (row.id, row.supersedes_reason or "")
     for said in connection.execute(_SAID, {"ids": ids}):
         found[said.receipt] = (said.successor or "", said.reason)
