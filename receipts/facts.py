@@ -59,7 +59,7 @@ class Facts:
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:
-        """What documents say of each other where no store is asked: one may supersede another of its launch, or witness it."""
+        """What documents say of each other without a store: one may supersede another of its launch, or witness it."""
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
         for item in every:

@@ -84,7 +84,7 @@ def test_a_stated_range_reaches_from_end_to_end() -> None:
 
 
 def test_a_rejected_comparison_refutes_the_claim_as_it_is_worded() -> None:
-    two = {**FAST, "set": {"numerics.learning_rate": 0.7, "numerics.learning_rate": 0.001}}
+    two = {**FAST, "set": {"numerics.buffer_dtype": "bf16", "numerics.learning_rate": 0.001}}
     found = _judge({"effect": "at least 1.30"}, b=two)
     assert found.comparison is not None
     assert (found.comparison.status, found.status) == ("rejected", "refuted")
@@ -169,7 +169,7 @@ def test_numbers_outside_the_claim_refute_it_whatever_they_divide_by() -> None:
 
 
 def test_a_second_axis_refutes_whatever_else_is_left_out() -> None:
-    other = _mfu(0.33, **{"numerics.learning_rate": 0.7, "numerics.learning_rate": 0.5})
+    other = _mfu(0.33, **{"numerics.buffer_dtype": "bf16", "numerics.learning_rate": 0.5})
     assert _mfu_claim("at least 1.05", _mfu(0.30), other).status == "refuted"
 
 

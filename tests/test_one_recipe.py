@@ -1,4 +1,4 @@
-"""One recipe: whoever compares two configurations finds the same verdict, and an invalid launch changes none of them."""
+"""One recipe: whoever compares two configurations finds one verdict, and an invalid launch changes none of them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from receipts.cli import main
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Parsed
 from receipts.report import Week, WeekData, asked, collect, moment
-from receipts.report.links import Pair, compared
+from receipts.report.links import Links, Pair
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
@@ -250,7 +250,8 @@ def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
     assert Neighbours(shelf.rows).before(shelf.rows[0]) == []
     made = Configurations(shelf).group(shelf.items(shelf.rows))
     a, b = (one for one in made if len(one.launches) == 3)
-    verdict = compared(a, b, shelf)
+    verdict = Links(shelf, shelf.items(shelf.rows)).between(a.head, b.head, "tokens_per_second")
+    assert verdict is not None
     assert verdict.status == "accepted"
     barely = replace(
         verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)

@@ -42,7 +42,7 @@ CENTRE: Final = Point(4, 2048, 0, 0)
 
 
 class Kind(NamedTuple):
-    """All of a launch but what a name, a time, a bucket or a state of the code is; ``bare``: no context, not all said."""
+    """All of a launch but name, time, bucket and the state of the code; ``bare``: no context, not all said."""
 
     period: int
     base: int
