@@ -248,7 +248,7 @@ def test_the_footnote_tells_everything_that_the_number_stands_on() -> None:
     found = _judge({"effect": "at least 1.30", "waive": {}, "axis": "numerics.learning_rate"})
     text = footnote(found, [])
     for part in (
-        "numerics.learning_rate 0.0003 → 7",
+        "numerics.learning_rate 0.0003 → 0.7",
         "3 and 3 launches",
         "95 % interval",
         found.rules[:12],
