@@ -124,10 +124,9 @@ def test_a_waiver_that_cannot_be_is_refused_with_a_sentence(pair: Shell, waiver:
 
 def test_sides_are_groups_of_launches(shell: Shell) -> None:
     for number in range(3):
-        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))
-        shell.store(
-            f"cand-{number}", numerics__learning_rate=0.001, measurement__step_durations_seconds=_steps(9 - number)
-        )
+        own = {"measurement__step_durations_seconds": _steps(number), "measurement__stated": None}
+        shell.store(f"base-{number}", **own)
+        shell.store(f"cand-{number}", numerics__learning_rate=0.001, **own)
     first = shell(
         "compare", "base-0", "cand-0", "--also-a", "base-1", "--also-b", "cand-1", "--no-replicates", "--json"
     )

@@ -76,7 +76,7 @@ def test_noisy_launches_of_another_context_change_no_verdict(tmp_path: Path) -> 
     """Five against five, 10 % slower: three noisy launches of somebody else made that equivalent."""
     seconds = [0.8 * (1 + 0.0004 * i) for i in range(-2, 3)]
     a = [*(one for i, value in enumerate(seconds) for one in launches(1, seconds=value, name=f"a{i}"))]
-    b = [*(one for i, value in enumerate(seconds) for one in launches(1, seed=7, seconds=1.1 * value, name=f"b{i}"))]
+    b = [*(one for i, value in enumerate(seconds) for one in launches(1, rate=7, seconds=1.1 * value, name=f"b{i}"))]
     noisy = []
     for i, value in enumerate((0.5, 0.8, 1.3)):
         tree = rule_cases.build({"set": {"run.context": "of-a-stranger"}, "steps": {"seconds": value}})
@@ -155,7 +155,7 @@ def test_keys_group_as_differences_do() -> None:
 
 def test_a_survey_tells_each_shape_class_apart(tmp_path: Path) -> None:
     group = launches(4)
-    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step"]})
+    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step", "measurement.stated"]})
     tree["run"]["launch"] = "alone"
     lanes = rule_cases.rulebook().lanes
     with stored(tmp_path / "noise.sqlite", [*group, rule_cases.parsed(tree)]) as store:

@@ -90,11 +90,12 @@ def test_a_refused_comparison_names_the_rule_where_one_axis_moved(data: WeekData
     assert [(reason.code, reason.side) for reason in left.reasons] == [("R302", "B")]
 
 
-def test_an_open_comparison_says_what_would_settle_it(data: WeekData) -> None:
+def test_a_stated_launch_beside_measured_ones_is_left_out_of_their_comparison_and_counted(data: WeekData) -> None:
     (lane,) = data.lanes
-    (open_one,) = lane.inconclusive
-    assert open_one.stated
-    assert any("record the steps" in reason.do for reason in open_one.reasons)
+    (made,) = lane.accepted
+    assert not made.stated
+    assert made.why.endswith("A: 3 of 4 launches count; R205 on 1")
+    assert lane.inconclusive == ()
 
 
 def test_failures_carry_what_was_asked_for_and_who_failed_there_before(data: WeekData) -> None:
@@ -394,5 +395,5 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)
     text = render(replace(data, lanes=(cut,)))["report.md"].decode()
-    assert "The week has no accepted comparisons.\n" in text
+    assert "The week has no accepted comparisons and no inconclusive comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

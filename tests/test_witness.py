@@ -117,7 +117,7 @@ def test_two_twins_that_disagree_are_an_offence() -> None:
 
 
 def test_a_twin_that_is_itself_superseded_lends_nothing() -> None:
-    again = profiled(**{"run.launch": "again", "run.supersedes": {"target": "profile of measured", "reason": "worn"}})
+    again = profiled(**{"run.label": "again", "run.supersedes": {"target": "profile of measured", "reason": "worn"}})
     rule_cases.take(again, "path.witnessed")
     rule_cases.take(again, "evidence")
     assert verdict_on(measured(), profiled(), again).path == "unwitnessed"
