@@ -155,7 +155,9 @@ def test_keys_group_as_differences_do() -> None:
 
 def test_a_survey_tells_each_shape_class_apart(tmp_path: Path) -> None:
     group = launches(4)
-    tree = rule_cases.build({"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step", "measurement.stated"]})
+    tree = rule_cases.build(
+        {"set": {"batch.sequence_length": 512}, "drop": ["measurement.tokens_per_step", "measurement.stated"]}
+    )
     tree["run"]["launch"] = "alone"
     lanes = rule_cases.rulebook().lanes
     with stored(tmp_path / "noise.sqlite", [*group, rule_cases.parsed(tree)]) as store:

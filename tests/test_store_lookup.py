@@ -280,7 +280,7 @@ def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
     third = put(store)
     store.retract(third.id, "y")
     unstored = parsed(run__launch="late")
-    fourth = put(store, run__supersedes={"target": "late", "reason": "z"})
+    fourth = put(store, run__launch="late", run__label="b", run__supersedes={"target": unstored.id, "reason": "z"})
     group = [store.get(item.id) for item in (first, second, third)]
     assert store.facts([*group, unstored]).superseded == {
         first.id: (second.id, "x"),

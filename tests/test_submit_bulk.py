@@ -118,14 +118,17 @@ def _eventful() -> list[bytes]:
     """Documents among which some conflict, replace one another, stand twice, or replace what comes only later."""
     first = raw(run__launch="one")
     again = raw(run__launch="one", run__label="again")
+    later = raw(run__launch="later")
     reason = {"target": Document(first, "").id, "reason": "a wrong label"}
     return [
         first,
         again,
         raw(run__launch="one", run__label="next", run__supersedes=reason),
         first,
-        raw(run__launch="herald", run__supersedes={"target": "later", "reason": "it was started twice"}),
-        raw(run__launch="later"),
+        raw(
+            run__launch="later", run__label="b", run__supersedes={"target": Document(later, "").id, "reason": "a label"}
+        ),
+        later,
         raw(run__launch="later", run__label="other"),
         b"[]",
         *(raw(run__launch=f"plain-{number}") for number in range(MANY)),
