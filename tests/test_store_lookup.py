@@ -296,10 +296,12 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     put(store, batch__micro_batch=None)
     put(store, batch__global_batch=32)
     put(store, run__lane="cpu-jax")
-    put(store, run__outcome="oom")
+    failed = put(store, run__outcome="oom")
     store.retract(put(store).id, "x")
     put(store, run__launch=head.receipt.run.launch)
-    assert store.replicate_candidates(head) == [replicate.id]
+    # One that failed is counted among the launches of its configuration, and comes last.
+    assert store.replicate_candidates(head) == [replicate.id, failed.id]
+    assert store.replicate_candidates(parsed(run__outcome="oom")) == [failed.id]
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
     assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
