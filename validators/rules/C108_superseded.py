@@ -3,11 +3,11 @@
 *Why.* Records that had been withdrawn went on being quoted: 269.4 TFLOP/s stood in articles after its gradients were
 found to be silently corrupted.
 
-*Rejected.* A side that a later receipt of its launch supersedes, or that was retracted; the successor and the reason are
-named.
+*Rejected.* A side that a later receipt of its launch supersedes, or that was retracted; the successor and the reason
+are named.
 
-*Accepted.* Both sides stand. The receipt of another launch says that it replaces a side: that is for a person to decide,
-who retracts it.
+*Accepted.* Both sides stand. The receipt of another launch says that it replaces a side: a person decides that, and
+retracts the side.
 """
 
 from __future__ import annotations
