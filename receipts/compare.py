@@ -21,17 +21,19 @@ from receipts.facts import Facts
 from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
+from receipts.metrics.sample import grade
 from receipts.proof import minimal, proved, reduced, same_place, stated_by
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import path_of
 from receipts.rule import Case, Pair
 from receipts.rulebook import Rulebook
-from receipts.side import check_distinct, one_configuration, one_manner, with_gaps
+from receipts.side import check_distinct, one_asked, one_configuration, one_manner, with_gaps
 from receipts.value import dataclass
 from receipts.verdict import (
     Comparison,
     Finding,
     Level,
+    Lost,
     MetricResult,
     PathAnswer,
     ProofLeaf,
@@ -55,7 +57,8 @@ class Request:
 
     ``known`` are findings on single launches, by id, of who has judged them under the same rules and facts, ``read``
     launches of who has read them already. ``beside`` are the metrics that are told beside the one that is asked for.
-    Without ``prove`` errors have no proofs: for who compares many and shows few.
+    ``lost`` are launches of the sides that `choose` has left out, and ``named`` the ids that it keeps in any case.
+    With ``prove`` errors carry their proofs, which costs tens of comparisons.
     """
 
     metric: str = metrics.DEFAULT
@@ -65,7 +68,31 @@ class Request:
     known: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     read: Mapping[str, Launch] = field(default_factory=dict)
     beside: Sequence[str] = metrics.SHOWN
-    prove: bool = True
+    prove: bool = False
+    lost: tuple[Lost, ...] = ()
+    named: Collection[str] = ()
+
+
+def choose(
+    group: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, metric: Metric | None, request: Request
+) -> tuple[list[Parsed], tuple[Lost, ...]]:
+    """The launches of a side that count, and those that do not: the best by `receipts.metrics.sample`, and the named.
+
+    Where none is a sample, those are kept that say most of what is wrong. Raises UsageError where a launch that is
+    left out was asked for another configuration than one that is kept.
+    """
+    if all(item.id in request.named for item in group) or len(group) == 1:
+        return list(group), ()
+    cases = [_side(item, rulebook, request) for item in group]
+    grades = [grade(case.launch, _findings(case, rulebook, side, request), metric) for case in cases]
+    best = min(item.rank for item in grades)
+    every = list(zip(group, grades, strict=True))
+    kept = [item for item, found in every if found.rank == best or item.id in request.named]
+    ids = {item.id for item in kept}
+    gone = [(item, found) for item, found in every if item.id not in ids]
+    lane = cases[0].lane
+    one_asked([*kept[:1], *(item for item, _ in gone)], side, lane)
+    return kept, tuple(Lost(side, item.id, found.why) for item, found in gone)
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -108,6 +135,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         waived=asked.waivers,
         group_a=tuple(case.launch for case in sides_a),
         group_b=tuple(case.launch for case in sides_b),
+        lost=asked.lost,
     )
     witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.lent.lenders))
     made = replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
@@ -123,9 +151,10 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
     comparable = comparable_answer(findings)
     path = _path(pair, findings)
     parsed_a, parsed_b = pair.a.launch.parsed, pair.b.launch.parsed
+    ids_a, ids_b = (tuple(launch.parsed.id for launch in group) for group in (pair.group_a, pair.group_b))
     return Comparison(
-        a=tuple(launch.parsed.id for launch in pair.group_a),
-        b=tuple(launch.parsed.id for launch in pair.group_b),
+        a=ids_a,
+        b=ids_b,
         label_a=parsed_a.name,
         label_b=parsed_b.name,
         metric=pair.metric.name,
@@ -143,6 +172,8 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
         study=study.name if study else None,
         rules=rulebook.rules.digest,
         judge=VERSION,
+        lost=asked.lost,
+        named=tuple(item for item in (*ids_a, *ids_b) if item in asked.named),
     )
 
 
@@ -187,11 +218,10 @@ def _side(parsed: Parsed, rulebook: Rulebook, asked: Request) -> Case:
 
 
 def _findings(case: Case, rulebook: Rulebook, side: Literal["a", "b"], asked: Request) -> tuple[Finding, ...]:
-    found = asked.known.get(case.launch.parsed.id)
-    if found is not None:
-        return tuple(replace(one, subject=side) for one in found)
-    found = judge_case(case, rulebook.rules, side)
-    return proved(case, found, rulebook.rules) if asked.prove else found
+    known = asked.known.get(case.launch.parsed.id)
+    findings = known if known is not None else judge_case(case, rulebook.rules)
+    findings = tuple(replace(one, subject=side) for one in findings)
+    return proved(case, findings, rulebook.rules) if asked.prove else findings
 
 
 def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:

@@ -79,13 +79,14 @@ class Facts:
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:
-        """What documents say of each other where no store is asked: one may supersede another, or witness it."""
+        """What documents say of each other without a store: one may supersede another of its launch, or witness it."""
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
         for item in every:
             said = item.receipt.run.supersedes
             for other in every if said else ():
-                if said and other.id != item.id and said.target in (other.id, other.receipt.run.launch):
+                own = other.id != item.id and other.receipt.run.launch == item.receipt.run.launch
+                if said and own and said.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, said.reason)
         return cls(superseded=superseded, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
 

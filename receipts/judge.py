@@ -150,11 +150,11 @@ def judge_receipt(
     facts: Facts | None = None,
     launch: Launch | None = None,
     *,
-    prove: bool = True,
+    prove: bool = False,
 ) -> ReceiptVerdict:
     """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once.
 
-    Without ``prove`` its errors have no proofs: for who judges many and shows few.
+    With ``prove`` its errors carry their proofs, which costs some tens of judgements.
     """
     case = Case(launch or Launch(parsed, lane), lane, facts)
     findings = judge_case(case, rules)

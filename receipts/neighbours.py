@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes.configuration import configuration
-from receipts.compare import Request, compare
-from receipts.noise import Floor, noise_floor, wants_floor, with_floor
+from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
-from receipts.replicates import with_replicates
 from receipts.rulebook import Rulebook
 from receipts.verdict import Comparison, Level, MetricResult, Question
 
 if TYPE_CHECKING:
-    from receipts.lane import Lane
     from receipts.store import Entry, Store
     from receipts.store.near import Neighbour
 
@@ -106,10 +102,11 @@ def neighbours(
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     ran = configuration(parsed, lane)
     candidates = store.neighbours(parsed, ran, axis, limit)
-    side = Side(store, parsed, lane)
+    comparisons = Comparisons(store, rulebook)
     judged = []
     for done, item in enumerate(candidates, 1):
-        verdict = side.compared(store.parsed(item.entry.id), rulebook, metric)
+        # The other is whatever launch of its configuration is the newest, and stands for none of the others.
+        verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
         judged.append(Judged(item.axis, item.entry, verdict))
         if progress is not None:
             progress(done, len(candidates))
@@ -137,31 +134,6 @@ def _full(candidates: Sequence[Neighbour], limit: int) -> Iterator[str]:
     for item in candidates:
         held.setdefault(item.axis, set()).add(item.configuration)
     yield from sorted(axis for axis, numbers in held.items() if len(numbers) >= limit)
-
-
-class Side:
-    """One receipt that others are compared with: what is read for it is read once."""
-
-    def __init__(self, store: Store, parsed: Parsed, lane: Lane) -> None:
-        self._store = store
-        self._parsed = parsed
-        self._lane = lane
-
-    def __repr__(self) -> str:
-        return f"Side({self._parsed.name!r})"
-
-    @cached_property
-    def _floor(self) -> Floor:
-        return noise_floor(self._store, self._parsed, self._lane)
-
-    def compared(self, other: Parsed, rulebook: Rulebook, metric: str) -> Comparison:
-        """The other judged against this one, as `receipts compare` does with a store."""
-        a = with_replicates(self._store, [self._parsed], self._lane, [other])
-        b = with_replicates(self._store, [other], self._lane, [self._parsed])
-        facts = self._store.facts([*a, *b])
-        if wants_floor([a, b], metric):
-            facts = with_floor(facts, self._floor)
-        return compare(a, b, rulebook, Request(metric=metric, facts=facts, prove=False))
 
 
 def reasons(verdict: Comparison) -> Iterator[str]:

@@ -7,8 +7,10 @@ peak memory is exact there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from glob import escape
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics, replicates
@@ -86,7 +88,7 @@ class Noise:
     check: SelfCheck
 
 
-def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
+def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None = None) -> Floor:
     """The floor for launches of this receipt's lane and shape class: accelerator, chips and sequence length.
 
     σ is that of its own context and model, where the store holds enough of their launches, else of the whole class.
@@ -94,15 +96,14 @@ def noise_floor(store: Store, like: Parsed, lane: Lane) -> Floor:
     """
     run, stated = like.receipt.run, like.stated
     paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
-    accelerator, chips, length = (stated.get(path, "-") for path in paths)
-    of_lane = (f"lane={run.lane}", f"kind={run.kind}")
-    wanted = (*of_lane, f"accelerator={accelerator}", f"chips={chips}", f"sequence_length={length}")
-    rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES))
+    of_lane: Mapping[str, object] = {"lane": run.lane, "kind": run.kind}
+    wanted = {**of_lane, **{path: stated.get(path) for path in paths}}
+    rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES, until))
     near = _nearness(like)
     rows.sort(key=lambda row: (row.context, row.model) != near)
     equal = _equal(store, rows, lane, MOST_LAUNCHES)
     known = {row.id for row in rows}
-    others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES) if row.id not in known]
+    others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES, until) if row.id not in known]
     spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
     floor = replace(_floor(equal), largest_spread=spread)
     own = _locations([group for group in equal if _nearness(group[0].parsed) == near])
@@ -172,7 +173,7 @@ def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[Noise]:
 
     Reads at most `SURVEYED` launches, the newest.
     """
-    wanted = (f"lane={lane}",) if lane is not None else ()
+    wanted = {"lane": lane} if lane is not None else {}
     classes: dict[Shape, list[Entry]] = {}
     for row in _entries(store, wanted, SURVEYED):
         shape = Shape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
@@ -243,10 +244,17 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
             yield store.parsed(row.id)
 
 
-def _entries(store: Store, wanted: Iterable[str], most: int) -> Iterator[Entry]:
-    """Rows of launches that are samples: valid, ended well, measured here, and steady; the newest first."""
-    from receipts.store import Filters, condition
+def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
+    """Rows of launches that ended well, were measured here, are not invalid, and kept a steady segment of steps.
 
-    texts = (*wanted, "outcome=ok", "provenance=measured", "rate_source=steps")
-    filters = Filters(tuple(condition(text) for text in texts), limit=most)
-    return (row for row in store.find(filters) if row.status != "invalid")
+    Those that have these values in these columns, the newest first.
+    """
+    from receipts.store import Condition, Filters
+
+    alike = {**wanted, "outcome": "ok", "provenance": "measured", "rate_source": "steps"}
+    # A value is no pattern, whatever signs it has: `A100 [80GB]` is an accelerator.
+    conditions = [Condition(name, "=", "-" if value is None else escape(str(value))) for name, value in alike.items()]
+    conditions.append(Condition("status", "!=", "invalid"))
+    if until is not None:
+        conditions.append(Condition("started", "<=", until.isoformat()))
+    return store.find(Filters(tuple(conditions), limit=most))

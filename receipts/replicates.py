@@ -9,10 +9,11 @@ from receipts.axes import difference, effective
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, is_complete
 from receipts.lane import Lane
-from receipts.metrics import Launch
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from receipts.store import Store
 
 MOST = 50
@@ -31,34 +32,34 @@ COPIED_STEPS = 60
 Configuration = tuple[object, ...]
 
 
-def with_replicates(store: Store, group: Sequence[Parsed], lane: Lane, other: Sequence[Parsed]) -> list[Parsed]:
+def with_replicates(
+    store: Store, group: Sequence[Parsed], lane: Lane, other: Sequence[Parsed], until: datetime | None = None
+) -> list[Parsed]:
     """The group, and every stored launch that stands and differs from it in no axis, known or unknown.
 
     The other side's launches are never taken, and where both sides are of one configuration the group stays as it
-    is: what repeats one side repeats the other. Failed launches, and those of another kind, replicate nothing; nor
-    does a copy, which has the steps of another launch, or a launch without a steady segment beside one that has it.
+    is: what repeats one side repeats the other. Launches of another kind replicate nothing; nor does a copy, which has
+    the steps of another launch. Which of them are samples is for `receipts.compare.choose` to say; launches that failed
+    are among them where the group's did not, so that they are counted. ``until``: none that ran later.
     """
     from receipts.axes.configuration import configuration as what_ran  # two files are compared without a store
 
     head = group[0]
     if other and _one_configuration(head, other[0], lane):
         return list(group)
-    steady = Launch(head, lane).summary is not None
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
     values = effective(head)
-    for receipt_id in store.replicate_candidates(head, what_ran(head, lane)):
+    for receipt_id in store.replicate_candidates(head, what_ran(head, lane), until):
         if len(found) >= MOST:
             break
         candidate = store.parsed(receipt_id)
         run = candidate.receipt.run
-        if run.launch in taken or run.kind != head.receipt.run.kind or run.outcome != head.receipt.run.outcome:
+        if run.launch in taken or run.kind != head.receipt.run.kind or surely_apart(values, effective(candidate)):
             continue
-        if surely_apart(values, effective(candidate)):
-            continue
-        if any(head.stated.get(path) != candidate.stated.get(path) for path in AS_MEASURED):
-            continue
-        if steady and Launch(candidate, lane).summary is None:
+        # A launch that failed may not have come to say how it was measured.
+        as_measured = AS_MEASURED if run.outcome == head.receipt.run.outcome else ()
+        if any(head.stated.get(path) != candidate.stated.get(path) for path in as_measured):
             continue
         if replicates(head, candidate, lane) and copied((*found, candidate)) is None:
             taken.add(run.launch)

@@ -12,12 +12,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from receipts.compare import Request, compare
 from receipts.errors import ReceiptsError, RuleError, StoreError
 from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.metrics import Launch
-from receipts.noise import Floor, floor_key, noise_floor, wants_floor, with_floor
+from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.rulebook import Rulebook
 from receipts.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
@@ -158,12 +157,12 @@ class Revalidation:
     def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
         lane = self.rulebook.lanes.of(parsed.receipt.run.lane)
         launch = Launch(parsed, lane)
-        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch, prove=False)
+        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch)
 
     # Comparisons
 
     def _comparisons(self) -> Iterator[Judged]:
-        floors: dict[tuple[Any, ...], Floor] = {}
+        comparisons = Comparisons(self.store, self.rulebook)
         for item in self._stale.comparisons():
             if not self._wanted(item.document["lanes"]):
                 continue
@@ -171,7 +170,7 @@ class Revalidation:
             names = (*told["a"], *told["b"])
             label = f"{told['label_a']} → {told['label_b']} on {told['metric']}"
             try:
-                made = self._compare(item, floors)
+                made = self._compare(item, comparisons)
             except (RuleError, StoreError):
                 raise
             except ReceiptsError as error:
@@ -182,18 +181,17 @@ class Revalidation:
                 self.store.record(made)
             yield _changed("comparison", names, label, told, to_json(made))
 
-    def _compare(self, item: Compared, floors: dict[tuple[Any, ...], Floor]) -> Comparison:
+    def _compare(self, item: Compared, comparisons: Comparisons) -> Comparison:
+        """Anew, of the launches that the sides had then, those among them that did not count."""
         told = item.document
-        a, b = ([self.store.parsed(name) for name in told[side]] for side in ("a", "b"))
-        lane = self.rulebook.lanes.of(a[0].receipt.run.lane)
-        facts = self.store.facts([*a, *b])
-        if wants_floor([a, b], told["metric"]):
-            key = floor_key(a[0])
-            if key not in floors:
-                floors[key] = noise_floor(self.store, a[0], lane)
-            facts = with_floor(facts, floors[key])
-        waivers = dict(told["waivers"])
-        return compare(a, b, self.rulebook, Request(told["metric"], waivers, told["study"], facts, prove=False))
+        gone = [(one["side"], one["receipt"]) for one in told.get("lost", ())]
+        a, b = (
+            [self.store.parsed(name) for name in (*told[side], *(one for of, one in gone if of == side))]
+            for side in ("a", "b")
+        )
+        named = told.get("named") if gone or "named" in told else None
+        sides = comparisons.sides(a, b, told["metric"], named)
+        return comparisons.verdict(sides, waivers=dict(told["waivers"]), study=told["study"])
 
     # Claims
 

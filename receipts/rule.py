@@ -19,7 +19,7 @@ from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
 from receipts.value import dataclass
-from receipts.verdict import Assessment, Comparison, Finding, Level, Question, Taint
+from receipts.verdict import Assessment, Comparison, Finding, Level, Lost, Question, Taint
 from receipts.witness import Lent, lend, names
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
@@ -93,7 +93,8 @@ class Case:
 class Pair:
     """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
 
-    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out.
+    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out. ``lost`` are
+    launches of the sides that are no samples of the metric; the groups are those that count.
     """
 
     a: Case
@@ -111,6 +112,7 @@ class Pair:
     waived: Mapping[str, str] = field(default_factory=dict)
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
+    lost: tuple[Lost, ...] = ()
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # effects by the names of metrics
 
     @property

@@ -16,6 +16,7 @@ from receipts.metrics import Metric
 from receipts.receipt import Parsed
 from receipts.replicates import copied
 from receipts.rule import Case
+from receipts.witness import as_asked
 
 STEPS_ARE_NO_LAUNCHES = (
     "the steps of one launch are no independent repeats, however many they are: name different launches"
@@ -34,15 +35,28 @@ def one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane
     for other in group[1:]:
         apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
         if apart.changed:
-            raise UsageError(
-                f"side {side.upper()} mixes configurations: {head.parsed.name} and {other.parsed.name} differ in "
-                f"{', '.join(apart.axes)}; a side holds launches of one configuration"
-            )
+            raise _mixed(side, head.parsed, other.parsed, apart)
         if head.lent.by or other.lent.by:
             apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
         gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
         for gap in gaps:
             yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
+
+
+def one_asked(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
+    """Raises UsageError where launches were asked for different configurations, whatever path they took."""
+    head = group[0]
+    for other in group[1:]:
+        apart = difference(as_asked(head), as_asked(other), tuple(lane.not_applicable))
+        if apart.changed:
+            raise _mixed(side, head, other, apart)
+
+
+def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageError:
+    return UsageError(
+        f"side {side.upper()} mixes configurations: {head.name} and {other.name} differ in "
+        f"{', '.join(apart.axes)}; a side holds launches of one configuration"
+    )
 
 
 def one_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:

@@ -7,6 +7,7 @@ answers follow from findings and effect alone, here, and nowhere else.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from enum import StrEnum
@@ -188,6 +189,25 @@ class MetricResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A launch of a side that is no sample of the metric, and so left out. ``why``: codes of rules, or how it ended."""
+
+    side: Literal["a", "b"]
+    receipt: str
+    why: tuple[str, ...]
+
+
+def counted_of(side: str, kept: int, lost: Iterable[Lost]) -> str:
+    """*A: 3 of 5 launches count; R303 on 2*; empty where none of that side is left out."""
+    gone = [item.why for item in lost if item.side == side]
+    if not gone:
+        return ""
+    reasons = Counter(reason for why in gone for reason in why)
+    why = ", ".join(f"{reason} on {count}" for reason, count in sorted(reasons.items()))
+    return f"{side.upper()}: {kept} of {kept + len(gone)} launches count; {why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The answer to *what does the difference between these two numbers mean?*"""
 
@@ -211,6 +231,8 @@ class Comparison:
     judge: str
     witnesses: tuple[str, ...] = ()  # ids of the launches that witness a side's path, R308 holding of them
     context: str | None = None  # the base configuration that both sides name
+    lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
+    named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
 
     @property
     def exit_code(self) -> int:
@@ -230,9 +252,16 @@ class Comparison:
         name = name[:12] if DIGEST.fullmatch(name) else name
         return f"{held} setting{'' if held == 1 else 's'} held by context {name}" if held else ""
 
+    @property
+    def launches_lost(self) -> tuple[str, ...]:
+        """How many launches of each side count, where some do not."""
+        sides = (("a", self.a), ("b", self.b))
+        return tuple(words for side, kept in sides if (words := counted_of(side, len(kept), self.lost)))
+
     def last_line(self) -> str:
-        """All three answers and the status: the last line of every rendering."""
-        return f"{self.status}: comparable {self.comparable} · path {self.path} · effect {self.effect} on {self.metric}"
+        """All three answers and the status, and how many launches count: the last line of every rendering."""
+        answers = (f"comparable {self.comparable}", f"path {self.path}", f"effect {self.effect} on {self.metric}")
+        return f"{self.status}: {' · '.join((*answers, *self.launches_lost))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
     """
-    one, other = _as_asked(witness), _as_asked(witnessed)
+    one, other = as_asked(witness), as_asked(witnessed)
     asked = difference(one, other, tuple(lane.not_applicable))
     changed = [item for item in asked.changed if not _only_tells(item.axis)]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
@@ -121,27 +121,32 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
 def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
 
-    A launch that is itself a witness shows its own path, and takes nothing.
+    A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
+    the launch did not see, and never contradicts what it saw.
     """
     named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
     if not named:
         return Lent(measured, {})
     lenders: list[Parsed] = []
+    sure: list[Parsed] = []
     doubtful: list[Parsed] = []
     refused: list[Refused] = []
     for item in named:
         found = apart(item, measured, lane)
         why = _why_not(item, found, lane)
+        stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
         if not why:
             lenders.append(item)
+            if not stranger:
+                sure.append(item)
             continue
         refused.append(Refused(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
-        if not found.changed or not found.told:
+        if not stranger and (not found.changed or not found.told):
             doubtful.append(item)
     parsed, by = _merged(measured, lenders) if lenders else (measured, {})
     contradictions = (
-        *_contradictions(parsed, by, lenders, lane, sure=True),
+        *_contradictions(parsed, by, sure, lane, sure=True),
         *_contradictions(parsed, by, doubtful, lane, sure=False),
     )
     return Lent(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)
@@ -190,7 +195,8 @@ def _only_tells(axis: str) -> bool:
     return any(fnmatchcase(axis, pattern) for pattern in TELLING)
 
 
-def _as_asked(parsed: Parsed) -> Parsed:
+def as_asked(parsed: Parsed) -> Parsed:
+    """The receipt without what was seen of its path."""
     if "as_asked" not in parsed.kept:
         parsed.kept["as_asked"] = _stating(parsed, dict.fromkeys(LENT))
     found: Parsed = parsed.kept["as_asked"]

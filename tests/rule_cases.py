@@ -28,7 +28,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.rule import Case, Rule, StatementCase
 from receipts.rulebook import Rulebook, RuleSet, builtin
-from receipts.verdict import ClaimVerdict, Finding, Level
+from receipts.verdict import ClaimVerdict, Finding, Level, Lost
 
 FOLDER = Path(__file__).resolve().parent / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}
@@ -37,6 +37,7 @@ KINDS = ("rejected", "accepted", "unjudged")
 _KEYS = {
     *("says", "base", "lane", "set", "drop", "steps", "at", "level", "side", "facts", "a", "b", "metric", "study"),
     *("waive", "launches_a", "launches_b", "interleaved", "claim", "missing", "earlier", "lost", "statement"),
+    "left_out",
 }
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
@@ -282,6 +283,7 @@ def pair(table: Mapping[str, Any]) -> tuple[list[Parsed], list[Parsed], Request]
         waivers=table.get("waive", {}),
         study=table.get("study"),
         facts=facts_of(table.get("facts"), {"a": a[0].id, "b": b[0].id}, name),
+        lost=tuple(Lost(item["side"], "0" * 64, tuple(item["why"])) for item in table.get("left_out", ())),
     )
     return a, b, request
 

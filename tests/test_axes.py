@@ -233,27 +233,27 @@ def test_a_missing_axis_is_never_equal(path: str) -> None:
 
 
 def test_an_axis_that_neither_side_states_is_unknown() -> None:
-    bare = receipt(drop=("numerics.seed",))
-    assert unknown(difference(bare, bare)) == {"numerics.seed": "both"}
+    bare = receipt(drop=("numerics.learning_rate",))
+    assert unknown(difference(bare, bare)) == {"numerics.learning_rate": "both"}
 
 
 def test_one_context_holds_what_neither_side_states() -> None:
-    bare = receipt(drop=("numerics.seed",), context="nam56r-base")
+    bare = receipt(drop=("numerics.learning_rate",), context="nam56r-base")
     found = difference(bare, bare)
     assert found.unknown == ()
-    assert found.held == ("numerics.seed",)
+    assert found.held == ("numerics.learning_rate",)
 
 
 def test_another_context_holds_nothing() -> None:
-    a = receipt(drop=("numerics.seed",), context="one")
-    b = receipt(drop=("numerics.seed",), context="other")
-    assert unknown(difference(a, b)) == {"numerics.seed": "both"}
+    a = receipt(drop=("numerics.learning_rate",), context="one")
+    b = receipt(drop=("numerics.learning_rate",), context="other")
+    assert unknown(difference(a, b)) == {"numerics.learning_rate": "both"}
 
 
 def test_a_context_does_not_hold_what_one_side_states() -> None:
     a = receipt(context="nam56r-base")
-    b = receipt(drop=("numerics.seed",), context="nam56r-base")
-    assert unknown(difference(a, b)) == {"numerics.seed": "b"}
+    b = receipt(drop=("numerics.learning_rate",), context="nam56r-base")
+    assert unknown(difference(a, b)) == {"numerics.learning_rate": "b"}
 
 
 def test_an_axis_that_the_lane_does_not_have_is_not_applicable() -> None:

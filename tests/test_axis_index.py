@@ -81,27 +81,27 @@ def test_launches_of_one_configuration_share_its_rows(store: Store) -> None:
     assert (made, placed, listed, values) == (1, 1, 1, links)
     put(store, run__label="again", run__host="other")
     assert counts(store) == (values, 1, links, 2, 1)
-    put(store, numerics__seed=99)
+    put(store, numerics__learning_rate=99)
     assert counts(store) == (values + 1, 2, 2 * links, 3, 1)
 
 
 def test_what_differs_in_one_axis_is_near_and_what_differs_in_two_is_not(store: Store) -> None:
     one = put(store)
-    seed, batch = put(store, numerics__seed=99), put(store, batch__micro_batch=4)
-    put(store, numerics__seed=99, batch__micro_batch=4)
+    seed, batch = put(store, numerics__learning_rate=99), put(store, batch__micro_batch=4)
+    put(store, numerics__learning_rate=99, batch__micro_batch=4)
     again = put(store, run__label="a replicate")
-    assert set(near(store, one)) == {("numerics.seed", seed.id), ("batch.micro_batch", batch.id)}
-    assert near(store, one, "numerics.seed") == [("numerics.seed", seed.id)]
+    assert set(near(store, one)) == {("numerics.learning_rate", seed.id), ("batch.micro_batch", batch.id)}
+    assert near(store, one, "numerics.learning_rate") == [("numerics.learning_rate", seed.id)]
     assert near(store, one, "parallelism.tensor") == []
-    assert ("numerics.seed", again.id) in near(store, seed)
+    assert ("numerics.learning_rate", again.id) in near(store, seed)
 
 
 def test_a_receipt_that_is_not_stored_has_neighbours_too_and_one_of_them_may_have_a_value_nobody_has(
     store: Store,
 ) -> None:
     one = put(store)
-    assert ("numerics.seed", one.id) in near(store, parsed(numerics__seed=12345))
-    assert near(store, parsed(numerics__seed=12345, batch__micro_batch=3)) == []
+    assert ("numerics.learning_rate", one.id) in near(store, parsed(numerics__learning_rate=12345))
+    assert near(store, parsed(numerics__learning_rate=12345, batch__micro_batch=3)) == []
     assert counts(store)[1] == 1
 
 
@@ -129,21 +129,21 @@ def test_what_else_of_a_changed_axis_is_unstated_hides_no_neighbour(store: Store
 
 
 def test_launches_that_do_not_stand_or_are_of_another_kind_are_no_neighbours(store: Store) -> None:
-    one, other = put(store), put(store, numerics__seed=99)
-    put(store, numerics__seed=100, run__kind="profile")
-    failed = put(store, numerics__seed=99, run__outcome="oom")
-    again = put(store, numerics__seed=99, run__label="again")
-    assert set(near(store, one)) == {("numerics.seed", again.id), ("numerics.seed", failed.id)}
+    one, other = put(store), put(store, numerics__learning_rate=99)
+    put(store, numerics__learning_rate=100, run__kind="profile")
+    failed = put(store, numerics__learning_rate=99, run__outcome="oom")
+    again = put(store, numerics__learning_rate=99, run__label="again")
+    assert set(near(store, one)) == {("numerics.learning_rate", again.id), ("numerics.learning_rate", failed.id)}
     store.retract(again.id, "wrong")
     store.retract(failed.id, "wrong")
-    assert near(store, one) == [("numerics.seed", other.id)]
+    assert near(store, one) == [("numerics.learning_rate", other.id)]
     store.retract(other.id, "wrong")
     assert near(store, one) == []
 
 
 def test_the_newest_configurations_of_an_axis_come_first_up_to_the_limit(store: Store) -> None:
     one = put(store)
-    others = [put(store, numerics__seed=seed) for seed in range(50, 70)]
+    others = [put(store, numerics__learning_rate=seed) for seed in range(50, 70)]
     assert {item for _, item in near(store, one, limit=3)} == {item.id for item in others[-3:]}
     assert len(near(store, one, limit=100)) == 20
     assert len(near(store, others[0], limit=100)) == len(near(store, others[-1], limit=100)) == 20
@@ -153,7 +153,7 @@ def test_the_newest_come_first_after_a_reindex_too(
     store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = put(store)
-    others = [put(store, numerics__seed=seed) for seed in range(50, 70)]
+    others = [put(store, numerics__learning_rate=seed) for seed in range(50, 70)]
     with writing(store._engine) as connection:
         for table in (axes, placements, configurations, axis_values, facets):
             connection.execute(delete(table))
@@ -163,7 +163,7 @@ def test_the_newest_come_first_after_a_reindex_too(
 
 
 VARIED: dict[str, tuple[Any, ...]] = {
-    "numerics__seed": (1, 2, 3),
+    "numerics__learning_rate": (1, 2, 3),
     "parallelism__pipeline": (1, 2),
     "parallelism__schedule": ("1f1b", "interleaved"),
     "parallelism__tensor": (1, 2),
@@ -254,13 +254,13 @@ def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("colliding")
 def test_digests_that_collide_are_told_apart(store: Store) -> None:
-    one, other = put(store), put(store, numerics__seed=99)
-    far = put(store, numerics__seed=99, batch__micro_batch=4)
-    again = put(store, numerics__seed=99, run__label="again")
+    one, other = put(store), put(store, numerics__learning_rate=99)
+    far = put(store, numerics__learning_rate=99, batch__micro_batch=4)
+    again = put(store, numerics__learning_rate=99, run__label="again")
     assert counts(store)[1:2] == (3,)
     with reading(store._engine) as connection:
         assert max(connection.execute(select(axis_values.c.twin)).scalars()) > 0
-    assert near(store, one, limit=500) == [("numerics.seed", again.id)]
+    assert near(store, one, limit=500) == [("numerics.learning_rate", again.id)]
     assert set(near(store, far, limit=500)) == {("batch.micro_batch", again.id)}
     lane = LANES.of("cpu-torch")
     assert [item.id for item in with_replicates(store, [other], lane, [])] == [other.id, again.id]
@@ -313,7 +313,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
         "UPDATE axes SET leave_one_out = 7 WHERE leave_one_out IS NOT NULL",
         "DELETE FROM axis_values",
         "UPDATE axis_values SET value = '{}'",
-        "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.seed'",
+        "UPDATE axis_values SET axis = 'numerics.gone' WHERE axis = 'numerics.learning_rate'",
         "UPDATE axis_values SET digest = digest + 1 WHERE axis = 'batch.micro_batch'",
         "UPDATE configurations SET members = (SELECT members FROM configurations WHERE seq = 1) WHERE seq = 2",
         "UPDATE configurations SET digest = digest + 1",
@@ -358,7 +358,7 @@ def test_reindexing_leaves_nothing_of_what_is_purged_meanwhile(
 def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_behind(
     store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = put(store), put(store, numerics__seed=99)
+    one, other = put(store), put(store, numerics__learning_rate=99)
     before, counted = rows(store), counts(store)
     monkeypatch.setattr(configuration_module, "VERSION", configuration_module.VERSION + 1)
     for cached in (configuration_module._reading, configuration_module.edition):
@@ -373,7 +373,7 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
         assert reindex(place, LANES).placed == 2
         assert rows(store) != before
         assert counts(store) == counted
-        assert near(store, one) == [("numerics.seed", other.id)]
+        assert near(store, one) == [("numerics.learning_rate", other.id)]
     finally:
         monkeypatch.undo()
         for cached in (configuration_module._reading, configuration_module.edition):
@@ -442,7 +442,7 @@ def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice
 
 
 def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: Store) -> None:
-    one = judged(parsed(numerics__seed=77))
+    one = judged(parsed(numerics__learning_rate=77))
     ran = configuration(one[0].parsed, one[0].lane)
 
     def write_and_fail() -> None:
@@ -458,9 +458,9 @@ def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: St
 
 
 CONDITIONS = (
-    "numerics.seed=2",
+    "numerics.learning_rate=2",
     "seed!=2",
-    "numerics.seed>=2",
+    "numerics.learning_rate>=2",
     "parallelism.tensor=2",
     "parallelism.sequence=true",
     "parallelism.sequence=off",
@@ -508,13 +508,13 @@ def test_conditions_have_the_answers_that_reading_documents_has(
 def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(store, numerics__seed=5)
+    put(store, numerics__learning_rate=5)
 
     def refuse(*_: object) -> None:
         raise AssertionError("a document was read")
 
     monkeypatch.setattr(find, "_read", refuse)
-    filters = Filters((condition("numerics.seed=5"),))
+    filters = Filters((condition("numerics.learning_rate=5"),))
     assert len(list(store.find(filters))) == 1
     monkeypatch.setattr(find, "_NEAR", 0)
     assert len(list(store.find(filters))) == 1
@@ -529,7 +529,7 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
 ) -> None:
     draw = random.Random(near)
     day = [f"2026-03-{draw.randrange(1, 28):02d}T09:00:00+00:00" for _ in range(60)]
-    few = {"numerics__seed": (1, 2), "flags": VARIED["flags"], "run__lane": ("cpu-torch", "cpu-jax")}
+    few = {"numerics__learning_rate": (1, 2), "flags": VARIED["flags"], "run__lane": ("cpu-torch", "cpu-jax")}
     few["code__imported_digest"] = ("c" * 64, "d" * 64)
     few["code__commit"], few["run__host"] = ("a1" * 20, "b2" * 20), ("host-1", "host-2", "node-3")
     many = [
@@ -553,20 +553,20 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     monkeypatch.setattr(front, "_PASSED", 1 if few_of_axes == 1 else 20)
     monkeypatch.setattr(find, "_NAMED", 1000 if few_of_axes == 4 else 1)
     for texts in (
-        ("numerics.seed=2", "flags.A=1"),
-        ("lane=cpu-jax", "numerics.seed!=2"),
-        ("lane=cpu-jax", "numerics.seed=1"),
+        ("numerics.learning_rate=2", "flags.A=1"),
+        ("lane=cpu-jax", "numerics.learning_rate!=2"),
+        ("lane=cpu-jax", "numerics.learning_rate=1"),
         ("lane=cpu-torch", f"code.imported_digest={'c' * 64}"),
         ("lane=cpu-torch", "outcome=oom"),
         ("flags.A=1", "outcome=ok"),
         ("host=host-2", "outcome!=oom"),
         ("host=host-*", "flags.A=1"),
-        (f"code.commit={'a1' * 20}", "numerics.seed=1"),
+        (f"code.commit={'a1' * 20}", "numerics.learning_rate=1"),
         (f"code.commit!={'a1' * 20}", "lane=cpu-*"),
         ("code.commit=b*", "host!=host-1"),
         ("outcome=ok", "started>=2026-03-10", "started<2026-03-20"),
         ("lane=cpu-jax", "kind=train*"),
-        ("label=early*", "numerics.seed=2"),
+        ("label=early*", "numerics.learning_rate=2"),
         ("label=early*", "host=host-2"),
         ("label=early*", "lane=cpu-torch"),
         ("host=host-*", "host=*-2"),

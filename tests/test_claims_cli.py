@@ -27,7 +27,7 @@ def _launches(shell: Shell) -> None:
                 "run.label": side,
                 "run.started": f"2026-03-02T{hour:02}:00:00+00:00",
                 "run.finished": f"2026-03-02T{hour:02}:10:00+00:00",
-                "numerics.seed": 1234 if side == "base" else 7,
+                "numerics.learning_rate": 3e-4 if side == "base" else 7,
             }
             for leaf, value in leaves.items():
                 rule_cases.put(tree, leaf, value)
@@ -47,7 +47,7 @@ def _claims(shell: Shell, *claims: str, name: str = "claims.toml") -> str:
 def _speedup(name: str, effect: str = "at least 1.30", more: str = "") -> str:
     return (
         f'id = "{name}"\ntext = "a third faster"\nkind = "speedup"\nbaseline = "label=base"\n'
-        f'candidate = "label=cand"\naxis = "numerics.seed"\neffect = "{effect}"\n{more}'
+        f'candidate = "label=cand"\naxis = "numerics.learning_rate"\neffect = "{effect}"\n{more}'
     )
 
 
@@ -140,7 +140,7 @@ def test_a_footnote_is_written_from_the_store_and_from_a_file(shell: Shell) -> N
     path = _claims(shell, _speedup("win"))
     said = shell("claim", "footnote", "win", "--file", path)
     assert said.code == 0
-    for part in ("numerics.seed 1234 → 7", "3 and 3 launches", "95 % interval", "rule set"):
+    for part in ("numerics.learning_rate 0.0003 → 7", "3 and 3 launches", "95 % interval", "rule set"):
         assert part in said.out
     shell("claim", "add", path)
     assert shell("claim", "footnote", "win", "--json").json["footnote"] == said.out.rstrip("\n")

@@ -14,7 +14,7 @@ from receipts.store import Decision
 from receipts.verdict import ClaimVerdict, to_json
 
 SLOW = {"steps": {"seconds": 0.8, "seed": 3}}
-FAST = {"steps": {"seconds": 0.6, "seed": 4}, "set": {"numerics.seed": 7}}
+FAST = {"steps": {"seconds": 0.6, "seed": 4}, "set": {"numerics.learning_rate": 0.7}}
 GONE = ["measurement.step_durations_seconds", "measurement.step_flags", "measurement.stated"]
 TARGET = {"chips": 1, "sequence_length": 256, "micro_batch": 8, "depth": 8}
 
@@ -67,14 +67,14 @@ def test_a_measured_noise_floor_lets_one_launch_a_side_carry_a_claim() -> None:
 
 @pytest.mark.parametrize(("effect", "status"), [("+13.3 %", "unproven"), ("+18 %", "refuted")])
 def test_stated_numbers_can_refute_a_claim_and_never_support_it(effect: str, status: str) -> None:
-    sides = {"a": _stated(86845.0), "b": _stated(98412.0, **{"numerics.seed": 7})}
+    sides = {"a": _stated(86845.0), "b": _stated(98412.0, **{"numerics.learning_rate": 0.7})}
     found = _judge({"effect": effect}, launches_a=1, launches_b=1, **sides)
     assert found.status == status
 
 
 def test_a_stated_range_reaches_from_end_to_end() -> None:
     spread = _stated(171.5, **{"measurement.stated.tokens_per_second_stated": "165-178"})
-    other = _stated(269.2, **{"numerics.seed": 7})
+    other = _stated(269.2, **{"numerics.learning_rate": 0.7})
     found = _judge({"effect": "about 1.57 ± 1 %"}, a=spread, b=other, launches_a=1, launches_b=1)
     assert found.status == "unproven"
     assert (found.assessment.low, found.assessment.high) == (
@@ -84,7 +84,7 @@ def test_a_stated_range_reaches_from_end_to_end() -> None:
 
 
 def test_a_rejected_comparison_refutes_the_claim_as_it_is_worded() -> None:
-    two = {**FAST, "set": {"numerics.seed": 7, "numerics.learning_rate": 0.001}}
+    two = {**FAST, "set": {"numerics.buffer_dtype": "bf16", "numerics.learning_rate": 0.001}}
     found = _judge({"effect": "at least 1.30"}, b=two)
     assert found.comparison is not None
     assert (found.comparison.status, found.status) == ("rejected", "refuted")
@@ -98,7 +98,7 @@ def test_an_unwitnessed_path_leaves_a_good_number_unproven() -> None:
 
 
 def test_equivalence_needs_the_ninety_per_cent_interval_inside_the_band() -> None:
-    same = {"steps": {"seconds": 0.8, "seed": 4}, "set": {"numerics.seed": 7}}
+    same = {"steps": {"seconds": 0.8, "seed": 4}, "set": {"numerics.learning_rate": 0.7}}
     claim = {"kind": "equivalence", "effect": "within ±1 %"}
     assert _judge(claim, b=same).status == "supported"
     assert _judge({**claim, "effect": "within ±0.05 %"}, b=same).status == "unproven"
@@ -117,7 +117,11 @@ def test_a_ceiling_is_what_launches_repeated() -> None:
 def test_three_launches_on_two_days_validate_a_ceiling() -> None:
     late = {
         **FAST,
-        "set": {"numerics.seed": 7, "run.started": "2026-03-02T22:30:00Z", "run.finished": "2026-03-02T22:40:00Z"},
+        "set": {
+            "numerics.learning_rate": 0.7,
+            "run.started": "2026-03-02T22:30:00Z",
+            "run.finished": "2026-03-02T22:40:00Z",
+        },
     }
     found = _ceiling(3, b=late)
     assert (found.status, found.assessment.grade) == ("supported", "validated")
@@ -137,7 +141,7 @@ def test_a_failed_launch_reached_no_ceiling() -> None:
 def test_an_mfu_says_on_what_basis_it_stands() -> None:
     basis = {"measurement.stated.flops_per_token": 24_000_000.0, "measurement.stated.peak_flops_per_second": 1e12}
     named = {**basis, "measurement.stated.formula": "palm", "measurement.stated.peak_dtype": "fp32"}
-    b = {**FAST, "set": {"numerics.seed": 7, **named}}
+    b = {**FAST, "set": {"numerics.learning_rate": 0.7, **named}}
     found = _judge({"kind": "mfu", "baseline": [], "effect": "about 16 % ± 10 %"}, b=b)
     assert found.assessment.grade == "recomputed: palm, 1 TFLOP/s fp32"
     assert found.status == "supported"
@@ -165,7 +169,7 @@ def test_numbers_outside_the_claim_refute_it_whatever_they_divide_by() -> None:
 
 
 def test_a_second_axis_refutes_whatever_else_is_left_out() -> None:
-    other = _mfu(0.33, **{"numerics.seed": 7, "numerics.learning_rate": 0.5})
+    other = _mfu(0.33, **{"numerics.buffer_dtype": "bf16", "numerics.learning_rate": 0.5})
     assert _mfu_claim("at least 1.05", _mfu(0.30), other).status == "refuted"
 
 
@@ -241,9 +245,15 @@ def test_a_win_away_from_its_target_waits_for_its_retest() -> None:
 
 
 def test_the_footnote_tells_everything_that_the_number_stands_on() -> None:
-    found = _judge({"effect": "at least 1.30", "waive": {}, "axis": "numerics.seed"})
+    found = _judge({"effect": "at least 1.30", "waive": {}, "axis": "numerics.learning_rate"})
     text = footnote(found, [])
-    for part in ("numerics.seed 1234 → 7", "3 and 3 launches", "95 % interval", found.rules[:12], "cpu-torch@"):
+    for part in (
+        "numerics.learning_rate 0.0003 → 0.7",
+        "3 and 3 launches",
+        "95 % interval",
+        found.rules[:12],
+        "cpu-torch@",
+    ):
         assert part in text
     assert all(receipt[:12] in text for receipt in (*found.baseline, *found.candidate))
 

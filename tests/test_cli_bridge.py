@@ -16,8 +16,8 @@ from receipts.plan import read_plan
 from receipts.receipt import Parsed
 from receipts.store import open_store
 
-X, Y = "flags.ALPHA", "numerics.seed"
-VALUES: dict[str, tuple[Any, Any]] = {X: ("0", "1"), Y: (1, 2)}
+X, Y = "flags.ALPHA", "flags.BETA"
+VALUES: dict[str, tuple[Any, Any]] = {X: ("0", "1"), Y: ("1", "2")}
 EVERY = frozenset(VALUES)
 CORNERS = (frozenset[str](), frozenset({X}), frozenset({Y}), EVERY)
 

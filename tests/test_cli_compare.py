@@ -98,22 +98,23 @@ def test_a_mistyped_metric_or_study_is_answered_with_those_near_it(
 
 
 def test_a_waiver_with_a_reason_takes_an_axis_out_and_is_shown(shell: Shell) -> None:
-    paths = [shell.write("base"), shell.write("cand", numerics__learning_rate=0.001, numerics__seed=77)]
+    flag = {"value": "offline", "before_runtime": True}
+    paths = [shell.write("base"), shell.write("cand", numerics__learning_rate=0.001, flags__WANDB_MODE=flag)]
     counted = shell("compare", *paths)
     assert "C101" in counted.out
-    said = shell("compare", *paths, "--waive", "numerics.seed=seeds do not move step times")
+    said = shell("compare", *paths, "--waive", "flags.WANDB_MODE=logging moves no step time")
     assert "C101" not in said.out
-    assert "waived: seeds do not move step times" in said.out
-    assert shell("compare", *paths, "-w", "numerics.seed=why", "--json").json["waivers"]
+    assert "waived: logging moves no step time" in said.out
+    assert shell("compare", *paths, "-w", "flags.WANDB_MODE=why", "--json").json["waivers"]
 
 
 @pytest.mark.parametrize(
     ("waiver", "says"),
     [
-        ("numerics.seed", 'write --waive numerics.seed="the reason'),
-        ("numerics.seed= ", "the reason"),
+        ("run.host", 'write --waive run.host="the reason'),
+        ("run.host= ", "the reason"),
         ("numerics.learning_rate=because", "does not allow to waive numerics.learning_rate"),
-        ("numerics.seed=because", "neither changed nor is unknown"),
+        ("flags.WANDB_MODE=because", "neither changed nor is unknown"),
     ],
 )
 def test_a_waiver_that_cannot_be_is_refused_with_a_sentence(pair: Shell, waiver: str, says: str) -> None:
@@ -124,10 +125,9 @@ def test_a_waiver_that_cannot_be_is_refused_with_a_sentence(pair: Shell, waiver:
 
 def test_sides_are_groups_of_launches(shell: Shell) -> None:
     for number in range(3):
-        shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))
-        shell.store(
-            f"cand-{number}", numerics__learning_rate=0.001, measurement__step_durations_seconds=_steps(9 - number)
-        )
+        own = {"measurement__step_durations_seconds": _steps(number), "measurement__stated": None}
+        shell.store(f"base-{number}", **own)
+        shell.store(f"cand-{number}", numerics__learning_rate=0.001, **own)
     first = shell(
         "compare", "base-0", "cand-0", "--also-a", "base-1", "--also-b", "cand-1", "--no-replicates", "--json"
     )
@@ -147,9 +147,9 @@ def test_replicates_are_found_in_the_store_unless_refused(shell: Shell) -> None:
 
 
 def test_a_side_of_two_configurations_is_refused(pair: Shell) -> None:
-    said = pair("compare", "base.json", "cand.json", "--also-a", pair.write("odd", numerics__seed=5))
+    said = pair("compare", "base.json", "cand.json", "--also-a", pair.write("odd", numerics__learning_rate=5))
     assert said.code == 2
-    assert "numerics.seed" in said.err
+    assert "numerics.learning_rate" in said.err
 
 
 def test_record_keeps_the_verdict(pair: Shell) -> None:
@@ -184,16 +184,16 @@ def test_markdown_lets_nothing_of_a_label_become_markup(shell: Shell) -> None:
 
 
 def test_markdown_names_hosts_and_what_is_unknown(shell: Shell) -> None:
-    other = shell.write("cand", run__host="elsewhere", numerics__seed=None)
+    other = shell.write("cand", run__host="elsewhere", numerics__learning_rate=None)
     said = shell("compare", shell.write("base"), other, "--format", "markdown")
     assert re.search(r"^\| run\.host \|.*\| elsewhere \| block: never counted \|$", said.out, re.MULTILINE)
-    assert "\n\n- stated on A only: numerics.seed\n" in said.out
+    assert "\n\n- stated on A only: numerics.learning_rate\n" in said.out
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_what_is_unknown_is_never_called_a_repeat(shell: Shell, form: str) -> None:
     base = shell.write("base")
-    unknown = shell("compare", base, shell.write("cand", numerics__seed=None), "--format", form)
+    unknown = shell("compare", base, shell.write("cand", numerics__learning_rate=None), "--format", form)
     assert "repeats of one configuration" not in unknown.out
     assert "what one of them does not state may have changed" in unknown.out
     same = shell("compare", base, shell.write("twin", run__launch="another"), "--format", form)
@@ -221,7 +221,11 @@ def test_hostile_text_never_reaches_the_terminal_raw(shell: Shell, form: str) ->
 
 def test_hostile_text_in_an_error_is_escaped_as_well(pair: Shell) -> None:
     said = pair(
-        "compare", "base.json", pair.write("evil", run__label=HOSTILE, numerics__seed=3), "--also-b", "cand.json"
+        "compare",
+        "base.json",
+        pair.write("evil", run__label=HOSTILE, numerics__learning_rate=3),
+        "--also-b",
+        "cand.json",
     )
     assert said.code == 2
     assert not LEAKS & set(said.err)

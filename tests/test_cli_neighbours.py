@@ -32,10 +32,10 @@ def lab(shell: Shell) -> Shell:
     """A configuration, faster and slower ones one axis away, one that failed, and one two axes away."""
     for number in range(3):
         put(shell, f"base-{number}", 0.8)
-        put(shell, f"fast-{number}", 0.7, numerics__seed=7)
-        put(shell, f"slow-{number}", 0.9, numerics__seed=8)
+        put(shell, f"fast-{number}", 0.7, numerics__buffer_dtype="s7")
+        put(shell, f"slow-{number}", 0.9, numerics__buffer_dtype="s8")
     put(shell, "oom", numerics__learning_rate=0.5, run__outcome="oom")
-    put(shell, "far", numerics__seed=9, data__dataset="another")
+    put(shell, "far", numerics__buffer_dtype="s9", data__dataset="another")
     return shell
 
 
@@ -51,7 +51,7 @@ def test_the_best_of_an_axis_stands_first_and_what_is_refused_apart_with_its_rea
 
 def test_an_answer_is_the_one_that_compare_gives(lab: Shell) -> None:
     data = lab("neighbours", "base-0", "--json").json
-    assert [item["axis"] for item in data["neighbours"]] == ["numerics.seed"] * 2
+    assert [item["axis"] for item in data["neighbours"]] == ["numerics.buffer_dtype"] * 2
     for item in (*data["neighbours"], *data["refused"]):
         verdict = lab("compare", "base-0", item["receipt"], "--json").json
         for key in ("status", "comparable", "path", "effect"):
@@ -61,7 +61,7 @@ def test_an_answer_is_the_one_that_compare_gives(lab: Shell) -> None:
         assert (item["low"], item["high"]) == (headline["effect"]["low"], headline["effect"]["high"])
     fast, slow = data["neighbours"]
     assert (fast["effect"], slow["effect"]) == ("faster", "slower")
-    assert fast["members"] == [{"path": "numerics.seed", "from": 1234, "to": 7}]
+    assert fast["members"] == [{"path": "numerics.buffer_dtype", "from": "fp32", "to": "s7"}]
     assert len(fast["launches"]) == 3
 
 
@@ -72,10 +72,10 @@ def test_a_metric_turns_the_order(lab: Shell) -> None:
     assert lab("neighbours", "base-0", "--metric", "nothing").code == 2
 
 
-@pytest.mark.parametrize("name", ["numerics.seed", "seed"])
+@pytest.mark.parametrize("name", ["numerics.buffer_dtype", "buffer_dtype"])
 def test_one_axis_may_be_asked_for_by_its_name_or_its_end(lab: Shell, name: str) -> None:
     data = lab("neighbours", "base-0", "--axis", name, "--json").json
-    assert {item["axis"] for item in data["neighbours"]} == {"numerics.seed"}
+    assert {item["axis"] for item in data["neighbours"]} == {"numerics.buffer_dtype"}
     assert data["refused"] == []
     assert lab("neighbours", "base-0", "--axis", "batch.micro_batch").code == 3
 
@@ -88,17 +88,17 @@ def test_an_axis_that_does_not_exist_is_told_with_the_nearest(lab: Shell) -> Non
 
 
 def test_a_file_that_is_not_stored_has_neighbours_too(lab: Shell) -> None:
-    file = lab.write("new", numerics__seed=10)
+    file = lab.write("new", numerics__buffer_dtype="s10")
     said = lab("neighbours", file, "--json")
     assert said.code == 0
-    assert {item["axis"] for item in said.json["neighbours"]} == {"numerics.seed"}
+    assert {item["axis"] for item in said.json["neighbours"]} == {"numerics.buffer_dtype"}
     assert "new" not in lab("list").out
 
 
 def test_the_newest_of_an_axis_are_shown_up_to_the_limit_and_that_there_are_more_is_said(lab: Shell) -> None:
     data = lab("neighbours", "base-0", "--limit", "1", "--json").json
     assert len(data["neighbours"]) == 1
-    assert "numerics.seed" in data["more"]
+    assert "numerics.buffer_dtype" in data["more"]
     assert "--limit" in lab("neighbours", "base-0", "--limit", "1").out
 
 
@@ -109,12 +109,12 @@ def test_without_a_neighbour_it_says_so_and_what_to_do(lab: Shell) -> None:
 
 
 def test_axes_that_nothing_stands_for_are_named(shell: Shell) -> None:
-    bare = shell.store("bare", run__context=None, numerics__seed=None, data__dataset=None)
-    shell.store("other", run__context=None, numerics__seed=None, data__dataset=None, batch__micro_batch=4)
+    bare = shell.store("bare", run__context=None, numerics__learning_rate=None, data__dataset=None)
+    shell.store("other", run__context=None, numerics__learning_rate=None, data__dataset=None, batch__micro_batch=4)
     said = shell("neighbours", bare)
     assert said.code == 3
-    assert "data.dataset, numerics.seed" in " ".join(said.out.split())
-    assert shell("neighbours", bare, "--json").json["unstated"] == ["data.dataset", "numerics.seed"]
+    assert "data.dataset, numerics.learning_rate" in " ".join(said.out.split())
+    assert shell("neighbours", bare, "--json").json["unstated"] == ["data.dataset", "numerics.learning_rate"]
 
 
 def test_a_store_that_is_not_indexed_is_said_to_be_and_is_after_reindexing(lab: Shell) -> None:

@@ -62,12 +62,12 @@ def test_a_side_that_mixes_kinds_is_refused() -> None:
     tree = json.loads(a[2].raw)
     tree["run"]["kind"] = "profile"
     with pytest.raises(UsageError, match="mixes kinds"):
-        judged([*a[:2], rule_cases.parsed(tree)], group("b", 3, numerics__seed=7))
+        judged([*a[:2], rule_cases.parsed(tree)], group("b", 3, numerics__learning_rate=7))
 
 
 @pytest.mark.parametrize(("path", "value"), [("timer", "cuda_event"), ("tokens_per_step", 4095)])
 def test_a_launch_measured_otherwise_than_the_first_of_its_side_leaves_the_pair_open(path: str, value: Any) -> None:
-    b = group("b", 3, numerics__seed=7)
+    b = group("b", 3, numerics__learning_rate=7)
     tree = json.loads(b[2].raw)
     tree["measurement"][path] = value
     verdict = judged(group("a", 3), [*b[:2], rule_cases.parsed(tree)])
@@ -76,13 +76,13 @@ def test_a_launch_measured_otherwise_than_the_first_of_its_side_leaves_the_pair_
 
 
 def test_a_launch_named_twice_is_refused_and_told_why() -> None:
-    a, b = group("a", 2), group("b", 2, numerics__seed=7)
+    a, b = group("a", 2), group("b", 2, numerics__learning_rate=7)
     with pytest.raises(UsageError, match="no independent repeats"):
         judged([*a, a[0]], b)
 
 
 def test_the_same_steps_under_another_launch_are_a_copy() -> None:
-    a, b = group("a", 2), group("b", 2, numerics__seed=7)
+    a, b = group("a", 2), group("b", 2, numerics__learning_rate=7)
     tree = json.loads(a[0].raw)
     tree["run"]["launch"] = "another-name"
     with pytest.raises(UsageError, match="one launch recorded twice"):
@@ -91,11 +91,11 @@ def test_the_same_steps_under_another_launch_are_a_copy() -> None:
 
 def test_a_side_that_mixes_configurations_is_refused() -> None:
     with pytest.raises(UsageError, match="mixes configurations"):
-        judged([*group("a", 2), *group("x", 1, numerics__seed=8)], group("b", 2, numerics__seed=7))
+        judged([*group("a", 2), *group("x", 1, numerics__learning_rate=8)], group("b", 2, numerics__learning_rate=7))
 
 
 def test_an_axis_that_one_launch_of_a_side_leaves_open_is_unknown() -> None:
-    a, b = group("a", 3), group("b", 3, numerics__seed=7)
+    a, b = group("a", 3), group("b", 3, numerics__learning_rate=7)
     whole = judged(a, b)
     torn = judged([*a[:2], without(a[2], "numerics", "parameter_dtype")], b)
     gap = next(item for item in torn.difference.unknown if item.axis == "numerics.parameter_dtype")
@@ -107,7 +107,7 @@ def test_an_axis_that_one_launch_of_a_side_leaves_open_is_unknown() -> None:
 
 def test_one_side_after_the_other_is_said_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "store.sqlite"
-    stored(path, [*group("a", 3), *group("b", 3, numerics__seed=7)])
+    stored(path, [*group("a", 3), *group("b", 3, numerics__learning_rate=7)])
     for form in ("text", "markdown", "json"):
         _, printed, _ = call(capsys, path, "label=a-*", "label=b-*", "--format", form)
         assert "one side ran after the other" in " ".join(printed.split()), form
@@ -116,14 +116,16 @@ def test_one_side_after_the_other_is_said_in_every_form(tmp_path: Path, capsys: 
 
 
 def test_launches_that_took_turns_are_not_said_to_follow_each_other() -> None:
-    effect = headline(judged(group("a", 3, interleaved=True), group("b", 3, interleaved=True, numerics__seed=7)))
+    effect = headline(
+        judged(group("a", 3, interleaved=True), group("b", 3, interleaved=True, numerics__learning_rate=7))
+    )
     assert (effect.order, effect.design) == ("interleaved", "turns")
     assert "one side ran after the other" not in effect.why
 
 
 def test_patterns_name_groups_and_the_store_adds_replicates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "store.sqlite"
-    a, b = group("a", 3), group("b", 4, numerics__seed=7)
+    a, b = group("a", 3), group("b", 4, numerics__learning_rate=7)
     stored(path, [*a, *b])
 
     def sides(*words: str) -> tuple[int, int]:
@@ -155,19 +157,19 @@ def test_patterns_name_groups_and_the_store_adds_replicates(tmp_path: Path, caps
     ],
 )
 def test_a_gate_holds_fails_or_is_open(kind: str, requirement: Requirement, code: int) -> None:
-    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), comparable="yes", path="witnessed")
+    made = replace(judged(group("a", 3), group("b", 3, numerics__learning_rate=7)), comparable="yes", path="witnessed")
     assert required(replace(made, effect=kind, status="inconclusive"), requirement).exit_code == code
 
 
 def test_a_gate_never_passes_what_was_rejected_or_left_open() -> None:
-    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), effect="faster")
+    made = replace(judged(group("a", 3), group("b", 3, numerics__learning_rate=7)), effect="faster")
     assert required(replace(made, status="rejected", comparable="no"), "faster").exit_code == 1
     assert required(replace(made, status="inconclusive", comparable="unknown"), "faster").exit_code == 3
     assert required(replace(made, comparable="yes", path="unwitnessed"), "not-slower").exit_code == 3
 
 
 def test_not_slower_is_proven_by_the_slow_end_of_the_interval() -> None:
-    made = replace(judged(group("a", 3), group("b", 3, numerics__seed=7)), comparable="yes", path="witnessed")
+    made = replace(judged(group("a", 3), group("b", 3, numerics__learning_rate=7)), comparable="yes", path="witnessed")
     assert made.metric == "tokens_per_second"
 
     def with_low(low90: float) -> Comparison:
@@ -185,7 +187,7 @@ def test_not_slower_is_proven_by_the_slow_end_of_the_interval() -> None:
 def test_the_gate_sets_the_exit_code_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "store.sqlite"
     seeds = {"interleaved": True}
-    stored(path, [*group("a", 4, **seeds), *group("b", 4, **seeds, seconds=0.7, numerics__seed=7)])
+    stored(path, [*group("a", 4, **seeds), *group("b", 4, **seeds, seconds=0.7, numerics__learning_rate=7)])
     sides = ("label=a-*", "label=b-*", "--format", "line")
     code, printed, said = call(capsys, path, *sides)
     assert code == 0
@@ -198,7 +200,7 @@ def test_the_gate_sets_the_exit_code_and_says_why(tmp_path: Path, capsys: pytest
 
 
 def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> None:
-    verdict = judged(group("a", 3), group("b", 4, seconds=0.79, numerics__seed=7))
+    verdict = judged(group("a", 3), group("b", 4, seconds=0.79, numerics__learning_rate=7))
     for item in verdict.results:
         if item.effect.low is not None and item.effect.high is not None and item.effect.ratio is not None:
             assert ratio(item) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
@@ -206,7 +208,7 @@ def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> 
 
 
 def test_what_forbids_to_name_an_effect_forbids_it_on_every_metric_that_it_taints_and_keeps_the_numbers() -> None:
-    slow = {"measurement__health__clock_mhz": 1860.0, "numerics__seed": 7}
+    slow = {"measurement__health__clock_mhz": 1860.0, "numerics__learning_rate": 7}
     verdict = judged(
         group("a", 5, seconds=0.85, **slow), group("b", 5, seconds=0.8, measurement__health__clock_mhz=1980.0)
     )

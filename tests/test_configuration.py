@@ -22,7 +22,7 @@ MAPS = ("wheels", "flags", "patches", "features")
 # Leaves with values that other leaves turn on and off; None takes the leaf out.
 LEAVES: dict[str, tuple[Any, ...]] = {
     "run.context": (None, "one", "other"),
-    "numerics.seed": (None, 1, 2),
+    "numerics.learning_rate": (None, 1, 2),
     "parallelism.tensor": (None, 1, 2, 4),
     "parallelism.sequence": (None, True, False),
     "parallelism.pipeline": (None, 1, 2, 4),
@@ -132,18 +132,18 @@ def clean(context: str | None = "one", **changes: Any) -> Configuration:
 
 
 def test_leaving_an_axis_out_is_one_subtraction_and_taking_another_value_one_addition() -> None:
-    a, b = clean(), clean(numerics__seed=99)
+    a, b = clean(), clean(numerics__learning_rate=99)
     assert a.digest != b.digest
-    assert a.without("numerics.seed") == b.without("numerics.seed")
-    assert a.with_("numerics.seed", b.parts["numerics.seed"]).digest == b.digest
-    assert a.with_("numerics.seed", b.parts["numerics.seed"]).whole == b.whole
-    assert a.mixed(b, ["numerics.seed"]).digest == b.digest
-    assert a.apart(b) == {"numerics.seed"}
+    assert a.without("numerics.learning_rate") == b.without("numerics.learning_rate")
+    assert a.with_("numerics.learning_rate", b.parts["numerics.learning_rate"]).digest == b.digest
+    assert a.with_("numerics.learning_rate", b.parts["numerics.learning_rate"]).whole == b.whole
+    assert a.mixed(b, ["numerics.learning_rate"]).digest == b.digest
+    assert a.apart(b) == {"numerics.learning_rate"}
 
 
 def test_two_mixtures_of_two_axes_meet_from_both_sides() -> None:
-    a, b = clean(), clean(numerics__seed=99, batch__micro_batch=4)
-    first = a.mixed(b, ["numerics.seed"])
+    a, b = clean(), clean(numerics__learning_rate=99, batch__micro_batch=4)
+    first = a.mixed(b, ["numerics.learning_rate"])
     assert first.mixed(b, ["batch.micro_batch"]).digest == b.digest
     assert b.mixed(a, ["batch.micro_batch"]).digest == first.digest
 
@@ -170,18 +170,18 @@ def test_the_lane_and_how_it_is_read_are_parts_of_the_sum() -> None:
 
 
 def test_what_is_unstated_stands_for_the_context_or_for_nobody_else() -> None:
-    bare, twin = clean(None, numerics__seed=None), clean(None, numerics__seed=None, run__label="x")
+    bare, twin = clean(None, numerics__learning_rate=None), clean(None, numerics__learning_rate=None, run__label="x")
     assert bare.own
-    assert bare.unstated == {"numerics.seed"}
+    assert bare.unstated == {"numerics.learning_rate"}
     assert bare.without("batch.micro_batch") is None
-    assert bare.without("numerics.seed") == clean(None).without("numerics.seed")
+    assert bare.without("numerics.learning_rate") == clean(None).without("numerics.learning_rate")
     assert bare.digest != twin.digest
-    held, other = clean("one", numerics__seed=None), clean("other", numerics__seed=None)
-    assert held.without("batch.micro_batch") == clean("one", numerics__seed=None, batch__micro_batch=4).without(
-        "batch.micro_batch"
-    )
+    held, other = clean("one", numerics__learning_rate=None), clean("other", numerics__learning_rate=None)
+    assert held.without("batch.micro_batch") == clean(
+        "one", numerics__learning_rate=None, batch__micro_batch=4
+    ).without("batch.micro_batch")
     assert held.digest != other.digest
-    assert held.without("numerics.seed") == other.without("numerics.seed")
+    assert held.without("numerics.learning_rate") == other.without("numerics.learning_rate")
 
 
 def test_an_absent_key_of_a_complete_map_has_no_part_and_that_it_is_complete_has() -> None:

@@ -26,7 +26,6 @@ FACTS = Facts(sigma=0.003, sigma_df=30)
 REQUIRED = {path for path, leaf in by_path().items() if leaf.required}
 FAST = {"measurement.step_durations_seconds": rule_cases.durations({"seconds": 0.6, "seed": 11})}
 AXES: dict[str, tuple[Any, Any]] = {
-    "numerics.seed": (1, 2),
     "numerics.parameter_dtype": ("fp32", "bf16"),
     "numerics.reduction_dtype": ("fp32", "bf16"),
     "numerics.learning_rate": (1e-4, 3e-4),
@@ -89,12 +88,12 @@ def test_a_pair_one_axis_apart_is_accepted_so_that_the_property_can_fail(axis: s
 
 
 def test_a_pair_two_axes_apart_is_rejected() -> None:
-    assert _verdict(*_sides(["numerics.seed", "data.tokenizer"], contexts=False)).status == "rejected"
+    assert _verdict(*_sides(["numerics.schedule", "data.tokenizer"], contexts=False)).status == "rejected"
 
 
 @pytest.mark.parametrize("side", ["a", "b", "both"])
 def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> None:
-    a, b = _sides(["numerics.seed", "code.imported_digest"], contexts=False)
+    a, b = _sides(["numerics.schedule", "code.imported_digest"], contexts=False)
     for path in _droppable(a):
         left, right = copy.deepcopy(a), copy.deepcopy(b)
         for name, tree in (("a", left), ("b", right)):
@@ -125,7 +124,7 @@ def test_no_set_of_leaves_taken_away_makes_a_rejected_pair_accepted(
 
 
 def test_what_one_context_holds_on_both_sides_is_exempt_and_shown() -> None:
-    a, b = _sides(["numerics.seed"], contexts=True)
+    a, b = _sides(["numerics.schedule"], contexts=True)
     for tree in (a, b):
         rule_cases.take(tree, "numerics.learning_rate")
     verdict = _verdict(a, b)
@@ -184,7 +183,7 @@ def _without(trees: tuple[dict[str, Any], ...], target: str, paths: set[str]) ->
 
 def _spoilt(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
     """A pair with twins that is rejected, or would be, for one reason."""
-    trees = _witnessed(["numerics.seed", "code.imported_digest"] if kind == "two axes" else ["numerics.seed"])
+    trees = _witnessed(["numerics.schedule", "code.imported_digest"] if kind == "two axes" else ["numerics.schedule"])
     if kind == "another path":
         rule_cases.put(trees[3], f"{SEEN}.attention", "math")
     if kind == "another posture":
@@ -193,7 +192,7 @@ def _spoilt(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], 
 
 
 def test_a_pair_that_its_twins_witness_is_accepted_so_that_the_property_can_fail() -> None:
-    verdict = _judged(*_witnessed(["numerics.seed"]))
+    verdict = _judged(*_witnessed(["numerics.schedule"]))
     assert verdict.status == "accepted", [
         (item.code, item.at, item.found) for item in verdict.findings if item.level != "W"
     ]
@@ -215,7 +214,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_with_twins_accepted(tar
 @pytest.mark.parametrize("twin", ["twin of a", "twin of b"])
 def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: str) -> None:
     """The twin is an axis away from its launch; without that axis it cannot be told, and lends as little."""
-    trees = list(_witnessed(["numerics.seed"] if axis != "numerics.seed" else ["data.tokenizer"]))
+    trees = list(_witnessed(["numerics.schedule"] if axis != "numerics.schedule" else ["data.tokenizer"]))
     index = _of(twin)[0]
     before = effective(rule_cases.parsed(trees[index])).get(axis, "unset")
     for value in AXES[axis]:
@@ -244,7 +243,7 @@ def test_no_set_of_leaves_taken_away_makes_a_rejected_pair_with_twins_accepted(
 
 @pytest.mark.parametrize("target", ["a", "b", "twin of a", "twin of b"])
 def test_a_contradiction_between_a_launch_and_its_twin_goes_only_with_one_of_the_two_statements(target: str) -> None:
-    trees = _witnessed(["numerics.seed"], own=True)
+    trees = _witnessed(["numerics.schedule"], own=True)
     rule_cases.put(trees[3], f"{SEEN}.attention", "sdpa_math")
     assert _judged(*trees).status == "rejected"
     withheld = {f"{SEEN}.attention", "run.witness_for"}
@@ -258,7 +257,7 @@ def test_a_contradiction_between_a_launch_and_its_twin_goes_only_with_one_of_the
 
 def test_what_another_launch_proves_is_exempt_and_shown() -> None:
     """A launch that saw itself off its path can leave that out: then its twin's word stands, and is told."""
-    trees = _witnessed(["numerics.seed"], own=True)
+    trees = _witnessed(["numerics.schedule"], own=True)
     rule_cases.put(trees[1], f"{SEEN}.attention", "sdpa_math")
     assert _judged(*trees).status == "rejected"
     left = _judged(*_without(trees, "b", {f"{SEEN}.attention"}))

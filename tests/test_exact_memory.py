@@ -80,7 +80,7 @@ def without_steps(name: str, peak: int, **leaves: Any) -> list[Parsed]:
 
 
 def test_launches_an_axis_apart_say_nothing_of_exactness(tmp_path: Path) -> None:
-    made = [launches(640_000_000, name=f"s{seed}", numerics__seed=seed) for seed in range(3)]
+    made = [launches(640_000_000, name=f"s{seed}", numerics__learning_rate=seed) for seed in range(3)]
     floor = floor_of(tmp_path, *made)
     assert floor.exact_memory == frozenset()
     assert floor.chip_spread is None

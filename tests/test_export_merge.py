@@ -125,7 +125,7 @@ def test_history_of_a_launch_comes_in_whatever_its_order(here: Store, there: Sto
 
 def test_both_may_say_that_one_receipt_replaces_another(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
-    new = launch("new", run__supersedes=supersede(old.id))
+    new = launch("old", run__label="new", run__supersedes=supersede(old.id))
     for store in (here, there):
         put(store, [old, new])
     done = merge(there, here, tmp_path)
@@ -139,7 +139,7 @@ def test_both_may_say_that_one_receipt_replaces_another(here: Store, there: Stor
 
 def test_a_receipt_that_comes_replaces_what_it_names_here(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
-    new = launch("new", run__supersedes=supersede("old"))
+    new = launch("old", run__label="new", run__supersedes=supersede("old"))
     put(here, [old])
     put(there, [new])
     merge(there, here, tmp_path)
@@ -148,7 +148,7 @@ def test_a_receipt_that_comes_replaces_what_it_names_here(here: Store, there: St
 
 def test_a_receipt_that_comes_after_its_successor_does_not_stand(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
-    put(here, [launch("new", run__supersedes=supersede("old"))])
+    put(here, [launch("old", run__label="new", run__supersedes=supersede(old.id))])
     put(there, [old])
     merge(there, here, tmp_path)
     assert not here.entry(old.id).stands
@@ -156,8 +156,8 @@ def test_a_receipt_that_comes_after_its_successor_does_not_stand(here: Store, th
 
 def test_the_later_saying_counts_whichever_store_said_it(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
-    later = launch("b", run__supersedes=supersede(old.id))
-    put(there, [old, launch("a", run__supersedes=supersede(old.id))])
+    later = launch("old", run__label="b", run__supersedes=supersede(old.id))
+    put(there, [old, launch("old", run__label="a", run__supersedes=supersede(old.id))])
     put(here, [old, later])
     merge(there, here, tmp_path)
     assert here.entry(old.id).superseded_by == later.id
@@ -166,7 +166,7 @@ def test_the_later_saying_counts_whichever_store_said_it(here: Store, there: Sto
 
 def test_what_was_purged_here_does_not_come_back(here: Store, there: Store, tmp_path: Path) -> None:
     secret = launch("secret", run__command="train --token hunter2")
-    after = launch("after", run__supersedes=supersede(secret.id, "it held hunter2"))
+    after = launch("secret", run__label="after", run__supersedes=supersede(secret.id, "it held hunter2"))
     for store in (here, there):
         put(store, [secret, after])
     here.purge(secret.id, "a token")
@@ -178,7 +178,7 @@ def test_what_was_purged_here_does_not_come_back(here: Store, there: Store, tmp_
 
 def test_a_purged_successor_leaves_no_word_of_its_document(here: Store, there: Store, tmp_path: Path) -> None:
     old = launch("old")
-    secret = launch("secret", run__supersedes=supersede(old.id, "hunter2 was in the other one"))
+    secret = launch("old", run__label="secret", run__supersedes=supersede(old.id, "hunter2 was in the other one"))
     for store in (here, there):
         put(store, [old, secret])
     here.purge(secret.id, "a token")

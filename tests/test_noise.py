@@ -24,8 +24,8 @@ from receipts.store import Filters, Store, open_store
 from receipts.submit import submit
 
 
-def launches(count: int, *, seed: int = 1234, seconds: float = 0.8, name: str = "one") -> list[Parsed]:
-    tree = rule_cases.build({"set": {"numerics.seed": seed}, "steps": {"seconds": seconds}})
+def launches(count: int, *, rate: float = 3e-4, seconds: float = 0.8, name: str = "one") -> list[Parsed]:
+    tree = rule_cases.build({"set": {"numerics.learning_rate": rate}, "steps": {"seconds": seconds}})
     tree["run"]["launch"] = name
     return rule_cases.group(tree, name, count)
 
@@ -53,7 +53,7 @@ def test_the_floor_is_the_pooled_spread_of_equal_launches(tmp_path: Path) -> Non
 
 
 def test_launches_an_axis_apart_are_no_repeats(tmp_path: Path) -> None:
-    one, other = launches(1, seed=1, name="x"), launches(1, seed=2, seconds=0.4, name="y")
+    one, other = launches(1, rate=1, name="x"), launches(1, rate=2, seconds=0.4, name="y")
     lane = rule_cases.rulebook().lanes.of(one[0].receipt.run.lane)
     with stored(tmp_path / "noise.sqlite", [*one, *other]) as store:
         floor = noise_floor(store, one[0], lane)
@@ -78,7 +78,7 @@ def test_noisy_launches_of_another_context_change_no_verdict(tmp_path: Path) -> 
     """Five against five, 10 % slower: three noisy launches of somebody else made that equivalent."""
     seconds = [0.8 * (1 + 0.0004 * i) for i in range(-2, 3)]
     a = [*(one for i, value in enumerate(seconds) for one in launches(1, seconds=value, name=f"a{i}"))]
-    b = [*(one for i, value in enumerate(seconds) for one in launches(1, seed=7, seconds=1.1 * value, name=f"b{i}"))]
+    b = [*(one for i, value in enumerate(seconds) for one in launches(1, rate=7, seconds=1.1 * value, name=f"b{i}"))]
     noisy = []
     for i, value in enumerate((0.5, 0.8, 1.3)):
         tree = rule_cases.build({"set": {"run.context": "of-a-stranger"}, "steps": {"seconds": value}})
@@ -142,7 +142,7 @@ def test_a_copy_of_a_launch_is_no_repeat_of_it(tmp_path: Path) -> None:
 def test_a_launch_that_leaves_an_axis_open_is_no_repeat(tmp_path: Path) -> None:
     one, other = launches(2)
     tree = json.loads(other.raw)
-    del tree["numerics"]["seed"]
+    del tree["numerics"]["learning_rate"]
     lane = rule_cases.rulebook().lanes.of(one.receipt.run.lane)
     with stored(tmp_path / "noise.sqlite", [one, rule_cases.parsed(tree)]) as store:
         assert noise_floor(store, one, lane).groups == 0
@@ -150,7 +150,7 @@ def test_a_launch_that_leaves_an_axis_open_is_no_repeat(tmp_path: Path) -> None:
 
 
 def test_keys_group_as_differences_do() -> None:
-    made = [*launches(3, name="x"), *launches(2, seed=7, name="y"), *launches(1, seed=8, name="z")]
+    made = [*launches(3, name="x"), *launches(2, rate=7, name="y"), *launches(1, rate=8, name="z")]
     lane = rule_cases.rulebook().lanes.of(made[0].receipt.run.lane)
     found = groups(made, lane)
     assert [len(group) for group in found] == [3, 2]
@@ -190,7 +190,7 @@ def test_the_command_prints_what_the_data_carry_and_no_more(tmp_path: Path, caps
     assert code == 3
     assert "~" in printed
     assert "run one configuration twice" in " ".join(printed.split())
-    stored(path, [*launches(4, seed=5, name="x"), *launches(4, seed=6, name="y")]).close()
+    stored(path, [*launches(4, rate=5, name="x"), *launches(4, rate=6, name="y")]).close()
     code, printed = noise_command(path, capsys, "--lane", "cpu-torch", "--json")
     (made,) = json.loads(printed)["classes"]
     assert code == 0

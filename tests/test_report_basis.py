@@ -30,7 +30,9 @@ SHAPE = ("run_lane", "geometry", "depth", "sequence_length", "chips")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Gains, failures, an invalid launch, one that was retracted, and history before the week."""
     made = open_store(str(tmp_path_factory.mktemp("basis") / "store.sqlite"))
-    week.put(made, [*week.side("older", -9, 2.5, {"numerics.seed": 5}), *week.local_gain(), *week.at_target(2.31)])
+    week.put(
+        made, [*week.side("older", -9, 2.5, {"numerics.learning_rate": 5}), *week.local_gain(), *week.at_target(2.31)]
+    )
     week.put(made, [week.known_failure(-9, "first"), week.known_failure(2, "again"), week.launch("gone", 3)])
     week.put(made, [week.launch("left", 2, path__witnessed__attention="unfused")])
     gone = next(entry for entry in made.find() if entry.label == "gone")

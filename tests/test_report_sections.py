@@ -137,7 +137,7 @@ def test_the_trial_of_another_value_is_no_trial_of_the_change(small: Store) -> N
 
 
 def test_launches_that_differ_in_another_axis_as_well_are_no_trial_of_the_change(small: Store) -> None:
-    other = week.side("two axes", 2, 2.31, week.changed({"numerics.seed": 99}))
+    other = week.side("two axes", 2, 2.31, week.changed({"numerics.learning_rate": 99}))
     week.put(small, [*week.local_gain(), *week.side("target base", 0.5, 2.3), *other])
     made = week.report(small).sections.survival
     assert [gain.fate for gain in made.waiting] == ["waits"]

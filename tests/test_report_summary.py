@@ -44,7 +44,7 @@ def tpu(name: str, **leaves: object) -> Parsed:
 
 
 def test_it_says_who_took_the_frontier_by_how_much_and_over_whom(store: Store) -> None:
-    week.put(store, [*week.side("older", -9, 2.5, {"numerics.seed": 5}), *week.side("newer", 1, 2.3)])
+    week.put(store, [*week.side("older", -9, 2.5, {"numerics.learning_rate": 5}), *week.side("newer", 1, 2.3)])
     (sentence,) = said(week.report(store), "frontier")
     assert re.fullmatch(
         r"nvidia-megatron: [0-9a-f]{12} newer took hybrid NAM56R, 4,096 tokens, 8 × h200-sxm: 14,2\d\d tokens/s/chip, "
@@ -54,7 +54,7 @@ def test_it_says_who_took_the_frontier_by_how_much_and_over_whom(store: Store) -
 
 
 def test_what_took_the_frontier_by_many_axes_is_said_to_have_no_cause(store: Store) -> None:
-    other = {"numerics.seed": 5, "parallelism.bucket_bytes": week.BUCKETS}
+    other = {"numerics.learning_rate": 5, "parallelism.bucket_bytes": week.BUCKETS}
     week.put(store, [*week.side("older", -9, 2.5, other), *week.side("newer", 1, 2.3)])
     (sentence,) = said(week.report(store), "frontier")
     assert sentence.endswith("older; 2 axes moved between them, so none is its cause.")
@@ -99,12 +99,12 @@ def test_accepted_changes_stand_with_interval_and_refused_ones_with_their_rule_a
     assert "R302 left path (attention unfused)" in refused
 
 
-BOTH = {"numerics.seed": 9}
+BOTH = {"numerics.learning_rate": 9}
 LONG = {path.replace(".", "__"): value for path, value in week.LOCAL.items()}
 
 
 def test_incidents_are_counted_by_rule_and_their_remedy_comes_first_in_what_to_do(store: Store) -> None:
-    week.put(store, [tpu("one", **SYNCS), tpu("two", **SYNCS, numerics__seed=3), tpu("drift", **DRIFT)])
+    week.put(store, [tpu("one", **SYNCS), tpu("two", **SYNCS, numerics__learning_rate=3), tpu("drift", **DRIFT)])
     data = week.report(store)
     assert said(data, "path") == ["Incidents: R303 host sync (2 launches), R305 lineage drift (1 launch)."]
     assert said(data, "next")[0].startswith("R303 host sync: keep values on the device")
@@ -185,7 +185,7 @@ def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: 
 
 def test_one_remedy_of_many_findings_is_asked_for_once(store: Store) -> None:
     week.put(store, [tpu("one", path__witnessed__host_transfers_per_step=1.0)])
-    week.put(store, [tpu("two", path__witnessed__host_transfers_per_step=2.0, numerics__seed=3)])
+    week.put(store, [tpu("two", path__witnessed__host_transfers_per_step=2.0, numerics__learning_rate=3)])
     data = week.report(store)
     assert len([item for item in data.incidents if item.code == "R303"]) == 2
     assert len([line for line in said(data, "next") if line.startswith("R303")]) == 1

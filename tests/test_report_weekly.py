@@ -18,7 +18,7 @@ from receipts.cli import main
 from receipts.errors import NotFound, UsageError
 from receipts.receipt import Parsed
 from receipts.report import Week, WeekData, asked, collect, moment
-from receipts.report.links import Pair, compared
+from receipts.report.links import Links, Pair
 from receipts.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
@@ -90,11 +90,12 @@ def test_a_refused_comparison_names_the_rule_where_one_axis_moved(data: WeekData
     assert [(reason.code, reason.side) for reason in left.reasons] == [("R302", "B")]
 
 
-def test_an_open_comparison_says_what_would_settle_it(data: WeekData) -> None:
+def test_a_stated_launch_beside_measured_ones_is_left_out_of_their_comparison_and_counted(data: WeekData) -> None:
     (lane,) = data.lanes
-    (open_one,) = lane.inconclusive
-    assert open_one.stated
-    assert any("record the steps" in reason.do for reason in open_one.reasons)
+    (made,) = lane.accepted
+    assert not made.stated
+    assert made.why.endswith("A: 3 of 4 launches count; R205 on 1")
+    assert lane.inconclusive == ()
 
 
 def test_failures_carry_what_was_asked_for_and_who_failed_there_before(data: WeekData) -> None:
@@ -250,7 +251,8 @@ def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
     assert Neighbours(shelf.rows).before(shelf.rows[0]) == []
     made = Configurations(shelf).group(shelf.items(shelf.rows))
     a, b = (one for one in made if len(one.launches) == 3)
-    verdict = compared(a, b, shelf)
+    verdict = Links(shelf, shelf.items(shelf.rows)).between(a.head, b.head, "tokens_per_second")
+    assert verdict is not None
     assert verdict.status == "accepted"
     barely = replace(
         verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)
@@ -358,10 +360,14 @@ def test_few_launches_are_judged_by_the_floor_that_the_lane_has_shown_as_compare
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "floor.sqlite")
-    buckets = {"parallelism__bucket_bytes": section.BUCKETS, "numerics__seed": 7}
+    buckets = {"parallelism__bucket_bytes": section.BUCKETS, "numerics__learning_rate": 7}
     with open_store(place) as made:
-        section.put(made, [*section.side("before", -20, 2.3), *section.side("base", 0.5, 2.3, {"numerics.seed": 5})])
-        section.put(made, [section.launch("one", 1, 2.3, numerics__seed=7), section.launch("other", 2, 2.2, **buckets)])
+        section.put(
+            made, [*section.side("before", -20, 2.3), *section.side("base", 0.5, 2.3, {"numerics.learning_rate": 5})]
+        )
+        section.put(
+            made, [section.launch("one", 1, 2.3, numerics__learning_rate=7), section.launch("other", 2, 2.2, **buckets)]
+        )
         (lane,) = section.report(made).lanes
     told = next(item for item in lane.accepted if item.b[0].name == "other" and item.a[0].name == "one")
     assert (len(told.a), len(told.b), told.effect) == (1, 1, "faster")
@@ -372,18 +378,15 @@ def test_few_launches_are_judged_by_the_floor_that_the_lane_has_shown_as_compare
 
 
 def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) -> None:
-    from receipts.report.floors import NONE, Floors
-
     with open_store(str(tmp_path / "floors.sqlite")) as made:
-        section.put(made, [*section.side("before", -20, 2.3), section.launch("alone", 1, 2.3, numerics__seed=5)])
-        section.put(made, section.side("later", 9, 2.5, {"numerics.seed": 8}))
+        alone = section.launch("alone", 1, 2.3, numerics__learning_rate=5)
+        section.put(made, [*section.side("before", -20, 2.3), alone])
+        section.put(made, section.side("later", 9, 2.5, {"numerics.learning_rate": 8}))
         section.put(made, section.side("longer", -9, 2.5, {"batch.sequence_length": 8192, "batch.global_batch": 32}))
         shelf = Shelf(made, cases.rulebook(), section.AS_OF, (), section.MONDAY)
-        row = next(entry for entry in made.find() if entry.label == "alone")
-        floor = Floors(shelf).of(row)
+        floor = shelf.comparisons.floor(alone)
         assert (floor.groups, floor.launches) == (1, 3)
         assert floor.sigma == pytest.approx(0.001, rel=0.3)
-        assert Floors(shelf).of(row._replace(chips=16)) == NONE
 
 
 def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: WeekData) -> None:
@@ -392,5 +395,5 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)
     text = render(replace(data, lanes=(cut,)))["report.md"].decode()
-    assert "The week has no accepted comparisons.\n" in text
+    assert "The week has no accepted comparisons and no inconclusive comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

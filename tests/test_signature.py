@@ -66,7 +66,7 @@ def test_what_decides_whether_it_fits_splits_it(leaf: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("leaf", "value"),
     [
-        ("numerics__seed", 7),
+        ("numerics__learning_rate", 7),
         ("numerics__learning_rate", 1e-5),
         ("batch__global_batch", 128),
         ("wheels__libtpu", "0.0.1"),

@@ -16,7 +16,7 @@ from receipts.store.engine import reading, writing
 from receipts.store.tables import configurations
 from store_receipts import RULEBOOK, judged, parsed
 
-AXES = {"numerics__seed": (1, 2), "batch__micro_batch": (8, 4), "model__depth": (8, 16)}
+AXES = {"numerics__learning_rate": (1, 2), "batch__micro_batch": (8, 4), "model__depth": (8, 16)}
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def found(store: Store, a: Parsed, b: Parsed, **options: Any) -> dict[bytes, bet
 def test_every_mixture_that_is_stored_is_found_and_the_ends_are_not(store: Store) -> None:
     subsets = [set(some) for size in range(4) for some in itertools.combinations(AXES, size)]
     stored = [put(store, some) for some in subsets]
-    put(store, set(), numerics__seed=99)
+    put(store, set(), numerics__learning_rate=99)
     put(store, set(AXES), flags={"complete": True, "NEW": "1"})
     middle = {ran(one).whole for one in stored[1:-1]}
     assert set(found(store, stored[0], stored[-1])) == middle
@@ -60,19 +60,19 @@ def test_every_mixture_that_is_stored_is_found_and_the_ends_are_not(store: Store
 
 
 def test_neither_end_needs_to_be_stored(store: Store) -> None:
-    middle = put(store, {"numerics__seed"})
+    middle = put(store, {"numerics__learning_rate"})
     assert set(found(store, corner([]), corner(AXES))) == {ran(middle).whole}
 
 
 def test_the_launch_that_speaks_is_one_with_steps_that_ended_well_and_failures_are_told(store: Store) -> None:
-    good = put(store, {"numerics__seed"}, run__started="2026-03-01T00:00:00+00:00")
+    good = put(store, {"numerics__learning_rate"}, run__started="2026-03-01T00:00:00+00:00")
     put(
         store,
-        {"numerics__seed"},
+        {"numerics__learning_rate"},
         run__started="2026-04-01T00:00:00+00:00",
         measurement={"tokens_per_step": 4096, "stated": {"statistic": "median", "step_seconds": 0.8}},
     )
-    bad = put(store, {"numerics__seed"}, run__outcome="oom")
+    bad = put(store, {"numerics__learning_rate"}, run__outcome="oom")
     alone = put(store, {"model__depth"}, run__outcome="oom")
     put(store, {"batch__micro_batch"}, run__kind="profile")
     made = found(store, corner([]), corner(AXES))
@@ -86,13 +86,13 @@ def test_the_launch_that_speaks_is_one_with_steps_that_ended_well_and_failures_a
 
 
 def test_what_was_retracted_lies_between_nothing(store: Store) -> None:
-    middle = put(store, {"numerics__seed"})
+    middle = put(store, {"numerics__learning_rate"})
     store.retract(middle.id, "wrong")
     assert found(store, corner([]), corner(AXES)) == {}
 
 
 def test_an_equal_digest_is_no_proof(store: Store) -> None:
-    put(store, {"numerics__seed"})
+    put(store, {"numerics__learning_rate"})
     assert len(found(store, corner([]), corner(AXES))) == 1
     with writing(store._engine) as connection:
         connection.execute(update(configurations).values(whole=b"0" * 16))
@@ -102,8 +102,8 @@ def test_an_equal_digest_is_no_proof(store: Store) -> None:
 def test_one_axis_may_have_a_value_that_neither_side_has_where_that_is_asked_for(store: Store) -> None:
     other = []
     for moved in (set[str](), {"model__depth"}):
-        other.append(put(store, moved, numerics__seed=3))
-    put(store, [], numerics__seed=3, batch__micro_batch=2)
+        other.append(put(store, moved, numerics__learning_rate=3))
+    put(store, [], numerics__learning_rate=3, batch__micro_batch=2)
     assert found(store, corner([]), corner(AXES)) == {}
     made = found(store, corner([]), corner(AXES), beyond=True)
     assert set(made) == {ran(one).whole for one in other}

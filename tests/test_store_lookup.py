@@ -282,7 +282,7 @@ def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
     third = put(store)
     store.retract(third.id, "y")
     unstored = parsed(run__launch="late")
-    fourth = put(store, run__supersedes={"target": "late", "reason": "z"})
+    fourth = put(store, run__launch="late", run__label="b", run__supersedes={"target": unstored.id, "reason": "z"})
     group = [store.get(item.id) for item in (first, second, third)]
     assert store.facts([*group, unstored]).superseded == {
         first.id: (second.id, "x"),
@@ -298,10 +298,12 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     put(store, batch__micro_batch=None)
     put(store, batch__global_batch=32)
     put(store, run__lane="cpu-jax")
-    put(store, run__outcome="oom")
+    failed = put(store, run__outcome="oom")
     store.retract(put(store).id, "x")
     put(store, run__launch=head.receipt.run.launch)
-    assert store.replicate_candidates(head) == [replicate.id]
+    # One that failed is counted among the launches of its configuration, and comes last.
+    assert store.replicate_candidates(head) == [replicate.id, failed.id]
+    assert store.replicate_candidates(parsed(run__outcome="oom")) == [failed.id]
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
     assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
@@ -309,16 +311,19 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
 
 def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -> None:
     for seed in range(6):
-        put(store, numerics__seed=seed)
+        put(store, numerics__learning_rate=seed)
     with reading(store._engine) as connection:
         asked = sought.Sought(connection)
-        for text in ("numerics.seed>1", "numerics.seed<5", "numerics.seed!=3"):
-            asked.ask(None, "numerics.seed", condition(text))
+        for text in ("numerics.learning_rate>1", "numerics.learning_rate<5", "numerics.learning_rate!=3"):
+            asked.ask(None, "numerics.learning_rate", condition(text))
         assert asked.lists is not None
         (values,) = asked.lists.axes
         query = select(axis_values.c.value).where(axis_values.c.seq.in_(values)).order_by(axis_values.c.value)
-        assert list(connection.execute(query).scalars()) == ['{"numerics.seed":2}', '{"numerics.seed":4}']
-        asked.ask(None, "numerics.seed", condition("numerics.seed=0"))
+        assert list(connection.execute(query).scalars()) == [
+            '{"numerics.learning_rate":2}',
+            '{"numerics.learning_rate":4}',
+        ]
+        asked.ask(None, "numerics.learning_rate", condition("numerics.learning_rate=0"))
         assert asked.lists.empty
 
 
@@ -333,10 +338,10 @@ def test_a_list_by_axes_and_a_text_looks_each_configuration_up(tmp_path: Path, m
     monkeypatch.setattr(ordered, "places", explained)
     with open_store(str(tmp_path / "receipts.db")) as store:
         for number in range(12):
-            put(store, run__context=f"base {number % 2}", numerics__seed=number % 3)
+            put(store, run__context=f"base {number % 2}", numerics__learning_rate=number % 3)
         seqs = [entry.seq for entry in store.find(Filters(order="stored"))]
         with reading(store._engine) as connection:
-            seed = select(axis_values.c.seq).where(axis_values.c.value == '{"numerics.seed":1}')
+            seed = select(axis_values.c.seq).where(axis_values.c.value == '{"numerics.learning_rate":1}')
             lists = ordered.Lists("context", ("base 1",), axes=(tuple(connection.execute(seed).scalars()),))
             page = ordered.page_of_axes(connection, lists, "newest", None, 10)
     assert [receipt for _, receipt in page] == [seqs[7], seqs[1]]

@@ -118,14 +118,17 @@ def _eventful() -> list[bytes]:
     """Documents among which some conflict, replace one another, stand twice, or replace what comes only later."""
     first = raw(run__launch="one")
     again = raw(run__launch="one", run__label="again")
+    later = raw(run__launch="later")
     reason = {"target": Document(first, "").id, "reason": "a wrong label"}
     return [
         first,
         again,
         raw(run__launch="one", run__label="next", run__supersedes=reason),
         first,
-        raw(run__launch="herald", run__supersedes={"target": "later", "reason": "it was started twice"}),
-        raw(run__launch="later"),
+        raw(
+            run__launch="later", run__label="b", run__supersedes={"target": Document(later, "").id, "reason": "a label"}
+        ),
+        later,
         raw(run__launch="later", run__label="other"),
         b"[]",
         *(raw(run__launch=f"plain-{number}") for number in range(MANY)),
@@ -150,7 +153,7 @@ def test_a_batch_decides_as_the_same_documents_one_by_one(store: Store, tmp_path
         for items in (together, apart)
     ]
     assert says[0] == says[1]
-    assert [type(item.error) for item in together if item.error] == [ConflictError, InputError]
+    assert [type(item.error) for item in together if item.error] == [ConflictError, ConflictError, InputError]
 
 
 def test_what_was_purged_does_not_come_back_with_a_batch(store: Store) -> None:

@@ -117,7 +117,7 @@ def test_two_twins_that_disagree_are_an_offence() -> None:
 
 
 def test_a_twin_that_is_itself_superseded_lends_nothing() -> None:
-    again = profiled(**{"run.launch": "again", "run.supersedes": {"target": "profile of measured", "reason": "worn"}})
+    again = profiled(**{"run.label": "again", "run.supersedes": {"target": "profile of measured", "reason": "worn"}})
     rule_cases.take(again, "path.witnessed")
     rule_cases.take(again, "evidence")
     assert verdict_on(measured(), profiled(), again).path == "unwitnessed"
@@ -136,7 +136,7 @@ def test_a_witness_takes_nothing_from_a_witness_of_its_own() -> None:
         ({"batch.micro_batch": 2}, (), "batch.micro_batch is 2 there and 4 here"),
         ({"code.imported_digest": "c" * 64}, (), "code.imported_digest is cccc"),
         ({"run.lane": "nvidia-fsdp2"}, (), "run.lane is nvidia-fsdp2 there"),
-        ({}, ("numerics.seed",), "numerics.seed not stated by the witness"),
+        ({}, ("numerics.learning_rate",), "numerics.learning_rate not stated by the witness"),
         ({"run.provenance": "quoted"}, (), "was not measured"),
         ({}, ("evidence",), "its evidence is of level none"),
         ({}, ("path.witnessed", RECOMPUTE), "it shows nothing of the path"),
@@ -181,31 +181,31 @@ def compared(a: dict[str, Any], b: dict[str, Any], *witnesses: dict[str, Any]) -
 
 
 def test_two_measured_launches_are_accepted_by_what_their_twins_saw() -> None:
-    a, b = fast(measured(), "a"), fast(measured(), "b", **{"numerics.seed": 7})
-    twins = (profiled("a"), profiled("b", **{"numerics.seed": 7}))
+    a, b = fast(measured(), "a"), fast(measured(), "b", **{"numerics.learning_rate": 7})
+    twins = (profiled("a"), profiled("b", **{"numerics.learning_rate": 7}))
     assert compared(a, b).status == "inconclusive"
     assert compared(a, b, twins[0]).path == "unwitnessed"
     found = compared(a, b, *twins)
     assert found.status == "accepted", [(item.code, item.at, item.found) for item in found.findings]
-    assert found.counted == ("numerics.seed",)
+    assert found.counted == ("numerics.learning_rate",)
     assert found.witnesses == tuple(parsed(twin).id for twin in twins)
 
 
 def test_a_path_axis_takes_the_value_that_a_witness_saw() -> None:
     """`auto` beside a witnessed te_fused is no change where its twin saw te_fused as well."""
     a = fast(rule_cases.build({"set": AUTO}, "megatron"), "a")
-    b = fast(measured(**AUTO), "b", **{"numerics.seed": 7})
+    b = fast(measured(**AUTO), "b", **{"numerics.learning_rate": 7})
     assert "path.attention" in compared(a, b).counted
-    assert compared(a, b, profiled("b", **AUTO, **{"numerics.seed": 7})).counted == ("numerics.seed",)
+    assert compared(a, b, profiled("b", **AUTO, **{"numerics.learning_rate": 7})).counted == ("numerics.learning_rate",)
 
 
 def test_launches_of_a_side_that_only_a_witness_tells_apart_are_open_and_no_mixture() -> None:
     group = [parsed(fast(measured(**AUTO), name), f"{name}.json") for name in ("a", "a2")]
-    seed = {"numerics.seed": 7}
+    seed = {"numerics.learning_rate": 7}
     other = parsed(fast(measured(**AUTO), "b", **seed), "b.json")
     twins = [parsed(profiled("a", **AUTO)), parsed(profiled("b", **AUTO, **seed))]
     found = compare(group, [other], BOOK, Request(facts=FACTS.beside([*group, other, *twins])))
-    assert (found.status, found.counted) == ("inconclusive", ("numerics.seed",))
+    assert (found.status, found.counted) == ("inconclusive", ("numerics.learning_rate",))
     assert "path.attention" in {item.axis for item in found.difference.unknown}
 
 
@@ -331,7 +331,7 @@ def test_show_tells_who_witnesses_a_launch_and_whom_a_witness_names(
 
 
 def test_compare_takes_the_witnesses_of_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    seed = {"numerics.seed": 7}
+    seed = {"numerics.learning_rate": 7}
     files = write(
         tmp_path, a=fast(measured(), "a"), b=fast(measured(), "b", **seed), wa=profiled("a"), wb=profiled("b", **seed)
     )

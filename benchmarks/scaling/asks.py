@@ -41,7 +41,7 @@ LISTS: Final[Mapping[str, Sequence[str]]] = {
     "a flag and micro batch": ("flags.SCALE_FIRST=1", "micro_batch=8"),
     "two flags": ("flags.SCALE_FIRST=1", "flags.SCALE_SECOND=1"),
     "a flag and outcome": ("flags.SCALE_FIRST=1", "outcome=oom"),
-    "a seed that few have, and a flag": ("numerics.seed=100005", "flags.SCALE_FIRST=0"),
+    "a bucket that few have, and a flag": ("parallelism.bucket_bytes=100005", "flags.SCALE_FIRST=0"),
     "data set and learning rate": ("data.dataset=corpus-3", "numerics.learning_rate=0.0003"),
     "lane, and data set": ("lane=cpu-torch", "data.dataset=corpus-3"),
     "status and data set": ("status=valid", "data.dataset=corpus-3"),

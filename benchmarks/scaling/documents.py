@@ -30,7 +30,7 @@ WORDS: Final = {
     "finished": "2026-03-02T09:15:11+00:00",
     "commit": "5ca1ec0",
     "imported": "5ca1e1" + "0" * 58,
-    "seed": "541723098",
+    "bucket": "541723098",
     "profile": "5ca1e2" + "0" * 58,
     "metrics": "5ca1e3" + "0" * 58,
     "target": "5ca1e4" + "0" * 58,
@@ -50,8 +50,9 @@ def tree(kind: Kind, size: Size) -> dict[str, Any]:
     draw = random.Random(f"{kind.period} {kind.base}")
     _named(made, kind)
     made["wheels"]["torch"]["version"] += f".{kind.period}"
-    made["numerics"] |= {"learning_rate": draw.choice((1e-4, 2e-4, 3e-4, 6e-4)), "seed": int(WORDS["seed"])}
+    made["numerics"] |= {"learning_rate": draw.choice((1e-4, 2e-4, 3e-4, 6e-4))}
     made["data"]["dataset"] = f"corpus-{draw.randrange(6)}"
+    made["parallelism"]["bucket_bytes"] = int(WORDS["bucket"])
     made["parallelism"]["prefetch"] = f"{kind.base} layers"
     for name, value in (("SCALE_FIRST", kind.point.first), ("SCALE_SECOND", kind.point.second)):
         made["flags"][name] = {"value": value, "before_runtime": True}

@@ -2,7 +2,7 @@
 
 The code moves on some times a week, and every state of it runs the same grid, which has bases of three lanes (eight of
 them, and other ones with other wheels every other month); micro batch, sequence length and two flags around each; about
-five launches of every point. Beside them are a search over seeds, launches that state neither a context nor all of
+five launches of every point. Beside them are a search over buckets, launches that state neither a context nor all of
 their axes, shapes that never fit and are tried once, and receipts that replace another.
 """
 
@@ -42,7 +42,7 @@ CENTRE: Final = Point(4, 2048, 0, 0)
 
 
 class Kind(NamedTuple):
-    """All of a launch but what a name, a time, a seed or a state of the code is; ``bare``: no context, not all said."""
+    """All of a launch but name, time, bucket and the state of the code; ``bare``: no context, not all said."""
 
     period: int
     base: int
@@ -60,7 +60,7 @@ class Launch(NamedTuple):
     of: int
     kind: Kind
     state: int
-    seed: int
+    bucket: int
 
     @property
     def name(self) -> str:
@@ -95,14 +95,14 @@ def launches() -> Iterator[Launch]:
     number = 0
     state = 0
     while True:
-        for kind, seed, replaced in _of_state(state):
-            yield Launch(number, number - 1 if replaced else number, kind, state, seed)
+        for kind, bucket, replaced in _of_state(state):
+            yield Launch(number, number - 1 if replaced else number, kind, state, bucket)
             number += 1
         state += 1
 
 
 def _of_state(state: int) -> Iterator[tuple[Kind, int, bool]]:
-    """Kinds, with their seeds and whether each replaces the one before it, of one state of the code."""
+    """Kinds, with their buckets and whether each replaces the one before it, of one state of the code."""
     draw = random.Random(state)
     period = state // STATES
     for base, point in product(range(BASES), GRID):

@@ -30,7 +30,7 @@ from receipts.store.listed import instant
 from receipts.store.packing import pack
 from receipts.store.submission import Prepared
 
-_OF_A_STATE: Final = ("code", "numerics.seed")  # axes in which launches of one kind may differ
+_OF_A_STATE: Final = ("code", "parallelism.bucket_bytes")  # axes in which launches of one kind may differ
 _SUBMITTED: Final = LASTS * 2
 
 
@@ -96,7 +96,7 @@ class Maker:
             "judged_at": at,
             "body": pack(kind.verdict.with_({**values, "id": name, "start": name[:12]})),
         }
-        configuration, signature = self._configured(launch.kind, launch.state, launch.seed)
+        configuration, signature = self._configured(launch.kind, launch.state, launch.bucket)
         if configuration.own:
             configuration = replace(configuration, anchor=name)
         listed = base.listed._replace(at=instant(launch.started), host=launch.host, revision=values["commit"])
@@ -128,10 +128,10 @@ class Maker:
             lane,
         )
 
-    def _configure(self, kind: Kind, state: int, seed: int) -> tuple[Configuration, Signature | None]:
+    def _configure(self, kind: Kind, state: int, bucket: int) -> tuple[Configuration, Signature | None]:
         template = self._template(kind)
         configuration = template.configuration
-        words = {"commit": commit(state), "imported": imported(state), "seed": str(seed)}
+        words = {"commit": commit(state), "imported": imported(state), "bucket": str(bucket)}
         for axis in _OF_A_STATE:
             configuration = configuration.with_(axis, _put(configuration.parts[axis], words))
         if template.prepared.signature is None:
@@ -157,7 +157,7 @@ def _values(launch: Launch, target: str | None) -> dict[str, str]:
         "finished": (started + LASTS).isoformat(),
         "commit": commit(launch.state),
         "imported": imported(launch.state),
-        "seed": str(launch.seed),
+        "bucket": str(launch.bucket),
         "profile": _digest("profile", launch),
         "metrics": _digest("metrics", launch),
         "target": target or "",

@@ -30,7 +30,7 @@ from receipts.receipt import Parsed
 from receipts.value import dataclass
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
-VERSION: Final = 2
+VERSION: Final = 3
 EDITIONS: Final = 0xFFFF
 _MODULUS: Final = 2**64
 _json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode

@@ -111,7 +111,7 @@ class Lattice:
         left, right = self.plan(one), self.plan(other)
         if isinstance(left, str) or isinstance(right, str):
             return True
-        verdict = compare([left], [right], self._rulebook, Request(prove=False))
+        verdict = compare([left], [right], self._rulebook, Request())
         return len(verdict.counted) == 1 and not verdict.difference.unknown
 
     def chip_seconds(self, number: int) -> float | None:

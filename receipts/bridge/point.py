@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.axes.configuration import Configuration, configuration
 from receipts.bridge.gain import Gain, Values, exact, gain, together, values
-from receipts.compare import Request, compare
 from receipts.metrics import Launch, Metric
-from receipts.noise import FEWEST_LAUNCHES, Floor, floor_key, noise_floor, wants_floor, with_floor
+from receipts.noise import FEWEST_LAUNCHES
+from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
-from receipts.replicates import with_replicates
 from receipts.rulebook import Rulebook
 from receipts.stats.estimate import Sigma
 from receipts.verdict import Comparison
@@ -24,12 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """A configuration with the receipt that speaks for it, and its launches, that one first."""
+    """A configuration with the receipt that speaks for it, and its launches that count, that one first.
+
+    ``pool`` are all of its launches, of which those of the ids ``named`` count whatever they are.
+    """
 
     configuration: Configuration
     parsed: Parsed
     launches: tuple[Parsed, ...]
     values: Values
+    pool: tuple[Parsed, ...]
+    named: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -49,9 +53,8 @@ class Judge:
 
     def __init__(self, store: Store, rulebook: Rulebook, a: Parsed, b: Parsed, metric: Metric) -> None:
         self._store = store
-        self._rulebook = rulebook
         self._metric = metric
-        self._floors: dict[tuple[object, ...], Floor] = {}
+        self._comparisons = Comparisons(store, rulebook)
         self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
         self.a = self.point(a, [b])
         self.b = self.point(b, [a])
@@ -64,27 +67,24 @@ class Judge:
         """δ of the metric, as the lane sets it."""
         return self.lane.smallest_effect(self._metric.name)
 
-    def point(self, parsed: Parsed, others: Sequence[Parsed]) -> Point:
-        """The point of a receipt. Launches of the others are none of it."""
-        return self._of(parsed, with_replicates(self._store, [parsed], self.lane, others))
+    def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> Point:
+        """The point of a receipt. Launches of the others are none of it; ``named``: it stands for the point itself."""
+        own = (parsed.id,) if named else ()
+        pool = self._comparisons.pool([parsed], others)
+        return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)
 
-    def _of(self, parsed: Parsed, group: Sequence[Parsed]) -> Point:
+    def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> Point:
         found = values([Launch(item, self.lane) for item in group], self._metric)
-        return Point(configuration(parsed, self.lane), parsed, tuple(group), found)
+        return Point(configuration(group[0], self.lane), group[0], tuple(group), found, tuple(pool), named)
 
     def stored(self, receipt_id: str) -> Point:
         """The point of a stored receipt between the two ends."""
-        return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed])
+        return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed], named=False)
 
     def compared(self, a: Point, b: Point) -> Judged:
         """B judged against A."""
-        group = [*a.launches, *b.launches]
-        facts = self._store.facts(group)
-        if wants_floor([a.launches, b.launches], self._metric.name):
-            facts = with_floor(facts, self._floor(a.parsed))
-        asked = Request(metric=self._metric.name, facts=facts, prove=False)
-        verdict = compare(a.launches, b.launches, self._rulebook, asked)
-        return Judged(verdict, self.gain(a, b))
+        sides = self._comparisons.sides(a.pool, b.pool, self._metric.name, (*a.named, *b.named))
+        return Judged(self._comparisons.verdict(sides), self.gain(a, b))
 
     def gain(self, a: Point, b: Point) -> Gain | None:
         """What B has over A by their launches."""
@@ -94,7 +94,7 @@ class Judge:
 
     def _exact(self, a: Point) -> bool:
         """Whether equal launches of the store always agree on the metric."""
-        return self._metric.summary == "memory" and self._metric.name in self._floor(a.parsed).exact_memory
+        return self._metric.summary == "memory" and self._metric.name in self._comparisons.floor(a.parsed).exact_memory
 
     def together(self, neither: Point, one: Point, other: Point, both: Point) -> Gain | None:
         """What two axes have together over the product of both apart."""
@@ -113,10 +113,4 @@ class Judge:
         if self._metric.summary not in ("step", "rate"):
             return None
         declared = Sigma(self.lane.sigma, None, "declared") if self.lane.sigma is not None else None
-        return self._floor(a.parsed).measured or declared
-
-    def _floor(self, like: Parsed) -> Floor:
-        key = floor_key(like)
-        if key not in self._floors:
-            self._floors[key] = noise_floor(self._store, like, self.lane)
-        return self._floors[key]
+        return self._comparisons.floor(a.parsed).measured or declared

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from receipts.claims.assess import FEWEST_LAUNCHES
 from receipts.claims.claim import Claim
 from receipts.claims.judge import Evidence
 from receipts.claims.load import ClaimFile, from_json
-from receipts.errors import NotFound
-from receipts.facts import Facts
-from receipts.lane import Lane
-from receipts.noise import noise_floor, with_floor
+from receipts.errors import NotFound, UsageError
+from receipts.questions.comparisons import Comparisons, names_one
 from receipts.receipt import Document, Parsed, parse, read
-from receipts.replicates import with_replicates
 from receipts.rulebook import Rulebook
 
 if TYPE_CHECKING:
@@ -33,34 +29,26 @@ def gather(
     say of each other. Raises InputError where a file is no receipt.
     """
     missing: Missing = []
-    sides = {side: _side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")}
-    baseline, candidate = sides["baseline"], sides["candidate"]
+    found = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
+    groups = [[item for _, group in side for item in group] for side in found]
+    named = {item.id for side in found for word, group in side if _is_named(word, group) for item in group}
     earlier, lost = _last(claim, store) if store is not None else (None, ())
-    facts: Facts | None = None
-    if store is not None and (baseline or candidate):
-        lane = rulebook.lanes.of((candidate or baseline)[0].receipt.run.lane)
-        if replicates:
-            baseline, candidate = (
-                _repeated(store, baseline, candidate, lane),
-                _repeated(store, candidate, baseline, lane),
-            )
-        facts = store.facts([*baseline, *candidate])
-        # Of memory they alone show whether it is exact.
-        if claim.kind == "memory" or _wants_floor(baseline, candidate):
-            facts = with_floor(facts, noise_floor(store, (candidate or baseline)[0], lane))
-    elif baseline or candidate:
-        facts = Facts.among([*baseline, *candidate])
-    return Evidence(tuple(baseline), tuple(candidate), facts, tuple(missing), earlier, lost)
-
-
-def _wants_floor(baseline: Sequence[Parsed], candidate: Sequence[Parsed]) -> bool:
-    """Whether the store's own repeats must be read: for the spread of few launches.
-
-    A receipt without its steps has no effect that they could decide.
-    """
-    few = any(0 < len(side) < FEWEST_LAUNCHES for side in (baseline, candidate))
-    steps = all("measurement.step_durations_seconds" in item.stated for item in (*baseline, *candidate))
-    return steps and few
+    if not any(groups):
+        return Evidence((), (), None, tuple(missing), earlier, lost)
+    comparisons = Comparisons(store, rulebook)
+    a, b = groups
+    a, b = (comparisons.pool(a, b), comparisons.pool(b, a)) if replicates else (a, b)
+    of_shape = claim.kind == "ceiling"
+    try:
+        # What does not fit is shown by launches that failed.
+        own = None if claim.kind == "does-not-fit" else named
+        sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
+    except UsageError:  # a side of several configurations: the comparison says so
+        sides = comparisons.sides(a, b, claim.metric_name)
+    left_out = sides.request.lost
+    return Evidence(
+        tuple(sides.a), tuple(sides.b), sides.facts, tuple(missing), earlier, lost, left_out, frozenset(named)
+    )
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:
@@ -79,15 +67,25 @@ def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str,
     return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
 
 
-def _side(side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing) -> list[Parsed]:
-    found: dict[str, Parsed] = {}
+def _side(
+    side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing
+) -> list[tuple[str, list[Parsed]]]:
+    """The words of a side with the receipts that each names, and that none before it does."""
+    found: list[tuple[str, list[Parsed]]] = []
+    known: set[str] = set()
     for word in words:
         try:
-            for item in _named(word, store, folder):
-                found.setdefault(item.id, item)
+            group = [item for item in _named(word, store, folder) if item.id not in known]
         except NotFound as error:
             missing.append((side, str(error)))
-    return list(found.values())
+            continue
+        known.update(item.id for item in group)
+        found.append((word, group))
+    return found
+
+
+def _is_named(word: str, group: Sequence[Parsed]) -> bool:
+    return is_file(word) or names_one(word, group)
 
 
 def is_file(word: str) -> bool:
@@ -105,7 +103,3 @@ def _named(word: str, store: Store | None, folder: Path | None) -> list[Parsed]:
     if store is None:
         raise NotFound(f"{word!r} is no file, and no store was asked")
     return [parse(Document(store.document(item), item[:12])) for item in store.resolve_all(word)]
-
-
-def _repeated(store: Store, side: list[Parsed], other: Sequence[Parsed], lane: Lane) -> list[Parsed]:
-    return with_replicates(store, side, lane, other) if side else side

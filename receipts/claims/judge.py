@@ -6,7 +6,7 @@ missing, the path is not witnessed, or numbers are merely stated, nothing speaks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from receipts.answers import target_of
@@ -23,7 +23,18 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.rule import Case, ClaimCase
 from receipts.rulebook import Rulebook
-from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, Comparison, Finding, Level, Question, path_answer
+from receipts.verdict import (
+    Assessment,
+    ClaimStatus,
+    ClaimVerdict,
+    Comparison,
+    Finding,
+    Level,
+    Lost,
+    Question,
+    counted_of,
+    path_answer,
+)
 
 NOTHING = "K101"
 AGE = "K106"
@@ -35,7 +46,8 @@ class Evidence:
     """The receipts that a claim names. ``missing`` are words that name none, each as ``side`` and reason.
 
     ``earlier`` is the status that it had when a store last recorded a verdict on it, and ``lost`` the receipts that it
-    stood on then and that no longer stand: id, successor (empty where it was retracted), reason.
+    stood on then and that no longer stand: id, successor (empty where it was retracted), reason. ``left_out`` are
+    launches of its sides that are no samples, and ``named`` the ids that it names itself.
     """
 
     baseline: tuple[Parsed, ...] = ()
@@ -44,6 +56,8 @@ class Evidence:
     missing: tuple[tuple[str, str], ...] = ()
     earlier: str | None = None
     lost: tuple[tuple[str, str, str], ...] = ()
+    left_out: tuple[Lost, ...] = ()
+    named: Collection[str] = ()
 
 
 def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
@@ -58,7 +72,7 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
         baseline=baseline,
         candidate=candidate,
         comparison=comparison,
-        assessment=_assess(claim, candidate, comparison, about, evidence.facts),
+        assessment=_counted(_assess(claim, candidate, comparison, about, evidence.facts), evidence),
         lane=lane,
         facts=evidence.facts,
         missing=missing,
@@ -146,7 +160,14 @@ def _comparison(
     """The comparison that the claim asks for, and what is missing for it."""
     if not claim.compares or not evidence.baseline or not evidence.candidate:
         return None, evidence.missing
-    request = Request(claim.metric_name, claim.waive or {}, claim.study, evidence.facts, prove=False)
+    request = Request(
+        claim.metric_name,
+        claim.waive or {},
+        claim.study,
+        evidence.facts,
+        lost=evidence.left_out,
+        named=evidence.named,
+    )
     try:
         return compare(evidence.baseline, evidence.candidate, rulebook, request), evidence.missing
     except RuleError:
@@ -181,6 +202,13 @@ def _assess(
     if claim.kind == "ceiling":
         return sustained.of_ceiling(claim, candidate, about, path, facts)
     return assess.of_value(claim, candidate, about, path, facts)
+
+
+def _counted(made: Assessment, evidence: Evidence) -> Assessment:
+    """The assessment, which says how many launches it stands on where some do not count."""
+    sides = (("a", evidence.baseline), ("b", evidence.candidate))
+    words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
+    return replace(made, why="; ".join((made.why, *words))) if words else made
 
 
 def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:

@@ -21,7 +21,7 @@ Examples:
 @click.argument("prefix", required=False)
 @click.option(
     "--role",
-    type=click.Choice(["axis", "block", "derived", "regime", "work", "observation", "outcome", "note"]),
+    type=click.Choice(["axis", "replicate", "block", "derived", "regime", "work", "observation", "outcome", "note"]),
     help="Only leaves of this role.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")

@@ -59,7 +59,9 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
         witnessing(witnesses, given)
     stored = session.asks_store or not all(map(is_file, (*receipts, *witness)))
     found = [
-        judge_receipt(item, session.rulebook.lanes.of(item.receipt.run.lane), session.rulebook.rules, facts)
+        judge_receipt(
+            item, session.rulebook.lanes.of(item.receipt.run.lane), session.rulebook.rules, facts, prove=as_json
+        )
         for item, facts in zip(given, _facts(session, given, witnesses, stored=stored), strict=True)
     ]
     if as_json:

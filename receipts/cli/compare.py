@@ -63,15 +63,15 @@ def command(session: Session, asked: Asked, require: Required | None, record: bo
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store; a store is also asked for replicates, and for launches that show the path.
     """
-    from receipts.compare import compare
-
-    left, right, facts, decided = gather(session, asked, stored=record or not asked.all_files)
-    verdict = compare(left, right, session.rulebook, asked.request(facts))
+    form = "json" if as_json else form
+    stored = record or not asked.all_files
+    sides, verdict, decided = gather(session, asked, stored=stored, prove=record or form == "json")
+    left, right, facts = sides.a, sides.b, sides.facts
     if record:
         with session.open_store() as store:
             store.record(verdict)
     memory = _memory(left, right, facts)
-    print_comparison(verdict, "json" if as_json else form, decided, memory, _envelope(left, right, facts))
+    print_comparison(verdict, form, decided, memory, _envelope(left, right, facts))
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required

@@ -62,10 +62,12 @@ def print_text(
 def coloured_last_line(verdict: Comparison) -> str:
     """The last line with each answer in its colour."""
     paint = output.paint
-    return (
-        f"{paint(verdict.status, verdict.status)}: comparable {paint(verdict.comparable, verdict.comparable)} · "
-        f"path {paint(verdict.path, verdict.path)} · effect {verdict.effect} on {verdict.metric}"
+    answers = (
+        f"comparable {paint(verdict.comparable, verdict.comparable)}",
+        f"path {paint(verdict.path, verdict.path)}",
+        f"effect {verdict.effect} on {verdict.metric}",
     )
+    return f"{paint(verdict.status, verdict.status)}: {' · '.join((*answers, *verdict.launches_lost))}"
 
 
 def told(verdict: Comparison) -> list[Finding]:

@@ -67,7 +67,7 @@ def skeleton(lane: Lane) -> dict[str, Any]:
             "host": None,
         },
     }
-    wanted = {Role.AXIS, Role.DERIVED, Role.WORK, Role.REGIME}
+    wanted = {Role.AXIS, Role.REPLICATE, Role.DERIVED, Role.WORK, Role.REGIME}
     for leaf in leaves():
         shown = leaf.path.replace("path.intended.", "path.")
         if "[]" in leaf.path or (leaf.role not in wanted and not leaf.path.startswith("path.witnessed.")):

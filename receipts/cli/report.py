@@ -159,16 +159,15 @@ def compare_(session: Session, asked: Asked, out: Path, as_json: bool) -> int:
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store.
     """
-    from receipts.compare import compare
     from receipts.report import pair, render_pair
 
     stored = not asked.all_files
-    left, right, facts, decided = gather(session, asked, stored=stored)
+    sides, verdict, decided = gather(session, asked, stored=stored)
+    left, right, facts = sides.a, sides.b, sides.facts
     claims: list[str] = []
     if stored:
         with session.open_store() as store:
             claims = list(dict.fromkeys(name for item in (*left, *right) for name in store.claims_on(item.id)))
-    verdict = compare(left, right, session.rulebook, asked.request(facts))
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
     files = render_pair(data, session.config.reports)
     _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])

@@ -11,7 +11,7 @@ EPILOG = """\b
 Examples:
   receipts retract 3f9c --reason "never ran: the log is of another job"
 
-To replace a receipt by a better one, submit the better one with run.supersedes."""
+To replace a receipt by a better one of the same launch, submit the better one with run.supersedes."""
 
 
 @click.command("retract", epilog=EPILOG)

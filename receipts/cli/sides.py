@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,12 +12,10 @@ from receipts.cli.session import Session, fetch, is_file, named, parsed_file, se
 from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.compare import Request
-    from receipts.facts import Facts
+    from receipts.questions.comparisons import Sides
     from receipts.receipt import Parsed
-    from receipts.store import Decision
-
-    Gathered = tuple[list[Parsed], list[Parsed], Facts, list[Decision]]
+    from receipts.store import Decision, Store
+    from receipts.verdict import Comparison
 
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
 WAIVE = click.option(
@@ -73,12 +71,6 @@ class Asked:
         """Whether every word names a file, so that no store has to be asked."""
         return all(is_file(word) for side in (*self.sides, self.witness) for word in side)
 
-    def request(self, facts: Facts) -> Request:
-        """The question to `receipts.compare`. Raises UsageError for a waiver without a reason."""
-        from receipts.compare import Request
-
-        return Request(metric=self.metric, waivers=waivers(self.waive), study=self.study, facts=facts)
-
 
 def of_two_sides(command: Command) -> Command:
     """Give a command the arguments and options that say what is compared; it takes them as one ``asked``."""
@@ -94,45 +86,58 @@ def of_two_sides(command: Command) -> Command:
     return call
 
 
-def gather(session: Session, asked: Asked, *, stored: bool) -> Gathered:
-    """The receipts of both sides, the facts about them, and what was decided on them.
+class Gathered(NamedTuple):
+    """Both sides as far as they count, the verdict on them, and what was decided on their receipts."""
 
-    With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. Raises what `fetch`
-    does, and UsageError for a ``--witness`` that witnesses none of them.
+    sides: Sides
+    verdict: Comparison
+    decided: list[Decision]
+
+
+def gather(session: Session, asked: Asked, *, stored: bool, prove: bool = False) -> Gathered:
+    """The receipts of both sides, compared.
+
+    With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
+    named by a file, id or pin stands for its side; those of a label or pattern as far as they count. Raises what
+    `fetch` does, and UsageError for a ``--witness`` that witnesses none of them. With ``prove`` errors carry proofs.
     """
     witnesses = [item for group in fetch(session, asked.witness) for item in group] if asked.witness else []
-    if stored:
-        left, right, facts, decided = _from_store(session, asked)
-        facts = facts.beside([*left, *right, *witnesses])
-    else:
-        from dataclasses import replace
-        from datetime import UTC, datetime
-
-        from receipts.facts import Facts
-
-        left, right = ([item for group in fetch(session, side) for item in group] for side in asked.sides)
-        facts, decided = replace(Facts.among([*left, *right, *witnesses]), now=datetime.now(UTC)), []
-    witnessing(witnesses, [*left, *right])
-    return left, right, facts, decided
-
-
-def _from_store(session: Session, asked: Asked) -> Gathered:
-    from receipts.noise import noise_floor, wants_floor, with_floor
-    from receipts.replicates import with_replicates
+    if not stored:
+        groups = [[item for group in fetch(session, side) for item in group] for side in asked.sides]
+        return _compared(None, session, asked, groups, None, witnesses, prove)
+    from receipts.questions.comparisons import names_one
 
     with session.open_store(sought=[word for side in asked.sides for word in side]) as store:
-        groups = [
-            [item for word in side for item in ([parsed_file(word)] if is_file(word) else named(store, word))]
+        found = [
+            [(word, [parsed_file(word)] if is_file(word) else named(store, word)) for word in side]
             for side in asked.sides
         ]
-        lane = session.rulebook.lanes.of(groups[0][0].receipt.run.lane)
-        if asked.replicates:
-            groups = [with_replicates(store, group, lane, other) for group, other in (groups, groups[::-1])]
-        facts = store.facts([*groups[0], *groups[1]])
-        if wants_floor(groups, asked.metric):
-            facts = with_floor(facts, noise_floor(store, groups[0][0], lane))
-        decided = store.decisions([item.id for group in groups for item in group])
-        return groups[0], groups[1], facts, decided
+        every = [pair for side in found for pair in side]
+        own = {item.id for word, group in every if is_file(word) or names_one(word, group) for item in group}
+        return _compared(
+            store, session, asked, [[one for _, g in side for one in g] for side in found], own, witnesses, prove
+        )
+
+
+def _compared(
+    store: Store | None,
+    session: Session,
+    asked: Asked,
+    groups: Sequence[list[Parsed]],
+    own: set[str] | None,
+    witnesses: Sequence[Parsed],
+    prove: bool,
+) -> Gathered:
+    from receipts.questions.comparisons import Comparisons
+
+    a, b = groups
+    comparisons = Comparisons(store, session.rulebook, witnesses=witnesses)
+    pools = (comparisons.pool(a, b), comparisons.pool(b, a)) if asked.replicates else (a, b)
+    sides = comparisons.sides(*pools, asked.metric, own)
+    witnessing(witnesses, [*sides.a, *sides.b])
+    verdict = comparisons.verdict(sides, waivers=waivers(asked.waive), study=asked.study, prove=prove)
+    decided = store.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
+    return Gathered(sides, verdict, decided)
 
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:

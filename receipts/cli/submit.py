@@ -150,6 +150,11 @@ def print_outcome(item: Outcome) -> None:
     output.line(f"{stored.id[:12]}  {output.paint(stored.status, stored.status)}  {output.clean(item.name)}{again}")
     for replaced in stored.superseded:
         output.line(f"  supersedes {replaced[:12]}")
+    for other in stored.undecided:
+        short = other[:12]
+        output.line(
+            f"  {short} is of another launch and still stands; to withdraw it: receipts retract {short} --reason …"
+        )
     if not stored.stands:
         output.line("  it no longer stands: a later receipt replaced it, or it was retracted")
 

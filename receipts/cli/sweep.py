@@ -52,7 +52,7 @@ def command(
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if not names:
         raise UsageError("--vary names no axis; write --vary micro_batch,mtp_depth")
-    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts(), prove=False)
+    request = Request(metric=metric, waivers=waivers(waive), study=study, facts=Facts())
     grid = sweep(unique, names, session.rulebook, request, head)
     if as_json:
         output.as_json(_as_data(grid, metric))

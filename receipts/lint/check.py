@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
@@ -18,6 +19,7 @@ from receipts.stats.interval import Interval
 
 if TYPE_CHECKING:
     from receipts.claims import ClaimFile
+    from receipts.questions.comparisons import Comparisons
     from receipts.rulebook import Rulebook
     from receipts.store import Store
     from receipts.verdict import Comparison, MetricResult
@@ -73,7 +75,7 @@ class Checker:
         self._opened: Store | None = None
         self._claims = claims
         self._receipts: dict[str, Parsed] = {}
-        self._comparisons: dict[tuple[str, str, str], Comparison] = {}
+        self._compared_before: dict[tuple[str, str, str], Comparison] = {}
         self._judged: dict[str, _Answer] = {}
 
     @property
@@ -212,20 +214,17 @@ class Checker:
         return _Answer("holds", found)
 
     def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
-        """The comparison with what the store knows: replicates of both sides, supersessions, and the noise floor."""
+        """The comparison as `receipts compare` gives it."""
         key = (a.id, b.id, metric.name)
-        if key not in self._comparisons:
-            from receipts.compare import Request, compare
-            from receipts.noise import noise_floor, with_floor
-            from receipts.replicates import with_replicates
+        if key not in self._compared_before:
+            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
+        return self._compared_before[key]
 
-            store, lane = self._store, self._rulebook.lanes.of(a.receipt.run.lane)
-            left, right = with_replicates(store, [a], lane, [b]), with_replicates(store, [b], lane, [a])
-            facts = with_floor(store.facts([*left, *right]), noise_floor(store, a, lane))
-            self._comparisons[key] = compare(
-                left, right, self._rulebook, Request(metric=metric.name, facts=facts, prove=False)
-            )
-        return self._comparisons[key]
+    @cached_property
+    def _comparisons(self) -> Comparisons:
+        from receipts.questions.comparisons import Comparisons
+
+        return Comparisons(self._store, self._rulebook)
 
     def _claim(self, name: str) -> _Answer:
         if name not in self._judged:

@@ -11,7 +11,7 @@ from receipts.errors import InputError, Problem, near
 from receipts.plan.follow import CHIPS, DEGREES, MAPS, follow, put
 from receipts.plan.read import parse_plan, plan_of
 from receipts.receipt import VERSION, Document, Parsed, Role
-from receipts.receipt.catalogue import find, leaves
+from receipts.receipt.catalogue import Leaf, find, leaves
 from receipts.receipt.problems import capped
 
 if TYPE_CHECKING:
@@ -55,12 +55,17 @@ def write_plan(parsed: Parsed, changes: Mapping[str, Any], lane: Lane | None = N
     return raw
 
 
+def is_decided(leaf: Leaf) -> bool:
+    """Whether a leaf is decided before the run: axes, what follows from them, and seeds."""
+    return leaf.role in (Role.AXIS, Role.DERIVED) or (leaf.role is Role.REPLICATE and leaf.path[:4] != "run.")
+
+
 def before_run(parsed: Parsed) -> dict[str, Any]:
     """What of a receipt was decided before its run, as a document: axes, and what follows from them."""
     whole = parsed.receipt.model_dump(mode="json", by_alias=True, exclude_none=True)
     tree: dict[str, Any] = {"schema_version": VERSION}
     tree["run"] = {key: whole["run"][key] for key in _OF_THE_RUN if key in whole["run"]}
-    decided = {leaf.path for leaf in leaves() if leaf.role in (Role.AXIS, Role.DERIVED)} | {"code.repository"}
+    decided = {leaf.path for leaf in leaves() if is_decided(leaf)} | {"code.repository"}
     decided |= {"model.name"}
     for section, content in whole.items():
         if section in MAPS:
@@ -98,7 +103,7 @@ def _leaf(path: str) -> str:
 
 
 def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
-    known = [leaf.path for leaf in leaves() if leaf.role in (Role.AXIS, Role.DERIVED)]
+    known = [leaf.path for leaf in leaves() if is_decided(leaf)]
     for path in wanted:
         found = find(path)
         if path.removeprefix("run.") in (*_OF_THE_RUN, "label"):
@@ -106,7 +111,7 @@ def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
         if found is None:
             hint = near(path, known).removeprefix("; ")
             yield Problem(path, "there is no such leaf", hint or "see: receipts axes")
-        elif found.role not in (Role.AXIS, Role.DERIVED):
+        elif not is_decided(found):
             yield Problem(path, "only a run knows it", "change what is decided before the launch; see: receipts axes")
 
 

@@ -19,6 +19,7 @@ class Role(StrEnum):
     """What a leaf is to a comparison."""
 
     AXIS = "axis"  # an experimenter can change it: counted
+    REPLICATE = "replicate"  # differs between launches of one configuration by intent: never counted
     BLOCK = "block"  # where a launch happened to run: never counted, judged by C111 alone
     DERIVED = "derived"  # follows from axes: shown, never counted
     REGIME = "regime"  # how it was measured: metrics say which regimes they depend on
@@ -64,6 +65,11 @@ def axis(
 ) -> Any:
     """An axis. ``of`` names the axis of which this leaf is one member; alone, the leaf is an axis itself."""
     return _leaf(Role.AXIS, says, default=... if required else None, axis=of, unit=unit, since=since)
+
+
+def replicate(says: str, *, required: bool = False) -> Any:
+    """What launches of one configuration are meant to differ in."""
+    return _leaf(Role.REPLICATE, says, default=... if required else None)
 
 
 def block(says: str) -> Any:

@@ -12,6 +12,7 @@ from receipts.receipt.leaf import (
     axis,
     derived,
     observed,
+    replicate,
     section,
 )
 
@@ -41,7 +42,7 @@ class Numerics(Section):
     optimizer_state_dtype: Name | None = axis("Type of the optimizer's states.", of="optimizer")
     learning_rate: Amount | None = axis("Peak learning rate.")
     schedule: Name | None = axis("Schedule of the learning rate, with its warm-up and floor.")
-    seed: Count | None = axis("Seed.")
+    seed: Count | None = replicate("Seed of the initialisation and of what is drawn in the steps.")
     recompute: Name | None = axis("Activation recompute asked for: none, full, selective: ….", of="recompute")
     recompute_applied: Name | None = observed("Activation recompute that was seen to be applied.")
     adapters: Adapters | None = section("Low-rank adapters.")
@@ -53,4 +54,5 @@ class Data(Section):
     dataset: Name | None = axis("Dataset, by name or path.")
     dataset_digest: Digest | None = observed("SHA-256 of the data, or of its manifest.")
     tokenizer: Name | None = axis("Tokenizer, by name or digest.")
+    order_seed: Count | None = replicate("Seed of the order in which the data come (`data_seed`, `data_shuffle_seed`).")
     kind: Literal["real", "synthetic"] | None = derived("Real text or made-up tokens.", follows="dataset")

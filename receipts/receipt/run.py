@@ -13,6 +13,7 @@ from receipts.receipt.leaf import (
     ending,
     note,
     observed,
+    replicate,
     required_regime,
     section,
 )
@@ -41,7 +42,7 @@ class Part(Section):
 class Run(Section):
     """One start of a job."""
 
-    launch: Name = note(
+    launch: Name = replicate(
         "Identity of the launch: a UUID by the recorder, else the digest of host, start and command.",
         required=True,
     )
@@ -52,7 +53,7 @@ class Run(Section):
         "How the numbers came to be: measured, quoted from elsewhere, projected, or illustrative.",
         required=True,
     )
-    started: AwareDatetime = note("When the launch started, with its zone.", required=True)
+    started: AwareDatetime = replicate("When the launch started, with its zone.", required=True)
     started_stated: Text | None = note("Source text of `started` where it is less exact than a second.")
     finished: AwareDatetime | None = observed("When it ended, with its zone.")
     label: Name | None = note("A name for people.")
@@ -65,7 +66,7 @@ class Run(Section):
     site: Name | None = block("Data centre, cloud zone or machine room.")
     command: Text | None = note("The command line, secrets redacted.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.")
-    supersedes: Supersedes | None = section("The receipt that this one replaces.")
+    supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
     witness_for: Name | None = note("A launch, or id, whose path this launch witnesses (a profiled twin).")
     resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
     start_step: Count | None = note("First step of a resumed launch.")

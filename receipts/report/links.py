@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 from itertools import zip_longest
 
 from receipts.axes import difference
-from receipts.compare import Request, compare
-from receipts.noise import Floor, wants_floor, with_floor
 from receipts.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.report.shelf import Item, Shelf, order
 from receipts.value import dataclass
@@ -37,7 +34,7 @@ class Links:
         self._shelf = shelf
         self._every = Configurations(shelf)
         self.of_interval = self._every.group(items)
-        self._seen: set[frozenset[Place]] = set()
+        self._seen: set[frozenset[tuple[Hashable, str]]] = set()
         self._whole: dict[Place, Configuration] = {}
         self._by_columns: dict[str, Neighbours] = {}
 
@@ -54,7 +51,7 @@ class Links:
         if pin is not None and self._is_new(whole, pin):
             pair = self._pair(whole, pin)
             linked.append(pair)
-            self._seen.add(frozenset({place_of(whole), place_of(pin)}))
+            self._seen.add(ran_by(whole, pin))
         return linked
 
     def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
@@ -136,56 +133,38 @@ class Links:
             if len(pair.verdict.counted) == 1:
                 linked.append(pair)
         linked = linked or tried[:1]
-        self._seen |= {frozenset({place_of(pair.a), place_of(pair.b)}) for pair in linked}
+        self._seen |= {ran_by(pair.a, pair.b) for pair in linked}
         return linked
 
     def _is_new(self, one: Configuration, other: Configuration) -> bool:
-        return frozenset({place_of(one), place_of(other)}) not in self._seen
+        return ran_by(one, other) not in self._seen
 
     def _pair(self, one: Configuration, other: Configuration) -> Pair:
         other = self._as_whole(other)
         a, b = (other, one) if other.order < one.order else (one, other)
-        return Pair(a, b, self._judged(a, b))
+        verdict = self._judged(a, b)
+        return Pair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
+
+    def _counted(self, made: Configuration, ids: Sequence[str]) -> Configuration:
+        """The configuration with the launches that count."""
+        return Configuration(made.key, tuple(self._shelf.item(self._shelf.entry(name)) for name in ids))
 
     def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
-        return compared(a, b, self._shelf, metric, lambda: self._shelf.floors.of(a.head.entry))
+        """B against A, on the lane's own metric unless another is asked for."""
+        if metric is None:
+            both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
+            metric = "tokens_per_second" if both else "step_seconds"
+        comparisons = self._shelf.comparisons
+        sides = comparisons.sides(self._every.pool(a), self._every.pool(b), metric, ())
+        return comparisons.verdict(sides, beside=())
+
+
+def ran_by(one: Configuration, other: Configuration) -> frozenset[tuple[Hashable, str]]:
+    """What tells a pair of configurations from others, whichever launches of them are looked at."""
+    return frozenset({(one.key, one.last.entry.kind), (other.key, other.last.entry.kind)})
 
 
 def place_of(made: Configuration) -> Place:
     """What tells a configuration's sound launches from its unsound ones, and from those of others."""
     item = made.last
     return made.key, item.entry.kind, item.verdict.status, item.kept_steps
-
-
-def compared(
-    a: Configuration,
-    b: Configuration,
-    shelf: Shelf,
-    metric: str | None = None,
-    floor: Callable[[], Floor] | None = None,
-) -> Comparison:
-    """B against A on the lane's own metric, with what is known of each launch already.
-
-    ``floor`` gives the store's noise floor, for where it is wanted; without it there is none.
-    """
-    both_sides = (*a.launches, *b.launches)
-    if metric is None:
-        both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
-        metric = "tokens_per_second" if both else "step_seconds"
-    witnesses = {other.id: other for item in both_sides for other in item.facts.witnesses}
-    witnessed = {other.id: other for item in both_sides for other in item.facts.witnessed}
-    facts = replace(
-        shelf.facts(b.last.parsed), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values())
-    )
-    left, right = ([item.parsed for item in side.launches] for side in (a, b))
-    if floor is not None and wants_floor([left, right], metric):
-        facts = with_floor(facts, floor())
-    asked = Request(
-        metric=metric,
-        facts=facts,
-        known={item.entry.id: item.verdict.findings for item in both_sides},
-        read={item.entry.id: item.launch for item in both_sides},
-        beside=(),
-        prove=False,
-    )
-    return compare(left, right, shelf.rulebook, asked)

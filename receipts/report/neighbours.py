@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import configuration
+from receipts.receipt import Parsed
 from receipts.replicates import AS_MEASURED, copied
 from receipts.report.shelf import Item, Shelf, order
 from receipts.value import dataclass
@@ -135,10 +136,17 @@ class Configurations:
 
     def whole(self, made: Configuration) -> Configuration:
         """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
+        return self._alike(made, [one for one in self._launches(made) if soundness(one) == soundness(made.last)])
+
+    def pool(self, made: Configuration) -> list[Parsed]:
+        """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
+        return [item.parsed for item in self._alike(made, self._launches(made)).launches]
+
+    def _alike(self, made: Configuration, others: Iterable[Item]) -> Configuration:
         newest = made.last
-        others = [item for item in self._launches(made.key, newest) if soundness(item) == soundness(newest)]
         every = {item.entry.id: item for item in (*others, *made.launches)}
-        ordered = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
+        ordered = sorted(every.values(), key=lambda item: (item.verdict.status != "invalid", order(item.entry)))
+        ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
         stated = newest.parsed.stated
         alike = [
             item for item in ordered if all(item.parsed.stated.get(path) == stated.get(path) for path in AS_MEASURED)
@@ -160,10 +168,11 @@ class Configurations:
             self._made[place] = self.group(self._shelf.items(row for row in rows if eligible(row)))
         return self._made[place]
 
-    def _launches(self, key: Hashable, like: Item) -> list[Item]:
+    def _launches(self, made: Configuration) -> list[Item]:
+        key, kind = made.key, made.last.entry.kind
         if isinstance(key, int):
-            return [item for one in self.numbered(key, like.entry.kind) for item in one.launches]
-        return self._shelf.items(row for row in self._met[key].values() if row.kind == like.entry.kind)
+            return [item for one in self.numbered(key, kind) for item in one.launches]
+        return self._shelf.items(row for row in self._met[key].values() if row.kind == kind)
 
     def _look_up(self, items: Sequence[Item]) -> None:
         unknown = [item.entry.id for item in items if item.entry.id not in self._numbers]

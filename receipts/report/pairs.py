@@ -127,7 +127,7 @@ def _summary(pair: Pair, adjusted: Effect | None) -> Judged:
         low=headline.effect.low if headline else None,
         high=headline.effect.high if headline else None,
         stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
-        why=why,
+        why="; ".join(text for text in (why, *verdict.launches_lost) if text),
         reasons=tuple(_reasons(verdict, status)),
     )
 

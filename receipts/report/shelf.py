@@ -13,6 +13,7 @@ from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.lane import Lane
 from receipts.metrics import Launch
+from receipts.questions.comparisons import Comparisons, Judged
 from receipts.receipt import Parsed
 from receipts.report.data import Ref
 from receipts.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
@@ -21,7 +22,6 @@ from receipts.value import dataclass
 from receipts.verdict import ReceiptVerdict, Taint
 
 if TYPE_CHECKING:
-    from receipts.report.floors import Floors
     from receipts.store import Entry, Store
     from receipts.store.ran import Placed, Rules, Sought
 
@@ -130,11 +130,20 @@ class Shelf:
         return tuple(item.entry for item in self.placed)
 
     @cached_property
-    def floors(self) -> Floors:
-        """The noise floors of its launches' classes."""
-        from receipts.report.floors import Floors
+    def comparisons(self) -> Comparisons:
+        """Comparisons by what had run, with verdicts that are known already."""
+        return Comparisons(self.store, self.rulebook, until=self.sought.until, judged=self._known)
 
-        return Floors(self)
+    def _known(self, group: Sequence[Parsed]) -> Judged:
+        """Facts, findings and launches of some receipts; of what is superseded nothing, as `facts` has it."""
+        missing = [item.id for item in group if item.id not in self._items]
+        self.items(self.stored.entries(missing) if missing else ())
+        items = [self._items[one.id] for one in group]
+        witnesses = {other.id: other for item in items for other in item.facts.witnesses}
+        witnessed = {other.id: other for item in items for other in item.facts.witnessed}
+        facts = replace(self.facts(group[-1]), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
+        known = {item.entry.id: item.verdict.findings for item in items}
+        return Judged(facts, known, {item.entry.id: item.launch for item in items})
 
     @cached_property
     def pins(self) -> tuple[Entry, ...]:
@@ -188,10 +197,10 @@ class Shelf:
         launch = self.launch(row)
         facts = self.facts_of(row)
         if self._reuse:
-            found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch, prove=False)
+            found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
             return without_asking(found)
         facts = replace(facts, failures=tuple(self.store.failed_before(launch.parsed)))
-        return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch, prove=False)
+        return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
 
     def _relate(self, rows: Sequence[Entry]) -> None:
         """Look up who witnesses these receipts, and what they witness, as far as it had run."""

@@ -68,13 +68,18 @@ class Asked(Connected):
         with self._reading() as connection:
             return alike_module.failed_alike(connection, ids)
 
-    def replicate_candidates(self, parsed: Parsed, ran: Configuration | None = None) -> list[str]:
-        """Ids of stored launches that may differ from this one in no axis, newest first; the caller compares them.
+    def replicate_candidates(
+        self, parsed: Parsed, ran: Configuration | None = None, until: datetime | None = None
+    ) -> list[str]:
+        """Ids of stored launches that may differ from this one in no axis; the caller compares them.
+
+        Those that ended as it did come first, of these what was not invalid when it came in, and the newest; of a
+        launch that ended well also those that failed. Those that ran after ``until`` are left out.
 
         With ``ran``, its configuration, they are looked up where the axis index holds its lane.
         """
         with self._reading() as connection:
-            return facts_module.candidates(connection, parsed, ran)
+            return facts_module.candidates(connection, parsed, ran, until)
 
     def neighbours(
         self, parsed: Parsed, ran: Configuration, axis: str | None = None, limit: int = near.MOST_VALUES

@@ -167,9 +167,10 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     found = dict(Facts.among(group).superseded)
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
+    launch_of = {item.id: item.receipt.run.launch for item in group}
     for row in connection.execute(_NAMED_BY, {"targets": [*ids, *launches]}):
         named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
-        if row.id != named and row.launch != row.supersedes:
+        if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
             found[named] = (row.id, row.supersedes_reason or "")
     for said in connection.execute(_SAID, {"ids": ids}):
         found[said.receipt] = (said.successor or "", said.reason)
@@ -258,17 +259,21 @@ def _shapes(connection: Driven, kind: Kind) -> Iterator[Row]:
         at.update(chips=chips, sequence_length=sequence_length, micro_batch=micro_batch, depth=depth + 1)
 
 
-def candidates(connection: Connection, parsed: Parsed, ran: Configuration | None) -> list[str]:
-    """Ids of launches that may replicate this one, newest first: those of its configuration ``ran``.
+def candidates(
+    connection: Connection, parsed: Parsed, ran: Configuration | None, until: datetime | None = None
+) -> list[str]:
+    """Ids of launches that may replicate this one: those of its configuration ``ran``, in the order of `near.alike`.
 
     Where that is not told, or the axis index does not hold the whole lane, what SQL can tell apart is left out.
     """
     if ran is not None and near.holds_lane(connection, ran.lane, ran.catalogue):
-        return near.alike(connection, ran, parsed)
-    return list(_alike_in_columns(connection, parsed, ran))
+        return near.alike(connection, ran, parsed, until)
+    return list(_alike_in_columns(connection, parsed, ran, until))
 
 
-def _alike_in_columns(connection: Connection, parsed: Parsed, ran: Configuration | None) -> Iterator[str]:
+def _alike_in_columns(
+    connection: Connection, parsed: Parsed, ran: Configuration | None, until: datetime | None
+) -> Iterator[str]:
     """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
     run = parsed.receipt.run
     # A context stands for what is unstated, and where nothing is, it may be another one.
@@ -278,12 +283,12 @@ def _alike_in_columns(connection: Connection, parsed: Parsed, ran: Configuration
         .where(
             receipts.c.lane == cut(safe(run.lane)),
             receipts.c.kind == run.kind,
-            receipts.c.outcome == run.outcome,
             receipts.c.launch != run.launch,
             *_same(_values(parsed, names)),
             standing(),
         )
-        .order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+        .where(*near.not_after(run.outcome, until))
+        .order_by(*near.best_first(run.outcome))
     )
     yield from list(connection.execute(query).scalars())
 

@@ -73,7 +73,7 @@ def _having(asked: Sequence[Wanted]) -> Select[Any]:
 
 def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> tuple[int, ...]:
     """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
-    # An axis such as the seed has many values, most of them numbers.
+    # An axis such as the learning rate has many values, most of them numbers.
     equal = number(item.value) if item is not None and item.operator == "=" and not is_pattern(item) else None
     rows = _OF_AXIS.read(connection, [(column_text(axis),)])
     stated = ((seq, json.loads(text).get(path)) for seq, text in rows if equal is None or not _other(path, text, equal))

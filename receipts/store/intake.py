@@ -194,14 +194,8 @@ class _Here:
         gone = self._purged.get(own)
         if gone is not None:
             return Fate(own, "purged", f"{gone.reason}, {gone.at:%Y-%m-%d}")
-        heralds = [
-            *self._naming.get(own, ()),
-            *(other for other in self._naming.get(launch, ()) if other.launch != launch),
-        ]
-        replaced = self._replaced(target)
-        for other in replaced:
-            if other.supersedes in (own, launch) and other.launch != launch:
-                return Fate(own, "refused", f"it supersedes {target}, and {other.id[:12]} of it supersedes this launch")
+        heralds = [other for other in self._naming.get(own, ()) if other.launch == launch]
+        replaced = self._replaced(target, launch)
         if own not in self._fallen and not heralds:
             for other in self._by_launch.get(launch, ()):
                 if other.id not in self._fallen and other not in replaced:
@@ -209,11 +203,10 @@ class _Here:
         self._let_in(item, replaced, heralds)
         return Fate(own, "new")
 
-    def _replaced(self, target: str | None) -> list[_Known]:
-        if target is None:
-            return []
-        found = [self._by_id[target]] if target in self._by_id else []
-        return [*found, *(other for other in self._by_launch.get(target, ()) if other.id not in self._fallen)]
+    def _replaced(self, target: str | None, launch: str) -> list[_Known]:
+        """Those of its own launch that a receipt replaces: the one of that id, or those that stand."""
+        own = self._by_launch.get(launch, ())
+        return [one for one in own if target == one.id or (target == launch and one.id not in self._fallen)]
 
     def _let_in(self, item: Arrival, replaced: Sequence[_Known], heralds: Sequence[_Known]) -> None:
         own, launch = item.parsed.id, item.row["launch"]

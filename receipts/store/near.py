@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
@@ -162,7 +163,7 @@ def _entries(connection: Connection, seqs: Iterable[int]) -> dict[int, Entry]:
     return {row.seq: row for row in map(entry, connection.execute(query))}
 
 
-_ALIKE: Final = Statement(
+_ALIKE: Final = (
     select(receipts.c.id)
     .join(placements, placements.c.receipt == receipts.c.seq)
     .join(configurations, configurations.c.seq == placements.c.configuration)
@@ -170,19 +171,30 @@ _ALIKE: Final = Statement(
         configurations.c.digest == bindparam("digest"),
         configurations.c.whole == bindparam("whole"),
         receipts.c.kind == bindparam("kind"),
-        receipts.c.outcome == bindparam("outcome"),
         receipts.c.launch != bindparam("launch"),
         standing(),
     )
-    .order_by(receipts.c.started.desc(), receipts.c.seq.desc())
 )
 
 
-def alike(connection: Connection, of: Configuration, parsed: Parsed) -> list[str]:
-    """Ids of other launches of a receipt's configuration, of its kind and outcome, that stand; the newest first."""
+def not_after(outcome: str, until: datetime | None) -> list[ColumnElement[bool]]:
+    """Launches beside one of this outcome, beside one that failed only such as failed alike; none that ran later."""
+    alike = [receipts.c.outcome == outcome] if outcome != "ok" else []
+    return [*alike, func.coalesce(receipts.c.finished, receipts.c.started) <= until] if until is not None else alike
+
+
+def best_first(outcome: str) -> tuple[ColumnElement[Any], ...]:
+    """The order of `alike`: invalid and failed launches, however many and new, keep no good one from being seen."""
+    failed = receipts.c.outcome != outcome
+    return failed, receipts.c.status == "invalid", receipts.c.started.desc(), receipts.c.seq.desc()
+
+
+def alike(connection: Connection, of: Configuration, parsed: Parsed, until: datetime | None = None) -> list[str]:
+    """Ids of other launches of a receipt's configuration and kind, that stand; those of its outcome first."""
     run = parsed.receipt.run
-    given = {"digest": of.digest, "whole": of.whole, "kind": run.kind, "outcome": run.outcome, "launch": run.launch}
-    return [name for (name,) in _ALIKE.all(connection, given)]
+    given = {"digest": of.digest, "whole": of.whole, "kind": run.kind, "launch": run.launch}
+    query = _ALIKE.where(*not_after(run.outcome, until)).order_by(*best_first(run.outcome))
+    return [name for (name,) in connection.execute(query, given)]
 
 
 def _gaps() -> Select[Any]:

@@ -59,7 +59,8 @@ _LAUNCHES: Final = Statement(
         bindparam("until", type_=receipts.c.started.type) >= RAN,
         standing(),
     )
-    .order_by(placements.c.receipt.desc())
+    # Invalid ones last: however many and new, they keep no good one from being seen.
+    .order_by(receipts.c.status == literal("invalid"), placements.c.receipt.desc())
     .limit(bindparam("most", type_=receipts.c.chips.type))
 )
 

@@ -31,7 +31,8 @@ class Submitted(NamedTuple):
     """What became of a receipt that the store holds. `new` is False where the same bytes were there already.
 
     `status` is the one it was given when it was first stored; `at` when that was, in UTC. `superseded` are the ids
-    that this receipt replaced just now. `stands` is False where something superseded or retracted it.
+    that this receipt replaced just now. `stands` is False where something superseded or retracted it. `undecided` are
+    receipts of other launches that it says that it replaces; it takes a person to withdraw them.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Submitted(NamedTuple):
     status: str
     superseded: tuple[str, ...] = ()
     stands: bool = True
+    undecided: tuple[str, ...] = ()
 
 
 class Prepared(NamedTuple):
@@ -153,6 +155,7 @@ def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new:
         status=row["status"],
         superseded=tuple(other.id for other in replaced),
         stands=not heralds,
+        undecided=_of_others(found, item),
     )
 
 
@@ -166,31 +169,23 @@ def _refuse_purged(world: World, item: Prepared) -> None:
 
 
 def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
-    """The stored receipts that this one replaces: the one of that id, or those of that launch that stand.
+    """The stored receipts of its launch that this one replaces: the one of that id, or those that stand."""
+    target, launch = item.row["supersedes"], item.row["launch"]
+    own = (other for other in found if other.launch == launch)
+    return [other for other in own if target == other.id or (target == launch and other.said is None)]
 
-    Raises ConflictError where two receipts would each replace the other.
-    """
-    target = item.row["supersedes"]
-    if target is None:
-        return []
-    replaced = [other for other in found if target == other.id or (target == other.launch and other.said is None)]
-    for other in replaced:
-        if other.supersedes in (item.row["id"], item.row["launch"]) and other.launch != item.row["launch"]:
-            raise ConflictError(
-                f"{item.source}: run.supersedes names {target}, and {other.id[:12]} of it already supersedes "
-                f"this launch; only one of two receipts can replace the other"
-            )
-    return replaced
+
+def _of_others(found: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
+    """Receipts of other launches that it says that it replaces: that is for a person to decide."""
+    target, launch = item.row["supersedes"], item.row["launch"]
+    others = (other for other in found if other.launch != launch and other.said is None)
+    return tuple(other.id for other in others if target in (other.id, other.launch))
 
 
 def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
-    """Receipts that came earlier and said that they replace this one: by its id, or its launch from another launch."""
+    """Receipts of its launch that came earlier and said that they replace this one by its id."""
     row = item.row
-    return [
-        other
-        for other in found
-        if other.supersedes == row["id"] or (other.supersedes == row["launch"] and other.launch != row["launch"])
-    ]
+    return [other for other in found if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
 def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:

@@ -3,24 +3,24 @@
 *Why.* Records that had been withdrawn went on being quoted: 269.4 TFLOP/s stood in articles after its gradients were
 found to be silently corrupted.
 
-*Rejected.* A side that a later receipt supersedes, or that was retracted; the successor and the reason are named. The
-later receipt may be the other side itself, whether or not a store has it.
+*Rejected.* A side that a later receipt of its launch supersedes, or that was retracted; the successor and the reason
+are named.
 
-*Accepted.* Both sides stand.
+*Accepted.* Both sides stand. The receipt of another launch says that it replaces a side: a person decides that, and
+retracts the side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, Facts, Offence, Pair, rule
+from receipts.rule import COMPARABLE, E, Offence, Pair, rule
 
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
 def superseded(pair: Pair) -> Iterator[Offence]:
     """Each side that no longer stands."""
-    among = Facts.among(launch.parsed for launch in (*pair.group_a, *pair.group_b))
-    known = {**among.superseded, **(pair.facts.superseded if pair.facts else {})}
+    known = pair.facts.superseded if pair.facts else {}
     for side, case in pair.sides:
         group = pair.group_a if side == "a" else pair.group_b
         for launch in group or (case.launch,):

@@ -4,12 +4,13 @@
 loss did not.
 
 *Rejected.* The same dataset name with different digests. Real data on one side and synthetic data on the other. First
-losses that differ by more than the lane's `loss_parity` although nothing changed that could move them; another micro
-batch divides the same global batch differently, and its loss is the same.
+losses that differ by more than the lane's `loss_parity` although nothing changed that could move them, the seeds
+included; another micro batch divides the same global batch differently, and its loss is the same.
 
 A digest, a kind or a first loss that only one side states leaves the question open: what is missing neither contradicts
-nor proves anything. A missing first loss is only shown (W) where both sides name one dataset and one tokenizer and the
-number carries no effect: an outcome, or a rate without its steps.
+nor proves anything. So do first losses that differ, where one side alone states a seed. A missing first loss is only
+shown (W) where both sides name one dataset and one tokenizer and the number carries no effect: an outcome, or a rate
+without its steps.
 
 *Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides drew
 made-up tokens without a seed: their first losses may differ. An outcome, where one side failed before its first window
@@ -25,13 +26,13 @@ from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, r
 from receipts.verdict import Level
 
 _DATA = ("data.dataset", "data.tokenizer")
+_SEEDS = ("numerics.seed", "data.order_seed")
 _MOVES_FIRST_LOSS = (
     "pattern",
     "dimensions",
     "routing",
     "precision",
     "code",
-    "numerics.seed",
     "model.mtp_depth",
     "model.mtp_wiring",
     "model.tied_embeddings",
@@ -55,7 +56,10 @@ def other_data(pair: Pair) -> Iterator[Offence]:
     a, b = pair.values("measurement.loss.first")
     if any(axis in pair.difference.axes for axis in _MOVES_FIRST_LOSS):
         return
-    seed_a, seed_b = pair.values("numerics.seed")
+    seeds = [pair.values(path) for path in _SEEDS]
+    if any(one != other and None not in (one, other) for one, other in seeds):
+        return
+    seed_a, seed_b = seeds[0]
     if pair.values("data.kind") == ("synthetic", "synthetic") and (seed_a is None or seed_b is None):
         return  # made-up tokens without a seed are drawn anew: their first losses tell nothing of the data's name
     if any(value is not None for value in pair.values("run.resumed_from")):
@@ -69,19 +73,22 @@ def other_data(pair: Pair) -> Iterator[Offence]:
             named = all(None not in pair.values(path) for path in _DATA)
             yield _one_sided("measurement.loss.first", "A" if a is None else "B", W if idle and named else I)
     elif abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
-        yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B")
+        # A seed that one side alone states may be another one, which moves the loss.
+        unsure = any(one != other for one, other in seeds)
+        yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B", I if unsure else E)
 
 
 def _ended_before_a_loss(side: Case) -> bool:
     return side.get("run.outcome") != "ok" and side.get("failure.phase") in ("startup", "compile", "first_window")
 
 
-def _offence(path: str, found: str) -> Offence:
+def _offence(path: str, found: str, level: Level = E) -> Offence:
     return Offence(
         at=path,
         found=found,
         expected="the same data on both sides",
         do="state the dataset, its digest and the tokenizer of both; a null tokenizer is a silent fallback",
+        level=level,
     )
 
 

@@ -6,7 +6,8 @@ every step through the host and back; the loss was the same to the last bit.
 *Rejected.* `te_fused` was asked for and unfused attention ran; `aten::median` fell back 20 times in 20 steps; a CPU
 computed in place of the accelerator; eager code ran in place of compiled code; the compiler computed bf16 matmuls in
 fp32; CUDA graphs were replayed that nobody asked for. A witness launch of the same configuration saw another path than
-the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open).
+the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open; a
+witness of another context never contradicts).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
 reads (`aten::_local_scalar_dense`) are no fallback: R303 judges them. R307 judges FP8 that did not run, and R309 a

@@ -134,6 +134,7 @@ def _numerics(args: Any) -> dict[str, Any]:
         "numerics.schedule": None if schedule is None else str(getattr(schedule, "value", schedule)),
         "numerics.learning_rate": getattr(args, "learning_rate", None),
         "numerics.seed": getattr(args, "seed", None),
+        "data.order_seed": getattr(args, "data_seed", None),
         "numerics.recompute": None if recompute is None else "full" if recompute else "none",
         "compile.posture": "eager" if getattr(args, "torch_compile", None) is False else None,
     }

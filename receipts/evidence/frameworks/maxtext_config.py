@@ -282,7 +282,8 @@ _COUNTS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Parameters], Any]], .
     ("numerics.parameter_dtype", *_text("weight_dtype")),
     ("numerics.optimizer_state_dtype", *_text("mu_dtype")),
     ("numerics.learning_rate", ("learning_rate",), lambda config: config.amount("learning_rate")),
-    ("numerics.seed", ("init_weights_seed",), lambda config: _seed(config)),
+    ("numerics.seed", ("init_weights_seed",), lambda config: _seed(config, "init_weights_seed")),
+    ("data.order_seed", ("data_shuffle_seed",), lambda config: _seed(config, "data_shuffle_seed")),
     ("numerics.recompute", *_text("remat_policy")),
     ("data.tokenizer", *_text("tokenizer_path")),
     ("run.label", *_text("run_name")),
@@ -295,8 +296,8 @@ _PROFILER: Final = ("skip_first_n_steps_for_profiler", "profiler_steps")
 _FLAGS: Final = ("jax_cache_dir", "compile_topology", "compiled_trainstep_file", "compile_xla_flags")
 
 
-def _seed(config: Parameters) -> int | None:
-    value = config.amount("init_weights_seed")
+def _seed(config: Parameters, name: str) -> int | None:
+    value = config.amount(name)
     return int(value) if value is not None and value == int(value) else None
 
 

@@ -15,9 +15,6 @@ from receipts.axes.shape import meets
 from receipts.errors import NotFound, UsageError
 from receipts.lane import Lane
 from receipts.receipt import Parsed
-from receipts.replicates import with_replicates
-from receipts.report.links import compared
-from receipts.report.neighbours import Configuration, soundness
 from receipts.report.shelf import Shelf, ran
 from receipts.store import Condition, Entry, Filters
 from receipts.value import dataclass
@@ -150,23 +147,12 @@ class Retests:
             if b.outcome != "ok":
                 return Tried(a, b, None)
             if self._shelf.item(a).verdict.status != "invalid":
-                return Tried(a, b, self._compared(base, candidate, lane, metric))
+                return Tried(a, b, self._compared(base, candidate, metric))
             unsound = unsound or (a, base)
-        return Tried(unsound[0], b, self._compared(unsound[1], candidate, lane, metric)) if unsound else None
+        return Tried(unsound[0], b, self._compared(unsound[1], candidate, metric)) if unsound else None
 
-    def _compared(self, base: Parsed, candidate: Parsed, lane: Lane, metric: str) -> Comparison:
-        """The two with their replicates and the noise floor of their class."""
-        a, b = (
-            self._side(with_replicates(self._store, [one], lane, [other]))
-            for one, other in ((base, candidate), (candidate, base))
-        )
-        return compared(a, b, self._shelf, metric, lambda: self._shelf.floors.of(a.head.entry))
-
-    def _side(self, launches: Sequence[Parsed]) -> Configuration:
-        """A launch with those of its replicates that had run and are as sound as it."""
-        rows = {row.id: row for row in self._shelf.stored.entries([item.id for item in launches])}
-        head, *others = self._shelf.items(filter(self._had_run, (rows[item.id] for item in launches)))
-        return Configuration(head.entry.id, (head, *(item for item in others if soundness(item) == soundness(head))))
+    def _compared(self, base: Parsed, candidate: Parsed, metric: str) -> Comparison:
+        return self._shelf.comparisons.compare([base], [candidate], metric, named=(), beside=())
 
     def _had_run(self, row: Entry) -> bool:
         return ran(row) <= self._shelf.sought.until

@@ -1,0 +1,1 @@
+"""What people ask of receipts, answered from a store: comparisons."""

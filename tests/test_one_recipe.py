@@ -1,0 +1,255 @@
+"""One recipe: whoever compares two configurations finds one verdict, and an invalid launch changes none of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rule_cases as cases
+import section_store as section
+from receipts.bridge.point import Judge
+from receipts.claims import judge
+from receipts.claims.gather import gather as gather_claim
+from receipts.claims.load import from_json
+from receipts.cli.session import Session
+from receipts.cli.sides import Asked, gather
+from receipts.lint.check import Checker
+from receipts.metrics import get
+from receipts.neighbours import neighbours
+from receipts.questions.comparisons import Comparisons
+from receipts.receipt import Parsed
+from receipts.report.links import Links
+from receipts.report.sections.retest import Retests
+from receipts.report.shelf import Shelf
+from receipts.revalidate import Revalidation
+from receipts.store import Store, open_store
+from receipts.store.stale import Compared
+from receipts.verdict import Comparison, to_json
+
+METRIC = "tokens_per_second"
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+AS_OF = MONDAY + timedelta(days=60)
+HOST_READS: dict[str, Any] = {"path.witnessed.host_transfers_per_step": 2.0}
+# What makes a launch no sample: it reads the host in every step, its loss is not finite, it crashed.
+SPOILT: tuple[dict[str, Any], ...] = (
+    HOST_READS,
+    {"measurement.loss.finite": False},
+    {"run.outcome": "crash", "run.exit_code": 1},
+)
+
+
+def launch(name: str, hours: float, seconds: float, leaves: dict[str, Any], drop: tuple[str, ...] = ()) -> Parsed:
+    start = MONDAY + timedelta(hours=hours)
+    values = {
+        "run.launch": name,
+        "run.label": name.rpartition("-")[0],
+        "run.started": start.isoformat(),
+        "run.finished": (start + timedelta(minutes=14)).isoformat(),
+        "hardware.accelerator": "A100 [80GB]" if leaves.get("odd") else "TPU v6e",
+        **{path: value for path, value in leaves.items() if path != "odd"},
+    }
+    table = {"set": values, "drop": ["measurement.stated", *drop], "steps": {"seconds": seconds, "seed": name}}
+    return cases.parsed(cases.build(table, "tpu"), f"{name}.json")
+
+
+def put(store: Store, *launches: Parsed) -> None:
+    section.put(store, list(launches))
+
+
+class Lab:
+    """Configurations one axis apart: sound ones, unwitnessed ones, and such of which every launch is spoilt."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.heads: dict[str, Parsed] = {}
+        draw = random.Random(5)
+        for index in range(21):
+            kind = "sound" if index < 11 else "unwitnessed" if index < 17 else "spoilt"
+            rate = {"numerics.learning_rate": 1e-4 * (index + 1)}
+            drop = ("path.witnessed",) if kind == "unwitnessed" else ()
+            seconds = 0.6 + 0.03 * draw.randrange(12)
+            count = draw.choice((3, 4, 5)) if kind == "sound" else draw.choice((1, 3))
+            for at in range(count):
+                leaves = {**rate, **(draw.choice(SPOILT[:2]) if kind == "spoilt" else {}), "numerics.seed": at}
+                one = launch(f"{kind}{index}-{at}", index + 30 * at, seconds * (1 + 0.001 * at), leaves, drop)
+                put(store, one)
+                self.heads.setdefault(f"{kind}{index}", one)
+            if index % 2:
+                for at in range(2):
+                    leaves = {**rate, **draw.choice(SPOILT), "numerics.seed": 90 + at}
+                    put(store, launch(f"{kind}{index}-{90 + at}", 200 + index + at, 3 * seconds, leaves, drop))
+
+    def pairs(self) -> Iterator[tuple[Parsed, Parsed]]:
+        return itertools.combinations(self.heads.values(), 2)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with open_store(str(tmp_path_factory.mktemp("lab") / "store.sqlite")) as store:
+        yield Lab(store)
+
+
+def said(verdict: Comparison) -> tuple[object, ...]:
+    answers = (verdict.status, verdict.comparable, verdict.path, verdict.effect)
+    return (*answers, sorted(verdict.a), sorted(verdict.b))
+
+
+def command(store: Store, a: Parsed, b: Parsed, **words: Any) -> Comparison:
+    options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": False}
+    asked = Asked(((a.id,), (b.id,)), **{**options, **words})
+    return gather(Session(store.url), asked, stored=True).verdict
+
+
+def claimed(store: Store, a: Parsed, b: Parsed, metric: str = METRIC) -> Comparison | None:
+    stated = {"id": "c", "text": "b is faster", "kind": "speedup", "effect": ">= 1.01x", "metric": metric}
+    claim = from_json(json.dumps({**stated, "baseline": [a.id], "candidate": [b.id]}), "claim")
+    return judge(claim, gather_claim(claim, cases.rulebook(), store), cases.rulebook()).comparison
+
+
+class Surfaces:
+    """All that compares two stored receipts, each as its command does."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.rules = store, cases.rulebook()
+        shelf = Shelf(store, self.rules, AS_OF)
+        self.shelf, self.links, self.retests = shelf, Links(shelf, shelf.items(shelf.rows)), Retests(shelf, AS_OF)
+        self.checker = Checker(self.rules, lambda: store)
+        self.near: dict[str, dict[str, Comparison]] = {}
+
+    def each(self, a: Parsed, b: Parsed) -> Iterator[tuple[str, Comparison | None]]:
+        first = command(self.store, a, b)
+        yield "compare", first
+        yield "neighbours", self.neighbour(a, first)
+        bridged = Judge(self.store, self.rules, a, b, get(METRIC))
+        yield "bridge", bridged.compared(bridged.a, bridged.b).verdict
+        yield "lint", self.checker._compared(a, b, get(METRIC))
+        yield "claims", claimed(self.store, a, b)
+        again = Compared(1, json.loads(json.dumps(to_json(first))))
+        comparisons = Comparisons(self.store, self.rules)
+        yield "revalidate", Revalidation(self.store, self.rules)._compare(again, comparisons)
+        one, other = (self.shelf.item(self.store.entry(item.id)) for item in (a, b))
+        yield "report links", self.links.between(one, other, METRIC)
+        yield "report retests", self.retests._compared(a, b, METRIC)
+
+    def neighbour(self, a: Parsed, like: Comparison) -> Comparison | None:
+        if a.id not in self.near:
+            found = neighbours(self.store, a, self.rules, limit=50)
+            self.near[a.id] = {
+                name: item.verdict
+                for item in (*found.found, *found.refused)
+                if item.entry.outcome == "ok"
+                for name in (*item.verdict.b, *(one.receipt for one in item.verdict.lost))
+            }
+        return self.near[a.id].get(like.b[0])
+
+
+def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
+    surfaces, statuses = Surfaces(lab.store), Counter[str]()
+    pairs = list(lab.pairs())
+    assert len(pairs) >= 200
+    for a, b in pairs:
+        verdicts = dict(surfaces.each(a, b))
+        wanted = verdicts["compare"]
+        assert wanted is not None
+        statuses[wanted.status] += 1
+        for name, verdict in verdicts.items():
+            assert verdict is not None, name
+            assert said(verdict) == said(wanted), f"{name}: {a.name} and {b.name}"
+    assert all(statuses[status] >= len(pairs) / 5 for status in ("accepted", "rejected", "inconclusive")), statuses
+
+
+def fresh(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store.sqlite"))
+
+
+def side(name: str, seconds: float, hours: float = 0, count: int = 4, **leaves: Any) -> list[Parsed]:
+    """Launches of one configuration, a seed each."""
+    values = {path.replace("__", "."): value for path, value in leaves.items()}
+    return [
+        launch(f"{name}-{at}", hours + 30 * at, seconds * (1 + 0.001 * at), {**values, "numerics.seed": at})
+        for at in range(count)
+    ]
+
+
+def ceiling(store: Store) -> tuple[str, str]:
+    stated = {"id": "top", "text": "it holds", "kind": "ceiling", "candidate": ["label=base"]}
+    claim = from_json(json.dumps(stated), "claim")
+    verdict = judge(claim, gather_claim(claim, cases.rulebook(), store), cases.rulebook())
+    return verdict.status, verdict.assessment.grade or ""
+
+
+def test_invalid_launches_change_no_answer_and_are_counted(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        put(store, *a, *b)
+
+        def answers() -> list[object]:
+            surfaces = [said(verdict) for _, verdict in Surfaces(store).each(a[0], b[0]) if verdict is not None]
+            return [surfaces, ceiling(store), Comparisons(store, cases.rulebook()).floor(a[0])]
+
+        before = answers()
+        assert before[0][0][0] == "accepted"
+        assert ceiling(store) == ("supported", "validated")
+        for at, spoilt in enumerate(SPOILT):
+            put(store, launch(f"base-{50 + at}", 300 + at, 2.4, {**spoilt, "numerics.seed": 50 + at}))
+        assert answers() == before
+        verdict = command(store, a[0], b[0])
+        assert verdict.launches_lost == ("A: 4 of 7 launches count; R111 on 1, R303 on 1, crash on 1",)
+        assert "4 of 7 launches count" in verdict.last_line()
+        assert "C119" in {item.code for item in verdict.findings}
+
+
+def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names_it(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        spoilt = launch("base-9", 300, 0.8, HOST_READS)
+        put(store, *a, *b, spoilt)
+        assert command(store, spoilt, b[0]).status == "rejected"
+        options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": True}
+        asked = Asked((("label=base",), ("label=fast",)), **options)
+        assert gather(Session(store.url), asked, stored=True).verdict.status == "accepted"
+
+
+def test_one_unsteady_launch_does_not_silence_the_others(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        tree = json.loads(a[0].raw)
+        tree["run"].update(launch="base-8", started=(MONDAY + timedelta(days=9)).isoformat(), finished=None)
+        steps = cases.durations({"seconds": 0.8, "drift": 0.5, "seed": 8})
+        tree["measurement"]["step_durations_seconds"] = steps
+        put(store, *a, *b, cases.parsed(tree, "drifting"))
+        verdict = command(store, a[0], b[0])
+        assert (verdict.status, verdict.launches_lost) == ("accepted", ("A: 4 of 5 launches count; R203 on 1",))
+
+
+def test_seeds_do_not_tell_launches_apart(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a = side("base", 0.8, count=3)
+        put(store, *a)
+        verdict = command(store, a[0], a[1])
+        assert (verdict.difference.axes, verdict.difference.unknown) == ((), ())
+        found = Comparisons(store, cases.rulebook()).pool([a[0]], [])
+        assert {item.id for item in found} == {item.id for item in a}
+
+
+def test_an_accelerator_whose_name_is_a_pattern_has_a_noise_floor(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        put(store, *(made := side("base", 0.8, odd=True)))
+        assert Comparisons(store, cases.rulebook()).floor(made[0]).launches == 4
+
+
+def test_a_speedup_claimed_of_memory_has_the_floor_that_the_comparison_has(tmp_path: Path) -> None:
+    with fresh(tmp_path) as store:
+        a, b = side("base", 0.8), side("fast", 0.7, 1, numerics__learning_rate=1e-3)
+        put(store, *a, *b)
+        made = claimed(store, a[0], b[0], "peak_bytes")
+        assert made is not None
+        assert said(made) == said(command(store, a[0], b[0], metric="peak_bytes"))
