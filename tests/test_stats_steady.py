@@ -63,6 +63,15 @@ def test_a_steady_climb_is_unsteady() -> None:
     assert steady_segment(durations).status == "unsteady"
 
 
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_loader_that_falls_behind_is_unsteady_however_few_and_noisy_the_steps(direction: int) -> None:
+    rng = random.Random(4)
+    durations = [0.02 + 0.002 * i + rng.gauss(0.0, 0.001) for i in range(20)][::direction]
+    segment = steady_segment(durations)
+    assert segment.status == "unsteady"
+    assert "run longer" in (segment.reason or "")
+
+
 def test_a_warm_up_over_half_of_the_run_is_unsteady() -> None:
     rng = random.Random(4)
     durations = [value * (1.5 if i < 170 else 1.0) for i, value in enumerate(noisy(rng, 300))]
