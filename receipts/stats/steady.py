@@ -7,6 +7,7 @@ of what is left must then agree. Bars and simulation: docs/statistics.md.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
@@ -22,7 +23,8 @@ CAP_DEVIATIONS = 10.0
 # would hide a warm-up altogether.
 SMALLEST_DEVIATION = 0.001
 TOLERANCE = 0.005  # of a level
-MOVED = 0.03  # of a level, from the first third to the last
+MOVED = 0.10  # of a level
+APART = 0.85  # of the pairs of a step of the first third and one of the last
 THIRDS_ERRORS = 6.0
 FEW_ERRORS = 4.2
 FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: of few steps errors are guesses
@@ -173,8 +175,8 @@ def _drift(values: Sequence[float]) -> str | None:
         return None
     errors = max(THIRDS_ERRORS, FEW_ERRORS * (1.0 + FEW_STEPS / count))
     allowed = max(TOLERANCE * centre, errors * third_error(thirds))
-    # Memory excuses a level that wanders, not one that never comes back: no step of a third lies among another's.
-    never_back = spread > MOVED * centre and (ordered[0][-1] < ordered[2][0] or ordered[2][-1] < ordered[0][0])
+    # Memory excuses a level that wanders, not one that leaves and hardly ever comes back.
+    never_back = spread > MOVED * centre and _apart(ordered[0], ordered[2]) >= APART
     if spread <= allowed and not never_back:
         return None
     shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
@@ -182,3 +184,9 @@ def _drift(values: Sequence[float]) -> str | None:
         f"the level moves: medians of its thirds are {shown} from the median of all "
         f"({min(allowed, MOVED * centre if never_back else allowed) / centre:.1%} apart is allowed): run longer"
     )
+
+
+def _apart(first: Sequence[float], last: Sequence[float]) -> float:
+    """The share of pairs in which the step of the slower third is the slower one (Mann-Whitney U); both are ordered."""
+    slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
+    return max(slower) / (len(first) * len(last))
