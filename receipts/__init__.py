@@ -10,7 +10,8 @@ importlinter, holds the exact order):
     claims lint answers repro revalidate audit spool importers export
                     what people ask, one module a question
     store           the only part that talks to a database
-    judge rulebook rule study facts
+    questions       the recipe of a comparison, which all of the above ask
+    judge proof rulebook rule study facts
                     runs the rules; loads them; what a rule is, and what it may know
     verdict metrics witness signature
                     answers as data; what is compared; a path shown by another launch; whether a launch was seen before

@@ -26,7 +26,8 @@ E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
 ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY, Taint.LOSS, Taint.GOODPUT
 
-SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK)  # what whoever starts a launch decides of it and of its measurement
+# What whoever starts a launch decides of it and of its measurement, and what follows from that.
+SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK, Role.DERIVED)
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
@@ -135,6 +136,11 @@ class Pair:
         """Whether neither side states any of these leaves, and both name one context."""
         stated = any(side.parsed.flat.states(path) for path in paths for _, side in self.sides)
         return self.context is not None and not stated
+
+    @property
+    def nameless(self) -> bool:
+        """Whether neither side kept steps and the metric is read of them: no effect is named, and nothing accepted."""
+        return self.metric.summary in ("step", "rate") and not (self.a.launch.durations or self.b.launch.durations)
 
     def values(self, path: str) -> tuple[Any, Any]:
         """The stated values at a path, on A and on B."""

@@ -35,9 +35,9 @@ def fill(url: str) -> Store:
     store = open_store(url)
     base = report_store.launches("a", 3)
     ids = put(store, [*base, *report_store.everything()[3:]])
-    late = report_store.one(
-        "z", {**report_store.day(12), "run.supersedes": {"target": ids[4], "reason": "it ran on a busy host"}}
-    )
+    again = {"target": ids[4], "reason": "it ran on a busy host"}
+    launch = report_store.everything()[4].receipt.run.launch
+    late = report_store.one("z", {**report_store.day(12), "run.launch": launch, "run.supersedes": again})
     put(store, late)
     store.record(compare(base[:2], base[2:], cases.rulebook(), Request(facts=store.facts(base))))
     publish(store, ids[0])

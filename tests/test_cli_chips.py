@@ -150,12 +150,13 @@ def test_compare_says_the_same_of_pressure_as_chips_does(shell: Shell) -> None:
 
 
 def test_the_stores_equal_launches_say_what_counts_as_a_change(shell: Shell) -> None:
-    hardware = {"accelerator": "TPU v6e", "chips": 2, "physical": "1x2"}
-    steps = [1.0 + index % 7 / 1000 for index in range(300)]
+    steps = [2.3 + index % 7 / 1000 for index in range(300)]
     for index in range(3):
         own = [step * (1 + index / 1000) for step in steps]
-        memory = {"chips": rows({0: 20.0 + index, 1: 19.0})}
-        shell.store(f"run-{index}", "tpu", hardware=hardware, memory=memory, measurement__step_durations_seconds=own)
+        peaks = {0: 20.0 + index, **dict.fromkeys(range(1, 8), 19.0)}
+        memory = {"chips": rows(peaks, limit=31.25, bytes_used=GIB)}
+        leaves = {"measurement__step_durations_seconds": own, "measurement__stated": {}}
+        shell.store(f"run-{index}", "tpu", memory=memory, **leaves)
     data = shell("chips", "run-0", "run-2", "--json").json["change"]
     assert data["margin_source"] == "store"
     assert data["margin"] == pytest.approx(2 / 22)

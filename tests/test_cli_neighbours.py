@@ -42,7 +42,7 @@ def lab(shell: Shell) -> Shell:
 def test_the_best_of_an_axis_stands_first_and_what_is_refused_apart_with_its_reason(lab: Shell) -> None:
     said = lab("neighbours", "base-0")
     assert said.code == 0
-    assert said.out.index("1234 → 7") < said.out.index("1234 → 8") < said.out.index("Refused")
+    assert said.out.index("fp32 → s7") < said.out.index("fp32 → s8") < said.out.index("Refused")
     refused = said.out[said.out.index("Refused") :]
     assert "numerics.learning_rate" in refused
     assert "C105" in refused
@@ -67,7 +67,7 @@ def test_an_answer_is_the_one_that_compare_gives(lab: Shell) -> None:
 
 def test_a_metric_turns_the_order(lab: Shell) -> None:
     ordered = lab("neighbours", "base-0", "--metric", "step_seconds", "--json").json["neighbours"]
-    assert [item["members"][0]["to"] for item in ordered] == [7, 8]
+    assert [item["members"][0]["to"] for item in ordered] == ["s7", "s8"]
     assert ordered[0]["ratio"] < 1 < ordered[1]["ratio"]
     assert lab("neighbours", "base-0", "--metric", "nothing").code == 2
 

@@ -42,7 +42,7 @@ def stored(url: str, receipts: list[Parsed]) -> None:
 
 def test_a_setting_that_neither_side_states_is_held_and_counted() -> None:
     drop = ("numerics.learning_rate",)
-    found = verdict(side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__seed=2))
+    found = verdict(side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__schedule="linear"))
     assert found.status == "accepted"
     assert "numerics.learning_rate" in found.difference.held
     assert found.owed == "1 setting held by context base"
@@ -52,20 +52,21 @@ def test_a_setting_that_neither_side_states_is_held_and_counted() -> None:
 def test_silence_about_how_launches_ended_is_not_held() -> None:
     """B trains nothing. Left out of all ten receipts, that is open, and the gate stays shut."""
     wrong = {"measurement__loss__finite": False, "run__exit_code": 1}
-    assert verdict(side("a", 0.8), side("b", 0.7, numerics__seed=2, **wrong)).status == "rejected"
-    silent = verdict(side("a", 0.8, drop=OUTCOMES), side("b", 0.7, drop=OUTCOMES, numerics__seed=2))
+    assert verdict(side("a", 0.8), side("b", 0.7, numerics__schedule="linear", **wrong)).status == "rejected"
+    silent = verdict(side("a", 0.8, drop=OUTCOMES), side("b", 0.7, drop=OUTCOMES, numerics__schedule="linear"))
     assert silent.status == "inconclusive"
     assert {"measurement.loss.finite", "run.exit_code"} <= {item.at for item in silent.findings if item.code == "C105"}
 
 
 @pytest.mark.parametrize("leaf", OUTCOMES)
 def test_no_context_holds_an_outcome(leaf: str) -> None:
-    assert verdict(side("a", 0.8, drop=(leaf,)), side("b", 0.7, drop=(leaf,), numerics__seed=2)).comparable == "unknown"
+    a, b = side("a", 0.8, drop=(leaf,)), side("b", 0.7, drop=(leaf,), numerics__schedule="linear")
+    assert verdict(a, b).comparable == "unknown"
 
 
 def test_a_leaf_that_was_seen_with_two_values_is_not_held() -> None:
     drop = ("numerics.learning_rate",)
-    a, b = side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__seed=2)
+    a, b = side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__schedule="linear")
     known = Facts(varied={"base": frozenset(drop), "other": frozenset({"numerics.optimizer"})})
     found = verdict(a, b, known)
     assert found.comparable == "unknown"
@@ -84,7 +85,7 @@ def test_a_gate_on_a_stored_pair_does_not_trust_a_leaf_that_varies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drop, path = ("numerics.learning_rate",), tmp_path / "receipts.db"
-    a, b = side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__seed=2)
+    a, b = side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__schedule="linear")
     stored(str(path), [*a, *b])
     words = ["--store", str(path), "compare", a[0].id, b[0].id]
     assert run([*words, "--json"]) == 0

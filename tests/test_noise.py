@@ -82,7 +82,8 @@ def test_noisy_launches_of_another_context_change_no_verdict(tmp_path: Path) -> 
     noisy = []
     for i, value in enumerate((0.5, 0.8, 1.3)):
         tree = rule_cases.build({"set": {"run.context": "of-a-stranger"}, "steps": {"seconds": value}})
-        tree["run"]["launch"] = f"noisy{i}"
+        tree["run"] |= {"launch": f"noisy{i}", "started": f"2026-03-02T1{i}:00:00+00:00"}
+        del tree["run"]["finished"]
         noisy.append(rule_cases.parsed(tree))
     rulebook = rule_cases.rulebook()
     lane = rulebook.lanes.of(a[0].receipt.run.lane)
@@ -111,7 +112,8 @@ def test_indicated_asks_for_eight_times_the_largest_spread_of_the_whole_lane(tmp
         for item in ({"seconds": 0.5}, {"seconds": 0.6})
     ]
     for i, tree in enumerate(trees):
-        tree["run"]["launch"] = f"wide{i}"
+        tree["run"] |= {"launch": f"wide{i}", "started": f"2026-03-02T1{i}:00:00+00:00"}
+        del tree["run"]["finished"]
     lane = rule_cases.rulebook().lanes.of(group[0].receipt.run.lane)
     with stored(tmp_path / "noise.sqlite", [*group, *map(rule_cases.parsed, trees)]) as store:
         floor = noise_floor(store, group[0], lane)

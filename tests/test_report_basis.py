@@ -58,7 +58,12 @@ def test_the_counts_of_the_report_follow_from_its_rows(
     by_status = Counter(row["judged_status"] for row in of_week)
     counts = told[0].counts
     assert len(of_week) == counts.submitted
-    assert by_status == {"valid": counts.valid, "invalid": counts.invalid, None: counts.superseded}
+    assert by_status == {
+        "valid": counts.valid,
+        "unwitnessed": counts.unwitnessed,
+        "invalid": counts.invalid,
+        None: counts.superseded,
+    }
     assert [(row["stands"], row["superseded_by"]) for row in of_week if row["judged_status"] is None] == [(False, None)]
 
 

@@ -54,8 +54,8 @@ def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) 
 
 def test_the_best_of_few_shapes_and_of_many_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_store(str(tmp_path / "store.sqlite")) as store:
-        for model in ("narrow", "wide"):
-            made = (launched(f"{model} {at}", 0.6 + at / 10, **{"model.name": model}) for at in (2, 0, 1, 3))
+        for model, vocabulary in (("narrow", 4096), ("wide", 8192)):
+            made = (launched(f"{model} {at}", 0.6 + at / 10, **{"model.vocabulary": vocabulary}) for at in (2, 0, 1, 3))
             put(store, *made)
         few = best(store, 2)
         assert few == ["narrow 0", "narrow 1", "wide 0", "wide 1"]

@@ -45,6 +45,7 @@ def measured(launch: str = "measured", base: str = "megatron", **changes: Any) -
 def profiled(target: str = "measured", base: str = "megatron", **changes: Any) -> dict[str, Any]:
     """Its twin, which saw the whole path; forty slow steps, and a timer of its own."""
     own = {"run.launch": f"profile of {target}", "run.kind": "profile", "run.witness_for": target}
+    own |= {"run.started": "2026-03-02T10:00:00+00:00", "run.finished": "2026-03-02T10:10:00+00:00"}
     tree = rule_cases.build({"steps": {"count": 40, "seconds": 9.0}, "set": {**own, **changes}}, base)
     rule_cases.take(tree, "measurement.goodput")
     rule_cases.take(tree, "measurement.step_flags")

@@ -61,9 +61,7 @@ def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offe
 def _held(item: Finding, pair: Pair) -> bool:
     """Whether one context holds on both sides the setting that is missing here, or nothing hangs on what is missing."""
     paths = item.lacks or (item.at,)
-    # Without the steps of either side no effect is named, and nothing is accepted that their silence could hide.
-    idle = pair.metric.summary in ("step", "rate") and not (pair.a.launch.durations or pair.b.launch.durations)
-    return item.unjudged and (pair.holds(*paths) or (idle and pair.silent(*paths)))
+    return item.unjudged and (pair.holds(*paths) or (pair.nameless and pair.silent(*paths)))
 
 
 def _offence(item: Finding, side: Literal["a", "b"], level: Level) -> Offence:

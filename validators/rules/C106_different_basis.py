@@ -25,6 +25,8 @@ def different_basis(pair: Pair) -> Iterator[Offence]:
         a, b = pair.values(path)
         if name == "peak_sparse":
             a, b = bool(a), bool(b)
+        if pair.nameless and pair.silent(path):
+            continue
         if a is None or b is None:
             missing = " and ".join(side for side, value in (("A", a), ("B", b)) if value is None)
             yield _offence(path, f"not stated on {missing}", I)

@@ -39,7 +39,6 @@ def needs(case: Case) -> Iterable[str]:
     pattern = _pattern(case)
     if pattern is None:
         return
-    yield FAMILY
     if pattern.kinds() & ATTENDING:
         yield KINDS
     if Kind.EXPERT in pattern.kinds():

@@ -67,9 +67,7 @@ receipts = Table(
     measure("step_seconds", "Median steady step, or the time stated; seconds"),
     measure("tflops_per_second_per_chip", "TFLOP/s a chip"),
     measure("mfu", "Model FLOPs utilisation, a fraction"),
-    words(
-        "rate_source", "Where tokens_per_second came from: steps, unsteady (steps that are no sample), stated, derived"
-    ),
+    words("rate_source", "Where tokens_per_second came from: steps, stated, derived"),
     measure("peak_bytes", "Highest live peak of a chip, bytes"),
     measure("peak_reserved_bytes", "Highest pool of a chip, bytes"),
     measure("compile_seconds", "Compile time, seconds"),
