@@ -106,7 +106,7 @@ def _frameworks(
     for file, reading in readings(files):
         if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
             host = HOSTS[reading.source]
-            if (below := _FORMS.get(reading.source)) is None or _is_host(host, below, names, lane):
+            if _is_host(host, _FORMS.get(reading.source), names, lane):
                 names[host] = (Where(file.name), reading.source)
             else:
                 text = f"step lines in the form of {host}, which other loops print too, show no framework"
@@ -131,9 +131,14 @@ def _frameworks(
         draft.put("path.witnessed.framework", first, where, source)
 
 
-def _is_host(host: str, below: frozenset[str], names: Iterable[str], lane: Contract | None) -> bool:
-    """Whether a framework whose line form was printed hosted the run: nothing else shows or states another host."""
-    return set(names) <= below and (lane is None or not lane.frameworks or host in lane.frameworks)
+def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: Contract | None) -> bool:
+    """Whether the framework of a line's form hosted the run.
+
+    It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
+    """
+    if libraries is None:
+        return True
+    return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
 
 
 def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
