@@ -168,7 +168,16 @@ def last_traceback(file: FileEvidence) -> tuple[Where, str] | None:
     if kinds and any(len(reading.steps) for reading in scan([tail[at:]], kinds)):
         return None
     error = _ERROR.search(tail[at:].decode("utf-8", "replace"))
-    return (Where(file.name), error[1][:500]) if error else None
+    return (Where(file.name), (_of_worker(tail) or error[1])[:500]) if error else None
+
+
+def _of_worker(tail: bytes) -> str:
+    """The error of the rank that failed first, by the report of torchrun: its own error says only that one failed."""
+    before, failed, report = tail.decode("utf-8", "replace").partition("ChildFailedError")
+    # What failed first stands last, under the others.
+    ranks = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report) if failed else []
+    own = [error[1] for error in _ERROR.finditer(before) if ranks and error[0].startswith(f"[rank{ranks[-1]}]")]
+    return own[-1] if own else ""
 
 
 def _exit_code(file: FileEvidence) -> int | None:

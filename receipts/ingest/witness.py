@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from receipts.evidence import FileEvidence, Seen
@@ -36,6 +36,9 @@ HOSTS: Final[Mapping[str, str]] = {
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
 LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})
 _BELOW: Final[Mapping[str, frozenset[str]]] = {"fsdp2": frozenset({"torch", "pytorch"})}
+# Forms of a step's line that other loops print too, each with the libraries that its framework may run on.
+_TORCH: Final = LIBRARIES - {"jax"}
+_FORMS: Final = {"maxtext": frozenset({"jax"}), "llm.c": _TORCH, "modded-nanogpt": _TORCH}
 # Their loops read the last step's figures while the next one runs: what stops a step there is inside its program.
 _READ_BESIDE: Final = frozenset({"maxtext"})
 _ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
@@ -102,7 +105,12 @@ def _frameworks(
                 names.setdefault(seen.value, (where, source))
     for file, reading in readings(files):
         if len(reading.steps) and reading.source in HOSTS and not set(names) - LIBRARIES:
-            names[HOSTS[reading.source]] = (Where(file.name), reading.source)
+            host = HOSTS[reading.source]
+            if _is_host(host, _FORMS.get(reading.source), names, lane):
+                names[host] = (Where(file.name), reading.source)
+            else:
+                text = f"step lines in the form of {host}, which other loops print too, show no framework"
+                draft.tell("note", text, Where(file.name))
     for file, reading in readings(files):
         # The timers of its engine: from 2025 on its step lines are hidden unless the log's level is raised.
         if reading.source == "deepspeed" and reading.timings and not set(names) - LIBRARIES:
@@ -121,6 +129,16 @@ def _frameworks(
     draft.put("path.witnessed.frameworks", list(hosts), where, source)
     if len(hosts) == 1:
         draft.put("path.witnessed.framework", first, where, source)
+
+
+def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: Contract | None) -> bool:
+    """Whether the framework of a line's form hosted the run.
+
+    It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
+    """
+    if libraries is None:
+        return True
+    return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
 
 
 def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:

@@ -107,6 +107,17 @@ Root Cause (first observed failure):
 """
 
 
+def test_the_error_of_the_rank_that_failed_first_stands_for_torchruns_own(tmp_path: Path) -> None:
+    ranks = "".join(
+        f"[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]: RuntimeError: {error}\n"
+        for rank, error in ((1, "tokens.bin ends early"), (0, "Connection closed by peer"))
+    )
+    report = "".join(f"[{at}]:\n  rank      : {rank} (local_rank: {rank})\n" for at, rank in ((1, 0), (0, 1)))
+    launcher = f"Traceback (most recent call last):\ntorch.elastic.ChildFailedError: \n{report}"
+    found = ingested(file(tmp_path, name="stderr.txt", text=ranks + launcher))
+    assert at(found, "failure.message") == "RuntimeError: tokens.bin ends early"
+
+
 def test_a_crash_that_torchrun_reports_is_one(tmp_path: Path) -> None:
     found = ingested(
         file(tmp_path, Reading("torchtitan", records=1), name="stdout.txt"),

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ingest_evidence import at, file, ingested, reading, told
+from ingest_evidence import at, file, ingested, reading, stepping, told
 
 from receipts.evidence import Reading
+from receipts.evidence.frameworks.maxtext import MaxText
 from receipts.evidence.reading import Timing
+from receipts.evidence.scan import scan
 from receipts.ingest import Ingested, Options, assemble
 from receipts.lane import Coupling, Lane
 
@@ -111,6 +113,35 @@ def test_a_lane_that_was_only_proposed_asks_for_nothing(tmp_path: Path) -> None:
     files = (file(tmp_path, seeing(framework="fsdp2", runtime="cuda")),)
     found = assemble(files, Options(lanes=(LANE,)))
     assert (at(found, "run.lane"), at(found, "path.intended")) == ("mine", None)
+
+
+def test_a_form_that_other_loops_print_names_no_framework_against_the_lane_or_another_source(tmp_path: Path) -> None:
+    steps = stepping([1.0] * 12, source="llm.c")
+    assert at(ingested(file(tmp_path, steps)), "path.witnessed.framework") == "llm.c"
+    own = replace(LANE, frameworks=("torch",))
+    assert at(on(own, file(tmp_path, steps)), "path.witnessed.framework") is None
+    assert at(on(own, file(tmp_path, steps, seeing(framework="torch"))), "path.witnessed.framework") == "torch"
+    assert at(ingested(file(tmp_path, steps, seeing(framework="jax"))), "path.witnessed.framework") == "jax"
+
+
+def test_lines_in_maxtexts_form_are_maxtexts_with_its_configuration_or_on_its_lane(tmp_path: Path) -> None:
+    line = (
+        "completed step: {}, seconds: 0.5, TFLOP/s/device: 1.5, Tokens/s/device: 64.0, total_weights: 32, loss: 2.5\n"
+    )
+    bare = "".join(line.format(step) for step in range(12))
+    for text, lane, host in (
+        (bare, "jax", None),
+        (bare, "maxtext", "maxtext"),
+        (f"Config param run_name: a\n{bare}", "jax", "maxtext"),
+    ):
+        (log,) = scan([text.encode()], [MaxText])
+        assert at(on(replace(LANE, frameworks=(lane,)), file(tmp_path, log)), "path.witnessed.framework") == host
+
+
+def test_lines_that_only_one_framework_prints_show_it_on_any_lane(tmp_path: Path) -> None:
+    own = replace(LANE, frameworks=("torch",))
+    for source, host in (("megatron", "megatron-lm"), ("torchtitan", "torchtitan"), ("deepspeed", "deepspeed")):
+        assert at(on(own, file(tmp_path, stepping([1.0] * 12, source=source))), "path.witnessed.framework") == host
 
 
 def test_a_library_is_no_host_of_another_frameworks_lane(tmp_path: Path) -> None:

@@ -51,10 +51,11 @@ def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iter
         return
     unstated = [name for name, version in versions.items() if not version]
     stated = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    wanted = f"{', '.join(unstated)} stated" if unstated else "versions that work together"
     yield Offence(
         at=_leaf(unstated[0] if unstated else next(iter(versions)), case),
         found=stated or f"{', '.join(unstated)} not stated",
-        expected=f"versions that work together, which {_says(lineage)} do not: {lineage.source}",
+        expected=f"{wanted}: {_says(lineage)} do not work together ({lineage.source})",
         do=f"state {', '.join(unstated)}" if unstated else "install versions that work together, and run again",
         level=I if unstated else E,
     )

@@ -13,6 +13,7 @@ import orjson
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading
+from receipts.evidence.step_lines import step_of
 
 # Field and factor by name; a name without a unit (`step_time`) is none of them.
 _TIMES: Final = {
@@ -76,7 +77,7 @@ class JaxLoop(LineReader):
         if not isinstance(record, dict) or any(name in record for name in _OTHERS):
             return False
         step = record.get("step")
-        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 10**15:
+        if isinstance(step, bool) or not isinstance(step, int) or step_of(body) is None:
             return False
         self._step(step, record, number)
         return False

@@ -183,6 +183,8 @@ class LlmC(LineReader):
         if tokens and length is not None and tokens % length.value == 0:
             text = f"total batch size {tokens} tokens of {length.value}"
             reading.state("batch.global_batch", tokens // length.value, text, length.place.line)
+        if "batch.micro_batch" in reading.stated or "model.depth" in reading.stated:
+            reading.see("framework", "llm.c", "backend")
         return reading
 
     def _step(self, text: str, line: int) -> None:

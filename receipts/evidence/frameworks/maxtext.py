@@ -158,8 +158,8 @@ class MaxText(LineReader):
             losses = [loss for loss in reading.steps.column("loss") if loss is not None]
             reading.diverged = not self._finite if losses else None
             not_steady(reading, self._events)
-            reading.see("framework", "maxtext", "backend")
         if self._config.total:
+            reading.see("framework", "maxtext", "backend")
             reading.state("path.intended.framework", "maxtext", f"{self._config.total} configuration parameters")
             reading.state("compile.posture", "jit", "MaxText compiles the whole train step")
         if self._validation is not None:

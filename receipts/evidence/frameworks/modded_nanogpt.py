@@ -163,6 +163,8 @@ class ModdedNanogpt(LineReader):
         if self._validation is not None:
             loss, text, line = self._validation
             reading.state("measurement.loss.validation", loss, text, line)
+        if self._versions:
+            reading.see("framework", "modded-nanogpt", "backend")
         for what, version, cuda, line in self._versions:
             path = {"Python": "platform.python", "PyTorch": "wheels.torch"}.get(what, "wheels.triton")
             reading.state(path, version, f"{what} {version}", line)

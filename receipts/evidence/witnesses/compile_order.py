@@ -6,10 +6,10 @@ came after the last step, and cost none.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from receipts.evidence.reading import Compiled, Reading, Span
+from receipts.evidence.step_lines import step_of
 
 MAX_EVENTS: Final = 10_000
 # Steps that are looked at one by one; of the others, those behind a compilation.
@@ -17,11 +17,6 @@ MAX_STEPS: Final = 64
 MAX_KEPT: Final = 10_000
 # Lines that look as if they named a step, and name none.
 MAX_STRANGE: Final = 200
-# Of the lines of other sources, those that may name a step.
-STEPS: Final = (b"completed step: ", b"step: ", b"step=", b"step = ", b"step ", b"Step ")
-_STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
-# Steps of an evaluation have numbers of their own.
-_NO_STEP: Final = re.compile(r"(?i)\b(?:eval|valid|test)")
 
 
 class CompileOrder:
@@ -36,12 +31,11 @@ class CompileOrder:
 
     def look(self, text: str) -> None:
         """Take a line of another source, which may name a step."""
-        found = _STEP.search(text)
-        if found is None or _NO_STEP.search(text[: found.start()]):
+        step = step_of(text)
+        if step is None:
             self._strange += 1
             self.follows = self.follows and self._strange < MAX_STRANGE
             return
-        step = int(found[1])
         if (not self._steps or step > self._steps[-1]) and len(self._steps) < MAX_KEPT:
             self._steps.append(step)
         self.follows = len(self._steps) < MAX_STEPS

@@ -13,7 +13,8 @@ from typing import ClassVar, Final
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Compiled, Reading, Span
-from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
+from receipts.evidence.step_lines import STEPS
+from receipts.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
 from receipts.evidence.witnesses.te_prefix import repeated
 

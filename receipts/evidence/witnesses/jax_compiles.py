@@ -17,7 +17,8 @@ from typing import Final, TypeVar
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading, alike
-from receipts.evidence.witnesses.compile_order import STEPS, CompileOrder, place
+from receipts.evidence.step_lines import STEPS
+from receipts.evidence.witnesses.compile_order import CompileOrder, place
 
 MAX_NAMES: Final = 10_000
 MAX_MISSES: Final = 20

@@ -12,9 +12,9 @@ from typing import Final
 
 from receipts.evidence.reader import LineReader
 from receipts.evidence.reading import Reading
+from receipts.evidence.step_lines import STEPS, step_of
 
 _TRANSFER: Final = re.compile(r"(Disallowed )?(host-to-device|device-to-host|device-to-device) transfer:")
-_STEP: Final = re.compile(r"(?:^|[^\w/])[Ss]tep[ :=]{1,3}(\d{1,12})\b")
 MAX_STEPS: Final = 100_000
 
 
@@ -27,10 +27,7 @@ class TransferGuard(LineReader):
         b"device-to-host transfer:",
         b"device-to-device transfer:",
     )
-    companions = (
-        b"completed step: ",
-        b"step: ",
-    )
+    companions = STEPS
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,8 +38,8 @@ class TransferGuard(LineReader):
         """Count one transfer, or note a step."""
         found = _TRANSFER.search(text)
         if found is None:
-            if (step := _STEP.search(text)) and len(self._steps) < MAX_STEPS:
-                self._steps.add(int(step[1]))
+            if (step := step_of(text)) is not None and len(self._steps) < MAX_STEPS:
+                self._steps.add(step)
             return False
         reading = self.reading
         reading.records += 1
