@@ -24,6 +24,7 @@ from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
 from receipts.value import dataclass
+from receipts.verdict import Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -244,17 +245,27 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
             yield store.parsed(row.id)
 
 
-def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
-    """Rows of launches that ended well, were measured here, are not invalid, and kept a steady segment of steps.
+def _spoils_only_mfu(store: Store, row: Entry) -> bool:
+    """Whether the offences of an invalid launch leave its times and its memory alone, by its newest stored verdict."""
+    kept = [item.document for item in store.verdicts(row.id) if item.kind == "receipt"][-1:]
+    return any(item["path"] != "left" and set(item["tainted"]) <= {Taint.MFU.value} for item in kept)
 
-    Those that have these values in these columns, the newest first.
+
+def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
+    """Rows of launches that ended well, were measured here and kept a steady segment of steps, the newest first.
+
+    Those that have these values in these columns. Of invalid ones, those count whose MFU alone is spoilt.
     """
     from receipts.store import Condition, Filters
 
     alike = {**wanted, "outcome": "ok", "provenance": "measured", "rate_source": "steps"}
     # A value is no pattern, whatever signs it has: `A100 [80GB]` is an accelerator.
     conditions = [Condition(name, "=", "-" if value is None else escape(str(value))) for name, value in alike.items()]
-    conditions.append(Condition("status", "!=", "invalid"))
     if until is not None:
         conditions.append(Condition("started", "<=", until.isoformat()))
-    return store.find(Filters(tuple(conditions), limit=most))
+    # Apart, so that invalid launches keep no others from being read, however many and new they are.
+    sound, unsound = (
+        store.find(Filters((*conditions, Condition("status", sign, "invalid")), limit=most)) for sign in ("!=", "=")
+    )
+    rows = [*sound, *(row for row in unsound if _spoils_only_mfu(store, row))]
+    return iter(sorted(rows, key=lambda row: (row.started, row.seq), reverse=True)[:most])

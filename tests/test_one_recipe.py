@@ -30,7 +30,7 @@ from receipts.report.links import Links
 from receipts.report.sections.retest import Retests
 from receipts.report.shelf import Shelf
 from receipts.revalidate import Revalidation
-from receipts.store import Store, open_store
+from receipts.store import Filters, Store, open_store
 from receipts.store.stale import Compared
 from receipts.verdict import Comparison, to_json
 
@@ -253,3 +253,24 @@ def test_a_speedup_claimed_of_memory_has_the_floor_that_the_comparison_has(tmp_p
         made = claimed(store, a[0], b[0], "peak_bytes")
         assert made is not None
         assert said(made) == said(command(store, a[0], b[0], metric="peak_bytes"))
+
+
+def test_a_launch_whose_mfu_alone_is_spoilt_is_of_the_noise_floor(tmp_path: Path) -> None:
+    spoilt = {
+        "measurement.stated.mfu": 0.4,
+        "measurement.stated.mfu_stated": "0.4",
+    }
+    with fresh(tmp_path) as store:
+        group = [mfu_stated(f"base-{at}", 30 * at, 0.8 + 0.001 * at, spoilt, at) for at in range(4)]
+        put(store, *group)
+        rows = list(store.find(Filters(())))
+        assert {row.status for row in rows} == {"invalid"}
+        floor = Comparisons(store, cases.rulebook()).floor(group[0])
+        assert (floor.groups, floor.launches) == (1, 4)
+        put(store, launch("base-9", 300, 2.4, {**HOST_READS, "numerics.seed": 9}))
+        assert Comparisons(store, cases.rulebook()).floor(group[0]) == floor
+
+
+def mfu_stated(name: str, hours: float, seconds: float, leaves: dict[str, Any], seed: int) -> Parsed:
+    """A launch with an MFU of no formula and no peak (R104)."""
+    return launch(name, hours, seconds, {**leaves, "numerics.seed": seed})
