@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -108,21 +107,6 @@ def test_asking_what_is_known_loads_no_database(arguments: list[str], place: Pat
 
 def test_a_table_that_is_piped_loads_no_rich(place: Path) -> None:
     assert "rich" not in loaded(["list"], place / "store.sqlite")
-
-
-# A module that is added to one of these is added to every such call: first see whether it can be asked for later.
-@pytest.mark.parametrize(
-    ("words", "most"),
-    [(["compare", "a.json", "b.json"], 90), (["compare", "a", "b"], 138), (["submit", "a.json"], 130)],
-)
-def test_a_short_call_loads_few_modules_of_the_program(words: list[str], most: int, place: Path) -> None:
-    command, *given = words
-    names = [
-        str(place / word) if word.endswith(".json") else sha256((place / f"{word}.json").read_bytes()).hexdigest()
-        for word in given
-    ]
-    own = {name for name in loaded([command, *names], place / "store.sqlite") if name.startswith("receipts")}
-    assert len(own) <= most
 
 
 def test_what_a_section_declares_is_not_text_that_every_start_compiles() -> None:

@@ -136,7 +136,12 @@ class Maker:
             configuration = configuration.with_(axis, _put(configuration.parts[axis], words))
         if template.prepared.signature is None:
             return configuration, None
-        parts = {**template.parts, "code": {**template.parts["code"], "commit": words["commit"]}}
+        code, layout = template.parts["code"], template.parts["parallelism"]
+        parts = {
+            **template.parts,
+            "code": {**code, "commit": words["commit"]},
+            "parallelism": {**layout, "parallelism.bucket_bytes": bucket},
+        }
         return configuration, signature_module._signed(parts, tuple(template.lane.nonessential_features))
 
 
