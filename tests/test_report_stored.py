@@ -88,9 +88,14 @@ def anew(shelf: Shelf, store: Store) -> Iterator[tuple[ReceiptVerdict, ReceiptVe
     for row in shelf.rows:
         if row.stands:
             item = shelf.item(row)
-            facts = replace(item.facts, failures=tuple(store.failed_before(item.parsed)))
-            fresh = judge_receipt(item.parsed, item.lane, BOOK.rules, facts, prove=False)
             own = store.facts([item.parsed])
+            facts = replace(
+                item.facts,
+                failures=tuple(store.failed_before(item.parsed)),
+                at_once=own.at_once,
+                resumed=own.resumed,
+            )
+            fresh = judge_receipt(item.parsed, item.lane, BOOK.rules, facts, prove=False)
             asked = judge_receipt(item.parsed, item.lane, BOOK.rules, own, prove=False)
             assert (fresh.status, fresh.path, fresh.witnesses) == (asked.status, asked.path, asked.witnesses)
             yield item.verdict, without_asking(fresh)

@@ -4,7 +4,8 @@ A verdict follows from the document, its lane, the rules, and what the store kne
 shapes and earlier failures of the lane. Document, lane and rules are fixed by the receipt's id and the rule set's
 digest. `R116` and `R414` alone read shapes and failures; they are shown and weigh nothing, so that their findings are
 left out of every verdict of a report. What is left are witnesses, and each leaves a trace in the verdict that it
-decided: its id in `witnesses`, or a finding of `R308`. Where the trace is not what the store shows now, or cannot tell,
+decided: its id in `witnesses`, or a finding of `R308`; a launch at the same instant leaves one of `R112`, a resumed one
+of `R119`. Where the trace is not what the store shows now, or cannot tell,
 the receipt is judged anew.
 """
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 ASK_THE_STORE: Final = frozenset({"R116", "R414"})
-_WITNESSES: Final = "R308"
+# They read other launches: a stranger witness, one at the same instant, one that was resumed.
+_OF_OTHERS: Final = frozenset({"R112", "R119", "R308"})
 _LEVELS: Final = {item.value: item for item in Level}
 _QUESTIONS: Final = {item.value: item for item in Question}
 _TAINTS: Final = {item.value: item for item in Taint}
@@ -83,7 +85,7 @@ def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:
     """Whether a stored verdict under the present rule set is what judging anew would give."""
     if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
         return False
-    if any(item.code == _WITNESSES for item in verdict.findings):
+    if any(item.code in _OF_OTHERS for item in verdict.findings):
         return False
     if row.witness_for is not None:
         return not verdict.witnesses and _knew(row, kin.witnessed)

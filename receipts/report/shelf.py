@@ -195,7 +195,8 @@ class Shelf:
     def _judge(self, row: Entry) -> ReceiptVerdict:
         self.judged += 1
         launch = self.launch(row)
-        facts = self.facts_of(row)
+        known = self.store.facts([launch.parsed])
+        facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
         if self._reuse:
             found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
             return without_asking(found)
