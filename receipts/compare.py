@@ -185,6 +185,8 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
     sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
     every = stated_by([*sides[0], *sides[1], *(item for item in kin if item.id in made.witnesses)])
     moved = {member.path for change in made.difference.changed for member in change.members}
+    # What a witness lends takes most leaves of two receipts: the proofs of the sides' own findings have them already.
+    shown = {leaf for item in (*pair.findings_a, *pair.findings_b) for leaf in item.proof}
     spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
 
     less = Reducer()
@@ -205,7 +207,8 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
             return any(same_place(at, item.at) for at in errors(item.code, frozenset(leaves)))
 
         likely = [leaf for leaf in every if path_of(leaf.path) in moved or leaf.path.startswith(item.at)]
-        return minimal(likely, stands) or minimal(every, stands)
+        lent = [leaf for leaf in every if leaf in shown or leaf in likely]
+        return minimal(likely, stands) or minimal(lent, stands) or minimal(every, stands)
 
     return tuple(
         replace(item, proof=proof(item)) if item.level is Level.ERROR and item.code[0] == "C" else item
