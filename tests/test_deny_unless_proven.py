@@ -272,7 +272,8 @@ def test_what_another_launch_proves_is_exempt_and_shown() -> None:
 
 # Every rejected case of a rule on a pair, with drops from one side and from both.
 
-PAIRS = drops.rejected_pairs()
+# A successor names the id of a document, which is another document's after a drop.
+PAIRS = [case for case in drops.rejected_pairs() if case.code != "C108"]
 SAMPLED = 3
 
 
@@ -282,8 +283,9 @@ def pair_status(case: RuleCase, side: str, *gone: drops.Place) -> str:
     groups = [list(group) for group in (a, b)]
     try:
         for letter, group in zip("ab", groups, strict=True):
-            if side in (letter, "both"):
-                group[:] = [rule_cases.parsed(drops.without(json.loads(item.raw), *gone)) for item in group]
+            # What one context holds is exempt: there is none here.
+            lost = (("run", "context"), *(gone if side in (letter, "both") else ()))
+            group[:] = [rule_cases.parsed(drops.without(json.loads(item.raw), *lost)) for item in group]
         # With a noise floor an acceptance is within reach of every pair.
         known = replace(request.facts or FACTS, sigma=FACTS.sigma, sigma_df=FACTS.sigma_df)
         return compare(*groups, rule_cases.rulebook(), replace(request, facts=known)).status
