@@ -9,6 +9,7 @@ import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
@@ -22,7 +23,7 @@ from receipts.judge import VERSION, judge_case, judge_pair
 from receipts.lane import Lane, Lanes, joined
 from receipts.metrics import Launch, Metric
 from receipts.metrics.sample import grade
-from receipts.proof import minimal, proved, reduced, same_place, stated_by
+from receipts.proof import Reducer, minimal, proved, same_place, stated_by
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import path_of
 from receipts.rule import Case, Pair
@@ -184,23 +185,30 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
     sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
     every = stated_by([*sides[0], *sides[1], *(item for item in kin if item.id in made.witnesses)])
     moved = {member.path for change in made.difference.changed for member in change.members}
+    # What a witness lends takes most leaves of two receipts: the proofs of the sides' own findings have them already.
+    shown = {leaf for item in (*pair.findings_a, *pair.findings_b) for leaf in item.proof}
     spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
 
-    def proof(item: Finding) -> tuple[ProofLeaf, ...]:
-        codes = {item.code, *(spoilt if item.code == "C105" else ())}
-        book = rulebook.of_rules(codes)
+    less = Reducer()
+    books = {
+        item.code: rulebook.of_rules({item.code, *(spoilt if item.code == "C105" else ())}) for item in made.findings
+    }
 
+    @lru_cache(maxsize=1024)  # several findings of one rule are tried on the same leaves
+    def errors(code: str, leaves: frozenset[ProofLeaf]) -> frozenset[str]:
+        a, b = ([less(one, leaves) for one in side] for side in sides)
+        fewer = facts and replace(facts, witnesses=tuple(less(one, leaves) for one in kin))
+        request = replace(asked, facts=fewer, known={}, read={}, beside=(), prove=False)
+        items = compare(a, b, books[code], request).findings
+        return frozenset(item.at for item in items if item.code == code and item.level is Level.ERROR)
+
+    def proof(item: Finding) -> tuple[ProofLeaf, ...]:
         def stands(leaves: Collection[ProofLeaf]) -> bool:
-            a, b = ([reduced(one, leaves) for one in side] for side in sides)
-            fewer = facts and replace(facts, witnesses=tuple(reduced(one, leaves) for one in kin))
-            request = replace(asked, facts=fewer, known={}, read={}, beside=(), prove=False)
-            return any(
-                other.code == item.code and other.level is Level.ERROR and same_place(other.at, item.at)
-                for other in compare(a, b, book, request).findings
-            )
+            return any(same_place(at, item.at) for at in errors(item.code, frozenset(leaves)))
 
         likely = [leaf for leaf in every if path_of(leaf.path) in moved or leaf.path.startswith(item.at)]
-        return minimal(likely, stands) or minimal(every, stands)
+        lent = [leaf for leaf in every if leaf in shown or leaf in likely]
+        return minimal(likely, stands) or minimal(lent, stands) or minimal(every, stands)
 
     return tuple(
         replace(item, proof=proof(item)) if item.level is Level.ERROR and item.code[0] == "C" else item

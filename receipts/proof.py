@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
@@ -37,16 +38,17 @@ def proved(case: Case, findings: Iterable[Finding], rules: RuleSet) -> tuple[Fin
 def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ...]:
     facts, own = case.facts, case.launch.parsed
     kin = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
+    less = Reducer()
     tells = [own, *(item for item in kin if own.receipt.run.witness_for or item.id in _told_by(case))]
 
     def stands(leaves: Collection[ProofLeaf]) -> bool:
         known = facts
         if facts is not None:
             witnesses, witnessed = (
-                tuple(reduced(item, leaves) for item in some) for some in (facts.witnesses, facts.witnessed)
+                tuple(less(item, leaves) for item in some) for some in (facts.witnesses, facts.witnessed)
             )
             known = replace(facts, witnesses=witnesses, witnessed=witnessed)
-        fewer = Case(Launch(reduced(own, leaves), case.lane), case.lane, known)
+        fewer = Case(Launch(less(own, leaves), case.lane), case.lane, known)
         return rule.applies(fewer) and any(
             (offence.level or rule.level) is Level.ERROR and same_place(offence.at, finding.at)
             for offence in rule.judge(fewer)
@@ -121,10 +123,38 @@ def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
         return False
 
 
+class Reducer:
+    """`reduced`, which keeps what it made last of each receipt: a trial leaves out leaves of one receipt of several."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[frozenset[str], Parsed]] = {}
+
+    def __call__(self, parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
+        """The receipt with its required keys and its own among these leaves."""
+        paths = frozenset(leaf.path for leaf in leaves if leaf.receipt == parsed.id)
+        made = self._made.setdefault(parsed.id, {})
+        if paths not in made:
+            if len(made) >= FEW:
+                del made[next(iter(made))]
+            made[paths] = _reduced(parsed, paths)
+        else:
+            made[paths] = made.pop(paths)  # the newest is the last to go
+        return made[paths]
+
+
 def reduced(parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
     """The receipt with its required keys and its own among these leaves; it keeps its id."""
-    paths = {leaf.path for leaf in leaves if leaf.receipt == parsed.id}
-    inside = {path[: place.start()] for path in paths for place in re.finditer(r"[.\[]", path)} | paths
+    return _reduced(parsed, {leaf.path for leaf in leaves if leaf.receipt == parsed.id})
+
+
+@lru_cache(maxsize=4096)
+def _above(path: str) -> frozenset[str]:
+    """A path, and those of the sections and rows that it stands in."""
+    return frozenset((path, *(path[: place.start()] for place in re.finditer(r"[.\[]", path))))
+
+
+def _reduced(parsed: Parsed, paths: Collection[str]) -> Parsed:
+    inside = frozenset[str]().union(*map(_above, paths))
     receipt = _section(parsed.receipt, "", paths, inside)
     return replace(parsed, receipt=receipt, kept={})
 

@@ -60,8 +60,10 @@ class Case:
     def lent(self) -> Lent:
         """What the witnesses that stand lend to this launch; `receipts.witness` says which of them do."""
         known = self.facts
-        standing = [item for item in known.witnesses if item.id not in known.superseded] if known is not None else ()
-        return lend(self.launch.parsed, standing, self.lane)
+        if known is None:
+            return lend(self.launch.parsed, (), self.lane)
+        standing = [item for item in known.witnesses if item.id not in known.superseded]
+        return lend(self.launch.parsed, standing, self.lane, known.varied)
 
     @cached_property
     def parsed(self) -> Parsed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
@@ -100,13 +101,15 @@ def names(witness: Parsed, other: Parsed) -> bool:
     return named is not None and witness.receipt.run.launch != run.launch and named in (other.id, run.launch)
 
 
-def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
+def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]) -> Apart:
     """Axes in which a witness differs from the launch that it names, under that launch's lane.
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
+    Their context does not hold what launches under it were seen to state with two values (``varied``, by context).
     """
     one, other = as_asked(witness), as_asked(witnessed)
-    asked = difference(one, other, tuple(lane.not_applicable))
+    known = varied.get(one.receipt.run.context or "", frozenset())
+    asked = difference(one, other, tuple(lane.not_applicable), known)
     changed = [item for item in asked.changed if not _only_tells(item.axis)]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
@@ -118,7 +121,12 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane) -> Apart:
     return Apart(tuple(changed), unknown, told=not unknown and not one_sided)
 
 
-def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
+def lend(
+    measured: Parsed,
+    witnesses: Iterable[Parsed],
+    lane: Lane,
+    varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> Lent:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
 
     A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
@@ -132,7 +140,7 @@ def lend(measured: Parsed, witnesses: Iterable[Parsed], lane: Lane) -> Lent:
     doubtful: list[Parsed] = []
     refused: list[Refused] = []
     for item in named:
-        found = apart(item, measured, lane)
+        found = apart(item, measured, lane, varied)
         why = _why_not(item, found, lane)
         stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
         if not why:

@@ -74,9 +74,7 @@ def mfu_disagrees(case: Case) -> Iterator[Offence]:
     if case.get(RATIO) is None and case.get(TFLOPS) is None:
         return
     chips, peak = case.get("hardware.chips"), _peak(case)
-    if chips is None:
-        return  # only a lane that has no chips comes here without them
-    works = _flops(case)
+    works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
         Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
         for rate in (rates(case.launch) if works else ())

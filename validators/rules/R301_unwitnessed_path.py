@@ -4,8 +4,9 @@
 on the loader's path, and neither throughput nor memory showed it at a short sequence.
 
 *Rejected.* On a lane that wants evidence of level `kernels`: an argument dump and nothing else. A witnessed path that
-leaves out the attention. Evidence without the digest of its file. The lane `unlisted`, on which no path can be
-witnessed.
+leaves out the attention. Evidence without the digest of its file. Evidence that observed CUDA graphs, of which
+`path.witnessed` says nothing, where the receipt says who was to capture them. The lane `unlisted`, on which no path can
+be witnessed.
 
 *Accepted.* Every leaf that the lane's `witness` names is in `path.witnessed`, and some evidence of the lane's level has
 the digest of the file that it was read from. What a witness launch saw counts as well, if R308 accepts that witness.
@@ -19,6 +20,8 @@ from receipts.route import WITNESSED
 from receipts.rule import ALL, PATH, Case, I, Offence, rule
 from receipts.witness import LEVELS, level
 
+_GRAPHS = "cuda_graphs"
+
 
 @rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,))
 def unwitnessed_path(case: Case) -> Iterator[Offence]:
@@ -31,12 +34,12 @@ def unwitnessed_path(case: Case) -> Iterator[Offence]:
             do="name a declared lane (see: receipts lanes), or declare this one in a lane file",
         )
         return
-    missing = [name for name in case.lane.witness if not _seen(case, name)]
+    missing = [name for name in (*case.lane.witness, *_observed(case)) if not _seen(case, name)]
     if missing:
         yield Offence(
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
             found=f"nothing shows {', '.join(missing)}",
-            expected=f"what lane {case.lane.name} wants witnessed: {', '.join(case.lane.witness)}",
+            expected=f"what lane {case.lane.name} wants witnessed: {', '.join((*case.lane.witness, *_observed(case)))}",
             do="state under path.witnessed what a log, profile or compiled program shows, and list it as evidence; or "
             "profile the same configuration in a launch that names this one in run.witness_for",
         )
@@ -48,6 +51,16 @@ def unwitnessed_path(case: Case) -> Iterator[Offence]:
             expected=f"level {case.lane.evidence} for lane {case.lane.name}, from a file with its SHA-256",
             do="attach such a file, with level and sha256; intent < backend < kernels",
         )
+
+
+def _observed(case: Case) -> tuple[str, ...]:
+    """CUDA graphs, where listed evidence has seen any and the receipt says who was to capture them.
+
+    A profile without them is no statement, so that no lane asks for one.
+    """
+    listed = (name for item in case.receipt.evidence or () for name in item.observed or ())
+    seen = case.get("compile.cuda_graph_implementation") is not None
+    return (_GRAPHS,) if seen and any(name.startswith(f"{_GRAPHS}.") for name in listed) else ()
 
 
 def _seen(case: Case, name: str) -> bool:

@@ -57,7 +57,7 @@ def _as_witness(case: Case) -> Iterator[Offence]:
             level=I,
         )
         return
-    found = apart(own, other, case.lane)
+    found = apart(own, other, case.lane, case.facts.varied if case.facts is not None else {})
     for change in found.changed:
         for member in change.members:
             there = f"{in_words(member.b)}, as in {other.id[:12]} ({other.name})"

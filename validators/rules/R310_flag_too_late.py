@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from receipts.receipt.maps import Flag
 from receipts.rule import ALL, PATH, Case, E, Offence, rule
 
 
@@ -26,10 +27,10 @@ def _early(case: Case) -> Iterator[tuple[str, bool | None]]:
 
 
 def _needs(case: Case) -> Iterator[str]:
-    if not case.lane.early_flags:
-        return
+    flags = case.receipt.flags or {}
     for name, before in _early(case):
-        if before is None:
+        # Where no lane says which flags are early, those are asked that are stated as flags with a time.
+        if before is None and (case.lane.early_flags or isinstance(flags[name], Flag)):
             yield f"flags.{name}.before_runtime"
 
 
