@@ -77,7 +77,7 @@ def command(session: Session, asked: Asked, require: Required | None, record: bo
     from receipts.cli.requirement import required
 
     gate = required(verdict, require.kind, require.margin)
-    margin = f"={require.margin:.3g}" if require.margin is not None else ""
+    margin = f"={100 * require.margin:g}%" if require.margin is not None else ""
     output.note(f"--require {require.kind}{margin}: {gate.why}")
     return gate.exit_code
 

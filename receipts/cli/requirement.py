@@ -85,11 +85,12 @@ def _within(verdict: Comparison, headline: MetricResult | None, margin: float) -
     if slowed is None or verdict.effect == "unproven":
         return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
     quickest, slowest = slowed
-    bounds = f"B is slower by {quickest - 1.0:.2%} to {slowest - 1.0:.2%} on {verdict.metric} (one-sided 95 % bounds)"
+    ends = f"{quickest - 1.0:+.2%} to {slowest - 1.0:+.2%}"
+    bounds = f"B costs {ends} against A on {verdict.metric} (one-sided 95 % bounds; + is slower)"
     if slowest < 1.0 + margin:
-        return Gate("holds", f"holds: {bounds}, less than {margin:.1%}")
+        return Gate("holds", f"holds: {bounds}, below {margin:.1%}")
     if quickest > 1.0 + margin:
-        return Gate("fails", f"does not hold: {bounds}, more than {margin:.1%}")
+        return Gate("fails", f"does not hold: {bounds}, above {margin:.1%}")
     return Gate("open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many(headline)}")
 
 
