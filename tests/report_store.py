@@ -53,7 +53,7 @@ def one(side: str, values: dict[str, Any], steps: dict[str, Any] | None = None, 
     """As `launches`, with the changes as a map. No two start at one instant (R112)."""
     for path in ("run.started", "run.finished"):
         if path in values:
-            at = datetime.fromisoformat(values[path]) + timedelta(seconds=7 * (crc32(side.encode()) % 500))
+            at = datetime.fromisoformat(values[path]) + timedelta(seconds=crc32(side.encode()) % 5000)
             values = {**values, path: at.isoformat()}
     return launches(side, count, steps, **{path.replace(".", "__"): value for path, value in values.items()})
 

@@ -70,7 +70,7 @@ def test_an_error_on_a_receipt_stands_on_its_proof_and_on_nothing_less(case: Rul
     parsed = rule_cases.parsed(rule_cases.build(table))
     facts = rule_cases.facts_of(table.get("facts"), base_name=table.get("base", "cpu"))
     lane = rulebook().lanes.of(parsed.receipt.run.lane)
-    found = errors(judge_receipt(parsed, lane, rule_cases.only(rule), facts).findings, rule.code)
+    found = errors(judge_receipt(parsed, lane, rule_cases.only(rule), facts, prove=True).findings, rule.code)
     assert found
     for item in found:
         hold_to_its_properties(item, on_receipt(parsed, facts, rule, item))
@@ -79,7 +79,7 @@ def test_an_error_on_a_receipt_stands_on_its_proof_and_on_nothing_less(case: Rul
 @pytest.mark.parametrize("case", ON_PAIRS, ids=str)
 def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCase) -> None:
     a, b, request = rule_cases.pair(case.table)
-    found = errors(compare(a, b, rulebook(), request).findings, case.code)
+    found = errors(compare(a, b, rulebook(), replace(request, prove=True)).findings, case.code)
     assert found
     for finding in found:
 
@@ -106,7 +106,7 @@ def test_every_error_on_a_generated_receipt_stands_on_its_proof(some: list[RuleC
                 put(tree, path, value)
     parsed = rule_cases.parsed(tree)
     lane = rulebook().lanes.of(parsed.receipt.run.lane)
-    for item in judge_receipt(parsed, lane, RULES).findings:
+    for item in judge_receipt(parsed, lane, RULES, prove=True).findings:
         if item.level is Level.ERROR:
             hold_to_its_properties(item, on_receipt(parsed, None, RULES.get(item.code), item))
 
@@ -122,7 +122,7 @@ def test_the_proof_of_a_verdict_names_leaves_that_their_receipts_state() -> None
     tree = rule_cases.build({"base": "megatron", "set": {"path.witnessed.posture": "whole_graph"}})
     parsed = rule_cases.parsed(tree)
     lane = rulebook().lanes.of(parsed.receipt.run.lane)
-    told = to_json(judge_receipt(parsed, lane, RULES))
+    told = to_json(judge_receipt(parsed, lane, RULES, prove=True))
     proofs = {item["code"]: item["proof"] for item in told["findings"] if item["level"] == "E"}
     assert {leaf["path"] for leaf in proofs["R302"]} == {"compile.posture", "path.witnessed.posture"}
     assert all(leaf["receipt"] == parsed.id for leaf in proofs["R302"])

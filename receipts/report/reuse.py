@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 ASK_THE_STORE: Final = frozenset({"R116", "R414"})
-# They read other launches: a stranger witness, one at the same instant, one that was resumed.
-_OF_OTHERS: Final = frozenset({"R112", "R119", "R308"})
+_OF_OTHERS: Final = frozenset({"R119", "R308"})  # they read other launches: one that was resumed, a witness
+_AT_ONCE: Final = ("R112", "run.started")  # and this the one that started at the same instant
 _LEVELS: Final = {item.value: item for item in Level}
 _QUESTIONS: Final = {item.value: item for item in Question}
 _TAINTS: Final = {item.value: item for item in Taint}
@@ -85,7 +85,7 @@ def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:
     """Whether a stored verdict under the present rule set is what judging anew would give."""
     if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
         return False
-    if any(item.code in _OF_OTHERS for item in verdict.findings):
+    if any(item.code in _OF_OTHERS or (item.code, item.at) == _AT_ONCE for item in verdict.findings):
         return False
     if row.witness_for is not None:
         return not verdict.witnesses and _knew(row, kin.witnessed)
