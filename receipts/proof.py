@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
+from receipts.errors import UsageError
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.receipt.catalogue import find
@@ -116,10 +117,10 @@ def _without(leaves: Iterable[ProofLeaf], part: Iterable[ProofLeaf]) -> list[Pro
 
 
 def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
-    """Whether it stands on so little; a rule that cannot judge so little does not find it there."""
+    """Whether it stands on so little; launches that are one side no more are not compared."""
     try:
         return stands(frozenset(leaves))
-    except Exception:
+    except UsageError:
         return False
 
 
