@@ -7,6 +7,7 @@ peak memory is exact there.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -245,10 +246,16 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
             yield store.parsed(row.id)
 
 
-def _spoils_only_mfu(store: Store, row: Entry) -> bool:
-    """Whether the offences of an invalid launch leave its times and its memory alone, by its newest stored verdict."""
-    kept = [item.document for item in store.verdicts(row.id) if item.kind == "receipt"][-1:]
-    return any(item["path"] != "left" and set(item["tainted"]) <= {Taint.MFU.value} for item in kept)
+def _spoilt_by_mfu_alone(store: Store, rows: Iterable[Entry]) -> Iterator[Entry]:
+    """Invalid launches whose offences leave times and memory alone, by their newest stored verdicts."""
+    from receipts.store.ran import Ran
+
+    every = list(rows)
+    verdicts = Ran(store).said([row.seq for row in every]) if every else {}
+    for row in every:
+        verdict = json.loads(verdicts.get(row.seq, b"{}"))
+        if verdict and verdict["path"] != "left" and set(verdict["tainted"]) <= {Taint.MFU.value}:
+            yield row
 
 
 def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
@@ -267,5 +274,5 @@ def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datet
     sound, unsound = (
         store.find(Filters((*conditions, Condition("status", sign, "invalid")), limit=most)) for sign in ("!=", "=")
     )
-    rows = [*sound, *(row for row in unsound if _spoils_only_mfu(store, row))]
+    rows = [*sound, *_spoilt_by_mfu_alone(store, unsound)]
     return iter(sorted(rows, key=lambda row: (row.started, row.seq), reverse=True)[:most])

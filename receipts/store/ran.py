@@ -131,14 +131,14 @@ class Ran:
             ]  # fmt: skip
             return [entry(row) for query in asked for row in connection.execute(query)]
 
-    def said(self, numbers: Sequence[int], rules: Rules) -> dict[int, bytes]:
-        """The last verdict under a rule set on each of some receipts, as JSON, by their numbers."""
+    def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
+        """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
         found: dict[int, tuple[int, str, bytes]] = {}
         with self._store._reading() as connection:
             for at in range(0, len(numbers), _AT_ONCE):
                 keys = ((number,) for number in numbers[at : at + _AT_ONCE])
                 for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
-                    if (digest, judge) == rules and seq > found.get(receipt, (-1,))[0]:
+                    if rules in (None, (digest, judge)) and seq > found.get(receipt, (-1,))[0]:
                         found[receipt] = (seq, codec, bytes(body))
         return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in found.items()}
 
