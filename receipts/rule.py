@@ -26,8 +26,7 @@ E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
 ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY, Taint.LOSS, Taint.GOODPUT
 
-# What whoever starts a launch decides of it and of its measurement, and what follows from that.
-SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK, Role.DERIVED)
+SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK)  # what whoever starts a launch decides of it and of its measurement
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
