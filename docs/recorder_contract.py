@@ -12,6 +12,7 @@ from typing import Any
 
 from schemas import receipt_schema
 
+from receipts.receipt.entries import COLLECTIONS
 from receipts.route import SPELLINGS
 
 Node = Mapping[str, Any]
@@ -23,6 +24,7 @@ def recorder_contract() -> str:
     document = {
         "schema_version": schema["properties"]["schema_version"]["const"],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
+        "collections": list(COLLECTIONS),
         "names": dict(SPELLINGS),
         "lanes": dict(_lanes()),
     }

@@ -11,7 +11,7 @@ importlinter, holds the exact order):
                     what people ask, one module a question
     store           the only part that talks to a database
     questions       the recipe of a comparison, which all of the above ask
-    judge proof exempt rulebook rule study facts
+    judge proof rulebook rule study facts
                     runs the rules; loads them; what a rule is, and what it may know
     verdict metrics witness signature
                     answers as data; what is compared; a path shown by another launch; whether a launch was seen before

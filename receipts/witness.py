@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
 from receipts.lane import Lane
 from receipts.receipt import Parsed
+from receipts.receipt.entries import lost
 from receipts.receipt.leaf import Section
 from receipts.receipt.path import Path, Witnessed
 from receipts.route import HOST_READ, WITNESSED, dtypes, parts
@@ -181,6 +182,8 @@ def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
         return f"it cannot be told whether it ran the same: {gaps}{_more(found.unknown)}"
     if witness.receipt.run.provenance != "measured":
         return f"it is {witness.receipt.run.provenance}, and was not measured"
+    if gone := next(lost(witness.receipt), None):
+        return f"{gone.path} has {gone}"
     if not any(_seen(witness, path) is not None for path in LENT):
         return "it shows nothing of the path"
     if LEVELS.index(level(witness)) < LEVELS.index(lane.evidence):

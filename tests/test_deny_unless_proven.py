@@ -8,9 +8,7 @@ other, either statement can be left out, and the other one then stands, by its o
 from __future__ import annotations
 
 import copy
-import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,16 +17,12 @@ from hypothesis import strategies as st
 
 import drops
 import rule_cases
+from exempt import exempt
 from receipts.axes import effective
 from receipts.compare import Request, compare
-from receipts.errors import ReceiptsError
-from receipts.exempt import exempt
-from receipts.facts import Facts
 from receipts.verdict import Comparison
 from rule_cases import RuleCase
 
-# A noise floor lets one launch a side carry an interval, so that an acceptance is within reach of every pair.
-FACTS = Facts(sigma=0.003, sigma_df=30)
 FAST = {"measurement.step_durations_seconds": rule_cases.durations({"seconds": 0.6, "seed": 11})}
 AXES: dict[str, tuple[Any, Any]] = {
     "numerics.parameter_dtype": ("fp32", "bf16"),
@@ -62,19 +56,12 @@ def _sides(axes: list[str], *, contexts: bool) -> tuple[dict[str, Any], dict[str
             rule_cases.take(tree, "run.context")
     for path, value in FAST.items():
         rule_cases.put(b, path, value)
-    return a, b
+    return drops.as_written(a), drops.as_written(b)
 
 
 def _verdict(a: dict[str, Any], b: dict[str, Any]) -> Comparison:
     sides = ([rule_cases.parsed(a, "a.json")], [rule_cases.parsed(b, "b.json")])
-    return compare(*sides, rule_cases.rulebook(), Request(facts=FACTS))
-
-
-def _take(tree: dict[str, Any], path: str) -> None:
-    """Take a leaf out. A map that was captured whole would state *unset* instead, so it stops being whole."""
-    rule_cases.take(tree, path)
-    if path.partition(".")[0] in rule_cases.OPEN_MAPS:
-        rule_cases.take(tree, f"{path.partition('.')[0]}.complete")
+    return compare(*sides, rule_cases.rulebook(), Request(facts=drops.FACTS))
 
 
 def _droppable(tree: dict[str, Any]) -> list[str]:
@@ -103,7 +90,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> 
         left, right = copy.deepcopy(a), copy.deepcopy(b)
         for name, tree in (("a", left), ("b", right)):
             if side in (name, "both"):
-                _take(tree, path)
+                rule_cases.take(tree, path)
         assert _verdict(left, right).status != "accepted", f"without {path} on {side}"
 
 
@@ -124,7 +111,7 @@ def test_no_set_of_leaves_taken_away_makes_a_rejected_pair_accepted(
     for name, tree in (("a", a), ("b", b)):
         if side in (name, "both"):
             for path in dropped:
-                _take(tree, path)
+                rule_cases.take(tree, path)
     assert _verdict(a, b).status != "accepted", f"without {sorted(dropped)} on {side}"
 
 
@@ -158,12 +145,12 @@ def _witnessed(
         if not own:
             for path in (SEEN, "evidence", "numerics.recompute_applied"):
                 rule_cases.take(tree, path)
-    return a, b, twins[0], twins[1]
+    return drops.as_written(a), drops.as_written(b), drops.as_written(twins[0]), drops.as_written(twins[1])
 
 
 def _judged(*trees: dict[str, Any]) -> Comparison:
     a, b, *twins = [rule_cases.parsed(tree) for tree in trees]
-    return compare([a], [b], rule_cases.rulebook(), Request(facts=FACTS.beside([a, b, *twins])))
+    return compare([a], [b], rule_cases.rulebook(), Request(facts=drops.FACTS.beside([a, b, *twins])))
 
 
 def _of(target: str) -> tuple[int, ...]:
@@ -182,7 +169,7 @@ def _without(trees: tuple[dict[str, Any], ...], target: str, paths: set[str]) ->
     left = [copy.deepcopy(tree) for tree in trees]
     for index in _of(target):
         for path in paths:
-            _take(left[index], path)
+            rule_cases.take(left[index], path)
     return left
 
 
@@ -193,7 +180,7 @@ def _spoilt(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], 
         rule_cases.put(trees[3], f"{SEEN}.attention", "math")
     if kind == "another posture":
         rule_cases.put(trees[3], f"{SEEN}.posture", "whole_graph")
-    return trees
+    return (*trees[:3], drops.as_written(trees[3]))
 
 
 def test_a_pair_that_its_twins_witness_is_accepted_so_that_the_property_can_fail() -> None:
@@ -226,6 +213,7 @@ def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: s
         rule_cases.put(trees[index], axis, value)
         if effective(rule_cases.parsed(trees[index])).get(axis, "unset") != before:
             break
+    trees[index] = drops.as_written(trees[index])
     assert _judged(*trees).path == "unwitnessed"
     for target in (twin, "a" if twin == "twin of a" else "b"):
         assert _judged(*_without(tuple(trees), target, {axis})).status != "accepted", target
@@ -272,56 +260,25 @@ def test_what_another_launch_proves_is_exempt_and_shown() -> None:
 
 # Every rejected case of a rule on a pair, with drops from one side and from both.
 
-# A successor names the id of a document, which is another document's after a drop.
-PAIRS = [case for case in drops.rejected_pairs() if case.code != "C108"]
 SAMPLED = 3
-# Gaps that stand open, and no exemptions: identities of data that neither side states any more, and an entry of the
-# counts beside interval means.
-OPEN_GAPS = ("data.dataset_digest", "measurement.loss.first", "measurement.interval_steps[")
 
 
-def open_gap(path: str) -> bool:
-    return path.startswith(OPEN_GAPS)
-
-
-def pair_status(case: RuleCase, side: str, *gone: drops.Place) -> str:
-    """Status of the pair of a case, without what stands at some places of a side; ``refused`` where it is no pair."""
-    a, b, request = rule_cases.pair(case.table)
-    groups = [list(group) for group in (a, b)]
-    try:
-        for letter, group in zip("ab", groups, strict=True):
-            # What one context holds is exempt: there is none here.
-            lost = (("run", "context"), *(gone if side in (letter, "both") else ()))
-            group[:] = [rule_cases.parsed(drops.without(json.loads(item.raw), *lost)) for item in group]
-        # With a noise floor an acceptance is within reach of every pair.
-        known = replace(request.facts or FACTS, sigma=FACTS.sigma, sigma_df=FACTS.sigma_df)
-        return compare(*groups, rule_cases.rulebook(), replace(request, facts=known)).status
-    except ReceiptsError:
-        return "refused"
-
-
-def pair_places(case: RuleCase) -> list[drops.Place]:
-    """Places of either side that are not exempt."""
-    a, b, _ = rule_cases.pair(case.table)
-    return list(dict.fromkeys(place for item in (a[0], b[0]) for place in drops.droppable(json.loads(item.raw))))
-
-
-def sampled(case: RuleCase) -> list[drops.Place]:
+def sampled(case: RuleCase, every: list[drops.Place]) -> list[drops.Place]:
     """Places of what a case sets on a side, and some others; the same at every run."""
-    every = pair_places(case)
     said = [path for letter in "ab" for path in case.table.get(letter, {}).get("set", {})]
     near = [place for place in every if any(drops.named(place).startswith(path) for path in said)]
     source = random.Random(str(case))
     return [*source.sample(near, min(len(near), SAMPLED)), *source.sample(every, SAMPLED)]
 
 
-@pytest.mark.parametrize("case", PAIRS, ids=str)
+@pytest.mark.parametrize("case", drops.rejected_pairs(), ids=str)
 def test_no_drop_from_a_side_or_both_makes_a_rejected_case_accepted(case: RuleCase) -> None:
-    assert pair_status(case, "none") != "accepted"
+    pair = drops.PairDrops(case)
+    assert pair.status() != "accepted"
     hidden = [
         f"{drops.named(place)} on {side}"
-        for place in sampled(case)
-        for side in ("a", "b", "both")
-        if not open_gap(drops.named(place)) and pair_status(case, side, place) == "accepted"
+        for place in sampled(case, pair.places())
+        for side in drops.SIDES
+        if pair.status(side, place) == "accepted"
     ]
     assert not hidden

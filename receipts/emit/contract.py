@@ -22,7 +22,7 @@ class Refused(Exception):
 class Contract:
     """Leaves by path, each with its kind and bounds, and lanes by name."""
 
-    __slots__ = ("lanes", "leaves", "names", "schema_version")
+    __slots__ = ("collections", "lanes", "leaves", "names", "schema_version")
 
     def __init__(
         self,
@@ -30,11 +30,13 @@ class Contract:
         leaves: Mapping[str, Sequence[Any]],
         lanes: Mapping[str, Any],
         names: Mapping[str, str],
+        collections: Sequence[str] = (),
     ) -> None:
         self.schema_version = schema_version
         self.leaves = leaves
         self.lanes = lanes
         self.names = names
+        self.collections = collections
 
     def check(self, path: str, value: Any) -> Any:
         """The value as the receipt will hold it. Raises `Refused` where there is no such leaf, or it cannot hold it."""
@@ -66,7 +68,7 @@ def contract() -> Contract:
 
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
         found = json.load(stream)
-    return Contract(found["schema_version"], found["leaves"], found["lanes"], found["names"])
+    return Contract(found["schema_version"], found["leaves"], found["lanes"], found["names"], found["collections"])
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:

@@ -77,6 +77,18 @@ def tree(record: Record) -> dict[str, Any]:
     return {name: found[name] for name in SECTIONS if found.get(name) not in (None, {}, [])}
 
 
+def counted(found: dict[str, Any]) -> dict[str, Any]:
+    """The receipt with `run.entries`: how many entries what is read whole has, so that one taken out is missed."""
+    counts: dict[str, int] = {}
+    for path in contract().collections:
+        node: Any = found
+        for part in path.split("."):
+            node = node.get(part, {})
+        if node:
+            counts[path] = len(node)
+    return found | {"run": found["run"] | {"entries": counts}}
+
+
 def chips(record: Record) -> list[dict[str, Any]]:
     """Rows of memory by chip and phase. Where this process is the whole launch, its devices are the chips."""
     order = ("post_init", "post_compile", "post_step0", "steady")

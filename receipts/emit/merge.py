@@ -152,7 +152,7 @@ def merge(given: Iterable[Part]) -> Merged:
         tree["evidence"] = evidence
     tree["notes"] = _notes(join, ranked, missing)
     found = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
-    return Merged(found, missing, tuple(join.disagreements))
+    return Merged(document.counted(found), missing, tuple(join.disagreements))
 
 
 def _one_launch(ranked: list[Part]) -> list[Part]:

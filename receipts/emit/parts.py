@@ -30,4 +30,4 @@ def part(record: Record) -> dict[str, Any]:
 
 def pieces(record: Record) -> Iterator[str]:
     """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
-    return document.text(document.tree(record) if record.place.world == 1 else part(record))
+    return document.text(document.counted(document.tree(record)) if record.place.world == 1 else part(record))

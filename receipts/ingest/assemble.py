@@ -26,6 +26,7 @@ from receipts.ingest.wanted import missing
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import leaves
+from receipts.receipt.entries import counted
 
 MAX_LINES, MAX_LINE = 50, 1000
 REQUIRED = ("run.launch", "run.lane", "run.kind", "run.outcome", "run.provenance", "run.started")
@@ -83,6 +84,8 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         for path in REQUIRED
         if draft.get(path) is None
     )
+    if not problems:
+        draft.tree["run"]["entries"] = counted(draft.tree)
     return Ingested(
         _ordered(draft.tree),
         tuple(sorted(draft.found.values(), key=lambda item: _place(item.path))),

@@ -1,8 +1,8 @@
 """Section ``run``: which launch this is, when and where it ran, and how it ended."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from receipts.receipt.leaf import (
     Count,
@@ -71,3 +71,6 @@ class Run(Section):
     resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
     start_step: Count | None = note("First step of a resumed launch.")
     parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, where they are several.")
+    entries: Annotated[dict[Name, Count], Field(max_length=100)] | None = note(
+        "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, …."
+    )

@@ -47,9 +47,13 @@ def _joined(parsed: Parsed) -> Iterator[Offence]:
         if changed := list(_changed(before.ran or {}, after.ran or {})):
             shown = f"from step {after.start_step} on {'; '.join(changed[:3])}"
             yield Offence(f"{PARTS}[{at}].ran", shown, "the same wheels, code and flags in all steps", DO)
-    silent = [part for part in parts if not part.ran]
+    told = [frozenset(filter(_counts, part.ran or {})) for part in parts]
+    whole = frozenset().union(*told)
+    silent = [(part, whole - has) for part, has in zip(parts, told, strict=True) if not part.ran or whole - has]
     if len(parts) > 1 and silent:
-        shown = f"nobody says what ran from step {silent[0].start_step} on"
+        first, gone = silent[0]
+        what = ", ".join(sorted(gone)[:3]) if first.ran else "what"
+        shown = f"nobody says {what} ran from step {first.start_step} on"
         do = "state wheels, code and flags of each part"
         yield Offence(PARTS, shown, "what each joined launch ran", do, level=I, unjudged=True)
 
@@ -57,9 +61,14 @@ def _joined(parsed: Parsed) -> Iterator[Offence]:
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """What both state, with two values."""
     for path in sorted(before.keys() & after.keys()):
-        own = path.startswith("flags.") and OF_ONE_START & set(path.upper().replace(".", "_").split("_"))
-        if path.startswith(KINDS) and not own and before[path] != after[path]:
+        if _counts(path) and before[path] != after[path]:
             yield f"{path} {before[path]} → {after[path]}"
+
+
+def _counts(path: str) -> bool:
+    """Whether a leaf says what software ran, and not where one start of it did."""
+    own = path.startswith("flags.") and OF_ONE_START & set(path.upper().replace(".", "_").split("_"))
+    return path.startswith(KINDS) and not own
 
 
 def _ran(parsed: Parsed) -> dict[str, Any]:

@@ -18,17 +18,10 @@ from receipts.receipt.leaf import Role
 RESTATEMENTS: Final = ("measurement.stated", "measurement.stated.*")
 # Tokens a step, where batch and length make them.
 _WORK: Final = ("batch.global_batch", "batch.sequence_length")
-# Without its own declaration a launch has no duty to fulfill.
-DUTIES: Final = ("run.witness_for", "run.resumed_from", "run.supersedes", "run.parts")
-# An entry of a collection that is stated whole. What is left reads as a smaller collection, of which each is clean: a
-# map that says it is complete states that every other key is unset, and a list has no other count than its length.
-ENTRIES: Final = (
-    *("flags", "flags.*", "features.*", "wheels.*", "measurement.step_flags.*", "path.witnessed.fallbacks.*"),
-    *("path.witnessed.frameworks[[]*", "memory.chips[[]*[]]", "measurement.step_durations_seconds[[]*"),
-)
-# What no lane can ask for: a profile without graphs is no statement, and most lanes have no adapters.
-UNASKED: Final = ("path.witnessed.cuda_graphs", "numerics.adapters", "numerics.adapters.injected")
-_ALL: Final = (*RESTATEMENTS, *DUTIES, *(f"{name}[.[]*" for name in DUTIES), *ENTRIES, *UNASKED)
+# Without its own declaration a launch has no duty to fulfill; without the counts nobody knows what was taken out, and
+# what was counted is still there.
+DUTIES: Final = ("run.witness_for", "run.resumed_from", "run.supersedes", "run.entries")
+_ALL: Final = (*RESTATEMENTS, *DUTIES, *(f"{name}[.[]*" for name in DUTIES))
 
 
 def exempt(path: str, stated: Collection[str]) -> bool:
