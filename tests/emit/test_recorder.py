@@ -15,6 +15,7 @@ from receipts.emit import Recorder, failures
 from receipts.emit.stated import Stated
 from receipts.receipt import Parsed, parse
 from receipts.receipt import read as read_document
+from receipts.receipt.entries import counted
 
 
 def checked(path: str) -> Parsed:
@@ -45,6 +46,18 @@ def test_a_run_becomes_a_receipt(tmp_path: Path) -> None:
     assert (found["measurement.gradient_norm.first"], found["measurement.gradient_norm.largest"]) == (1.5, 1.5)
     assert (found["run.outcome"], found["run.exit_code"], found["run.provenance"]) == ("ok", 0, "measured")
     assert not list(tmp_path.glob("*.journal"))
+
+
+def test_a_receipt_counts_the_entries_of_what_is_read_whole(tmp_path: Path) -> None:
+    with recorder(tmp_path, warmup=1) as rec:
+        rec.state({"features": {"dropout": 0.0, "complete": True}})
+        for _ in range(4):
+            with rec.step():
+                pass
+    found = checked(rec.written)
+    assert found.receipt.run.entries == counted(found.receipt)
+    assert found.receipt.run.entries["measurement.step_durations_seconds"] == 4
+    assert found.receipt.run.entries["features"] == 2
 
 
 def test_a_misspelt_leaf_is_a_note_with_the_right_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from command_line import Shell
+from receipts.receipt.entries import counted
 
 STEP = "I0504 09:00:0{0}.100000 140 metric_logger.py:180] completed step: {0}, seconds: 0.50{0}, loss: 9.{0}\n"
 REMAT = (
@@ -29,6 +31,17 @@ def test_a_warning_about_memory_is_no_failure(shell: Shell) -> None:
     out = said(shell, REMAT)
     assert "failure" not in out.partition("Found")[0].replace("words like a failure's, and none", "")
     assert "words like a failure's, and none" in out
+
+
+def test_an_ingested_receipt_counts_its_entries_and_one_taken_out_leaves_it_open(shell: Shell) -> None:
+    (shell.folder / "run.log").write_text("".join(STEP.format(step) for step in range(6)), encoding="utf-8")
+    shell("ingest", "run.log", "--lane", "tpu-maxtext", "--set", "run.started=2026-03-02T09:00:00Z", "-o", "run.json")
+    tree = json.loads((shell.folder / "run.json").read_text(encoding="utf-8"))
+    assert tree["run"]["entries"] == counted(tree)
+    assert "R120" not in shell("check", "run.json").out
+    tree["measurement"]["step_durations_seconds"].pop()
+    (shell.folder / "run.json").write_text(json.dumps(tree), encoding="utf-8")
+    assert "R120 entries_lost" in shell("check", "run.json").out
 
 
 def test_an_allocation_that_failed_is_one(shell: Shell) -> None:
