@@ -7,6 +7,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS := $(VENV)/.docs
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate --no-config
 
@@ -22,9 +23,20 @@ setup: $(READY) ## Make .venv with the locked dependencies and this checkout in 
 demo: $(READY) ## Submit the demo's runs, show comparisons and a failure, and write the report
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
+.PHONY: quick
+quick: lint types ## Form, types and the fast tests, for every edit
+	$(BIN)/pytest -n 2 -m "not slow"
+
 .PHONY: test
 test: $(READY) ## Run the tests
 	$(BIN)/pytest -n 2
+
+.PHONY: coverage
+coverage: $(READY) ## Run the tests with branches and lines counted, and hold both against the floor
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 .PHONY: lint
 lint: $(READY) ## Check the code's form
@@ -56,8 +68,15 @@ bench: $(READY) ## Measure speed, each figure beside a floor from the same run
 	$(BIN)/python -m benchmarks
 
 .PHONY: docs
-docs: $(READY) ## Write again every page that is generated
+docs: pages site ## Write the generated pages again, and build the site
+
+.PHONY: pages
+pages: $(READY) ## Write the generated pages again
 	$(BIN)/python docs/generate.py
+
+.PHONY: site
+site: $(DOCS) ## Build the site of the docs in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 .PHONY: lock
 lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
@@ -66,10 +85,11 @@ lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	$(LOCK) --upgrade --group pyproject.toml:spark -o requirements/spark.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:browser -o requirements/browser.txt
+	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:docs -o requirements/docs.txt
 
 .PHONY: clean
 clean: ## Remove what was built, and .venv
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
 
 # The stamp is younger than the lock and the project file, or the environment is brought up to them.
 $(READY): requirements/dev.txt pyproject.toml
@@ -85,4 +105,9 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
 		-r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DOCS): $(READY) requirements/docs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		-r requirements/docs.txt
 	@touch $@

@@ -8,7 +8,7 @@ import pytest
 
 from receipts.evidence.frameworks.megatron import Megatron
 from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.evidence.scan import DEFECT, scan
 
 
 def read(text: str) -> Reading:
@@ -230,8 +230,10 @@ def test_a_log_of_something_else_has_no_reading() -> None:
         "Step Time : s GPU utilization: MODEL_TFLOP/s/GPU",
     ],
 )
-def test_broken_lines_raise_nothing(text: str) -> None:
-    scan([text.encode() + b"\n", line(9).encode()], [Megatron])
+def test_a_broken_line_stops_no_reading(text: str) -> None:
+    (reading,) = scan([text.encode() + b"\n", line(9).encode()], [Megatron])
+    assert not any(DEFECT in remark.text for remark in reading.remarks)
+    assert reading.steps.get(9, "step_seconds") == 0.5
 
 
 def test_the_first_form_has_no_colons_and_no_closing_cells() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from receipts.evidence.frameworks.mlperf import Mlperf
 from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.evidence.scan import DEFECT, scan
 
 
 def record(key: str, value: Any = None, at: int = 0, **metadata: Any) -> str:
@@ -125,8 +125,10 @@ def test_two_records_on_a_line_are_two() -> None:
         ':::SYSJSON {"number_of_nodes": -1, "accelerators_per_node": [], "other_software_stack": 3}',
     ],
 )
-def test_broken_records_raise_nothing(text: str) -> None:
-    scan([text.encode()], [Mlperf])
+def test_a_broken_record_stops_no_reading(text: str) -> None:
+    (reading,) = scan([text.encode() + b"\n", record("train_loss", 1.0, samples_count=40).encode()], [Mlperf])
+    assert not any(DEFECT in remark.text for remark in reading.remarks)
+    assert reading.steps.numbers()[-1] == 40
 
 
 def test_a_record_that_a_document_abridged_has_its_samples_beside_the_key() -> None:

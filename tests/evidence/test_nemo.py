@@ -8,7 +8,7 @@ import pytest
 
 from receipts.evidence.frameworks.nemo import Nemo
 from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.evidence.scan import DEFECT, scan
 
 
 def read(text: str) -> Reading:
@@ -196,8 +196,10 @@ def test_the_experiment_configuration_of_nemo_1() -> None:
         "reduced_train_loss=" * 2000,
     ],
 )
-def test_broken_lines_raise_nothing(text: str) -> None:
-    scan([text.encode()], [Nemo])
+def test_a_broken_line_stops_no_reading(text: str) -> None:
+    (reading,) = scan([text.encode() + b"\n", line(9).encode()], [Nemo])
+    assert not any(DEFECT in remark.text for remark in reading.remarks)
+    assert 9 in reading.steps.numbers()
 
 
 def test_memory_of_the_performance_scripts_is_allocated_and_reserved_for_each_step() -> None:
