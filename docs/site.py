@@ -61,7 +61,7 @@ def _rewritten(link: re.Match[str], source: str, at: str) -> str:
     if not target:
         return link[0]
     here = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-    if here in OUTSIDE or here.startswith("docs/") and (ROOT / here).is_file():
+    if here in OUTSIDE or (here.startswith("docs/") and (ROOT / here).is_file()):
         there = OUTSIDE.get(here, here.removeprefix("docs/"))
         relative = posixpath.relpath(there, posixpath.dirname(at) or ".")
         return f"{link['image']}[{link['text']}]({relative}{'#' * bool(anchor)}{anchor})"

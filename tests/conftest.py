@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,11 @@ from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 __all__ = ["browser_found", "chromium", "demo_pages", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Without bytecode every program that a test starts would compile the engine anew, every command the rules, and every
+# run of pytest the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background makes it deaf to SIGINT, and every program that it starts as well.

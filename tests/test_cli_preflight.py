@@ -9,7 +9,6 @@ import pytest
 
 from command_line import Shell
 from receipts.plan import read_plan
-from test_imports import HEAVY, loaded
 
 FAILURE = {"phase": "first_window", "class": "capacity", "message": "out of memory", "used_bytes": 2**34}
 
@@ -108,13 +107,6 @@ def test_it_keeps_to_the_width(shell: Shell, columns: str, monkeypatch: pytest.M
     monkeypatch.setenv("COLUMNS", columns)
     lines = shell("preflight", _failed(shell)).out.splitlines()
     assert max(map(len, lines)) <= int(columns)
-
-
-def test_a_plan_that_the_store_knows_loads_no_rule_and_no_estimator(shell: Shell) -> None:
-    shell.store("good")
-    names = loaded(["preflight", shell.write("plan")], shell.folder / "store.sqlite")
-    assert {"receipts.preflight", "receipts.signature"} <= names
-    assert names & {"receipts.fit", "receipts.judge", "receipts.memory", *(set(HEAVY) - {"asyncio"})} == set()
 
 
 def test_a_launch_that_was_not_asked_for_is_told_of_the_failure_that_it_repeats(shell: Shell) -> None:

@@ -13,9 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rule_cases
-from receipts import judge
 from receipts.axes.configured import configuration_key, configured
-from receipts.axes.effective import Cache
 from receipts.errors import InputError
 from receipts.judge import judge_case
 from receipts.metrics import Launch
@@ -155,14 +153,3 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
     rule_cases.judge_tree(tree, rules)
     assert len(ids) == 3
     assert asked == [rule_cases.base()["data"]["tokenizer"], "another"]
-
-
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: Cache[Any] = Cache(4)
-    monkeypatch.setattr(judge, "_FOUND", kept)
-    rules = RuleSet(RULES.rules, RULES.digest)
-    for number in range(10):
-        tree = rule_cases.base()
-        rule_cases.put(tree, "data.tokenizer", f"tokenizer {number}")
-        rule_cases.judge_tree(tree, rules)
-    assert repr(kept) == "Cache(2 of 4)"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from receipts.draw.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
@@ -102,8 +99,3 @@ def test_colour_adds_nothing_but_colour() -> None:
     for value in range(10, 18):
         assert f"{value}.0" in "\n".join(plain)
         assert f"{value}.0" in painted
-
-
-def test_drawing_in_a_terminal_loads_no_matplotlib() -> None:
-    code = "import sys, receipts.draw.chips, receipts.draw.terminal; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

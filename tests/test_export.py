@@ -6,8 +6,6 @@ import csv
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -524,13 +522,3 @@ def test_an_export_of_a_part_is_asked_for_as_a_list_is(shell: Shell, tmp_path: P
     assert all(row["outcome"] == "ok" and row["finished"].day in range(5, 9) for row in rows)
     assert shell(*words, "--force", "--where", "nonsense").code == 2
     assert shell(*words, "--force", "--since", "yesterday").code == 2
-
-
-def test_a_text_form_loads_no_columns(tmp_path: Path) -> None:
-    fill(str(tmp_path / "one.sqlite")).close()
-    code = (
-        "import sys; from receipts.cli import main; code = main(sys.argv[1:]);"
-        "sys.exit(code or any(name in sys.modules for name in ('pyarrow', 'pandas', 'alembic')))"
-    )
-    words = ["--store", str(tmp_path / "one.sqlite"), "export", str(tmp_path / "out.jsonl")]
-    assert subprocess.run([sys.executable, "-c", code, *words], check=False, capture_output=True).returncode == 0

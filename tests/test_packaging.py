@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import email.parser
 import re
 import subprocess
@@ -120,6 +121,29 @@ def test_the_lock_holds_every_runtime_dependency(lock: str, checkout: Path, proj
     assert missing == set(), "run make lock"
 
 
+def _imported(root: Path) -> set[str]:
+    """The top-level names that any file below ``root`` imports, wherever in the file."""
+    names = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_every_runtime_dependency_is_imported_by_the_engine(checkout: Path, project: dict[str, object]) -> None:
+    declared = project["dependencies"]
+    assert isinstance(declared, list)
+    modules = {"protobuf": "google", "pyyaml": "yaml"}
+    imported = _imported(checkout / "receipts")
+    names = {_name(entry) for entry in declared}
+    unused = {name for name in names if modules.get(name, name.replace("-", "_")) not in imported}
+    # SQLAlchemy imports psycopg by the URL's scheme; the Python API returns pandas frames.
+    assert unused - {"psycopg", "pandas"} == set()
+
+
 @pytest.mark.parametrize("lock", ["runtime", "test"])
 def test_what_is_tested_is_what_is_locked_for_users(lock: str, checkout: Path) -> None:
     used = _locked(checkout / "requirements" / f"{lock}.txt")
@@ -127,7 +151,7 @@ def test_what_is_tested_is_what_is_locked_for_users(lock: str, checkout: Path) -
     assert {name: pins for name, pins in used.items() if dev.get(name) != pins} == {}
 
 
-@pytest.mark.parametrize("lock", ["runtime", "test", "dev", "browser"])
+@pytest.mark.parametrize("lock", ["runtime", "test", "dev", "browser", "docs"])
 def test_every_pin_of_the_lock_has_a_hash_and_none_an_address(lock: str, checkout: Path) -> None:
     text = (checkout / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
     pins = re.split(r"\n(?=\S)", text.strip())
@@ -139,7 +163,7 @@ def test_the_first_target_of_the_makefile_is_help(checkout: Path) -> None:
     done = subprocess.run(["make"], cwd=checkout, capture_output=True, text=True, check=True)
     shown = re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE)
     assert shown[0] == "help"
-    assert {"demo", "test", "lint", "types", "layers"} <= set(shown)
+    assert {"demo", "quick", "test", "coverage", "lint", "types", "layers", "site"} <= set(shown)
 
 
 def test_the_changelog_has_an_entry_for_this_version(checkout: Path) -> None:

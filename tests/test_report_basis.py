@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -168,14 +166,3 @@ def test_an_array_holds_the_values_that_it_was_built_from(kind: Kind, values: li
     made.validate(full=True)
     assert made.to_pylist() == values
     assert made.equals(pa.array(values, type=types[kind]))
-
-
-def test_writing_it_imports_no_pandas(tmp_path: Path) -> None:
-    store = tmp_path / "store.sqlite"
-    with open_store(str(store)) as made:
-        week.put(made, week.local_gain())
-    words = ["--store", str(store), "report", "weekly", "--week", week.WEEK, "--out", str(tmp_path / "out")]
-    code = f"import sys; from receipts.cli import main; main({words!r}); print('pandas' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "False"
-    assert (tmp_path / "out" / "receipts.parquet").is_file()

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 import report_store as week
 import rule_cases as cases
 from receipts.judge import VERSION
 from receipts.receipt import Document, Parsed
-from receipts.report import text
-from receipts.store import Store, open_store, ran
+from receipts.store import Store, open_store
 from receipts.store.ran import Ran, Rules, Sought
 from receipts.submit import submit
 
@@ -52,23 +46,9 @@ def test_what_is_written_meanwhile_is_not_read_within_one_state(tmp_path: Path) 
         assert len(list(store.find())) == 2
 
 
-def test_the_best_of_few_shapes_and_of_many_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_of_each_shape_come_first(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "store.sqlite")) as store:
         for model, vocabulary in (("narrow", 4096), ("wide", 8192)):
             made = (launched(f"{model} {at}", 0.6 + at / 10, **{"model.vocabulary": vocabulary}) for at in (2, 0, 1, 3))
             put(store, *made)
-        few = best(store, 2)
-        assert few == ["narrow 0", "narrow 1", "wide 0", "wide 1"]
-        monkeypatch.setattr(ran, "_FEW_SHAPES", 0)
-        assert best(store, 2) == few
-
-
-@given(st.text(alphabet=st.sampled_from("ab_ ~.:/w&@|$#<>[]*`\\\n\u202e1é"), max_size=40))
-def test_a_text_that_is_passed_by_is_one_that_nothing_of_markdown_would_change(told: str) -> None:
-    quick = text.cell(told)
-    kept = text._MEANS_MORE
-    text._MEANS_MORE = re.compile("")
-    try:
-        assert text.cell(told) == quick
-    finally:
-        text._MEANS_MORE = kept
+        assert best(store, 2) == ["narrow 0", "narrow 1", "wide 0", "wide 1"]

@@ -196,9 +196,6 @@ def test_a_condition_that_reads_documents_says_so_and_passes_by_those_that_canno
     assert len(read) == 1
     asked = Filters(tuple(map(condition, ("run.site=hall-2", "lane=cpu-torch", "code.commit!=-"))))
     assert store.read_for(asked) == []
-    monkeypatch.setattr(find_module, "_FEW", 2)
-    assert store.read_for(asked) == ["run.site=hall-2"]
-    assert store.read_for(Filters((*asked.conditions, condition("outcome=oom")))) == []
 
 
 def test_a_condition_that_makes_no_sense_is_refused_in_words(store: Store) -> None:
