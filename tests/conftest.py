@@ -31,6 +31,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# What a server, a browser or a real run's files take.
+SLOW_FIXTURES = {"cases", "chromium", "postgres_url"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a slow fixture `slow`, as CONTRIBUTING says; `make quick` leaves it out."""
+    for item in items:
+        engine = getattr(item, "callspec", None)
+        on_server = engine is not None and "postgresql" in engine.params.values()
+        if on_server or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The root of the checkout; skips where the suite runs against an installed wheel."""

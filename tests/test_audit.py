@@ -21,6 +21,8 @@ from receipts.submit import submit
 from store_receipts import publish
 from tampering import tamper
 
+pytestmark = pytest.mark.slow
+
 RULEBOOK = Rulebook()
 
 

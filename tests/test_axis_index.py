@@ -27,6 +27,8 @@ from receipts.store.tables import axes, axis_values, configurations, facets, pla
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
 
+pytestmark = pytest.mark.slow
+
 LANES = RULEBOOK.lanes
 
 

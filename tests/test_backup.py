@@ -26,6 +26,8 @@ from receipts.store.tables import metadata, origins
 from receipts.submit import submit
 from store_receipts import publish, ready
 
+pytestmark = pytest.mark.slow
+
 RULEBOOK = Rulebook()
 
 

@@ -16,6 +16,8 @@ from browser import Watched, renamed, watched
 from receipts.cli import main
 from receipts.report import Week, collect, moment, render
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = ("hostile", "10 kB", "lane", "comparison", "claim")
 PAGES = ("report", "report-of-the-grid", *HOSTILE)
 WIDTHS = (320, 400, 1152, 1153, 1280, 1920)

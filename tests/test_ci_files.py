@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _INPUT = re.compile(r"\$\{\{\s*inputs\.([\w-]+)\s*\}\}")
 
 

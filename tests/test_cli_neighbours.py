@@ -13,6 +13,8 @@ import pytest
 import rule_cases
 from command_line import HOSTILE, Shell
 
+pytestmark = pytest.mark.slow
+
 
 def steps(seed: str, factor: float = 1.0) -> list[float]:
     """Step times of a launch of its own, as many times as long."""

@@ -15,6 +15,8 @@ import pytest
 
 from command_line import Shell
 
+pytestmark = pytest.mark.slow
+
 # A job whose memory is really limited: each sequence of the micro batch holds 100 MB.
 JOB = """
 import resource, sys, time

@@ -18,6 +18,8 @@ import pytest
 
 from command_line import HOSTILE, Shell
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = "import sys; from receipts.cli import main; sys.exit(main())"
 ANSI = re.compile(rb"\x1b\[[0-9;]*m")
 

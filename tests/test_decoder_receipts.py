@@ -14,6 +14,8 @@ import pytest
 
 from receipts.receipt import Document, parse, read
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "examples" / "cpu"
 RECEIPTS = sorted(DEMO.glob("*.json"))

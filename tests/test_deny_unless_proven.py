@@ -23,6 +23,8 @@ from receipts.compare import Request, compare
 from receipts.verdict import Comparison
 from rule_cases import RuleCase
 
+pytestmark = pytest.mark.slow
+
 FAST = {"measurement.step_durations_seconds": rule_cases.durations({"seconds": 0.6, "seed": 11})}
 AXES: dict[str, tuple[Any, Any]] = {
     "numerics.parameter_dtype": ("fp32", "bf16"),

@@ -20,6 +20,8 @@ from receipts.stats.effect import exactly
 from receipts.store import open_store
 from receipts.submit import submit
 
+pytestmark = pytest.mark.slow
+
 
 def launches(*peaks: int, name: str = "one", pool: int | None = None, **leaves: Any) -> list[Parsed]:
     """Launches of one configuration whose only chip peaks at these bytes."""

@@ -16,6 +16,8 @@ from receipts.cli import main
 from receipts.receipt import parse, read
 from receipts.resources import folder
 
+pytestmark = pytest.mark.slow
+
 FOLDER = folder("schema") / "examples"
 _ROW = re.compile(r"^\| \[([^]]+)\]\(([^)]+)\) \| ([^|]+) \| (\w+) \| (\w+) \| ([^|]+) \|$", re.MULTILINE)
 

@@ -32,6 +32,8 @@ from receipts.store.dump import Snapshot
 from receipts.submit import submit
 from store_receipts import raw
 
+pytestmark = pytest.mark.slow
+
 LOSSLESS: tuple[Format, ...] = ("parquet", "jsonl")
 
 

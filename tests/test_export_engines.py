@@ -23,6 +23,8 @@ from receipts.report.collect import collect
 from receipts.report.week import Week
 from receipts.store import Store, open_store
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 WEEK = Week.parse(report_store.WEEK)
 SHAPE = ("id", "model", "accelerator", "sequence_length", "chips")

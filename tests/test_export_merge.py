@@ -19,6 +19,8 @@ from receipts.submit import submit
 from store_receipts import claim_verdict, new_claim
 from tampering import tamper
 
+pytestmark = pytest.mark.slow
+
 EVERY = Filters(superseded=True)
 
 

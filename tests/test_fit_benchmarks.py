@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def told(checkout: Path, *words: str) -> Any:
     program, *rest = words

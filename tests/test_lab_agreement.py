@@ -13,6 +13,8 @@ import pytest
 
 from receipts.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def benchmark(checkout: Path) -> ModuleType:

@@ -15,6 +15,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parent / "corpus"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from receipts.memory.setup import Batch, Layer, Layout, Setup
 from receipts.memory.shrink import shrinks
 from receipts.memory.surface import Name
 from receipts.patterns import Kind
+
+pytestmark = pytest.mark.slow
 
 SHARDED = {
     "tensor": (Name.TENSOR, Name.EXPERT),

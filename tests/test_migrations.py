@@ -36,6 +36,8 @@ from receipts.store.rows import promoted
 from receipts.store.tables import HEAD, facets, metadata, placements
 from store_receipts import ready
 
+pytestmark = pytest.mark.slow
+
 STORES = sorted((Path(__file__).parent / "stores").glob("*.sqlite"))
 
 

@@ -16,6 +16,8 @@ import pytest
 
 from receipts import __version__, resources
 
+pytestmark = pytest.mark.slow
+
 
 def _build(source: Path, kind: str, into: Path) -> Path:
     """Builds the wheel or the sdist of `source` with the hatchling of this environment; needs no network."""

@@ -16,6 +16,8 @@ from receipts.draw import sequence, steps, strips, waterfall, weeks
 from receipts.draw.colours import of
 from receipts.draw.marks import MARKS, VARIABLES
 
+pytestmark = pytest.mark.slow
+
 GIB = 2**30
 HOSTILE = "<script>alert(1)</script>\u202e\x00\ud800\ufffe שלום 訓練 $x^2$ \" ' & ]]> " + "w" * 10_000
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,6 +15,8 @@ import pytest
 from receipts.cli.group import COMMANDS
 from receipts.receipt import Document, parse
 
+pytestmark = pytest.mark.slow
+
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ELLIPSIS = "…"
 

@@ -15,6 +15,8 @@ from command_line import Shell
 from receipts.evidence import read as evidence
 from receipts.receipt import parse, read
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "recorder"
 RECEIPTS = sorted(FOLDER.glob("*.json"))
 CLEAN = (

@@ -20,6 +20,8 @@ from receipts.report.basis import FILES, datasets
 from receipts.report.columnar import column
 from receipts.store import Store, open_store
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 SHAPE = ("run_lane", "geometry", "depth", "sequence_length", "chips")
 

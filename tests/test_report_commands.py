@@ -18,6 +18,8 @@ from receipts.store import Store, open_store
 from receipts.verdict import Finding, Level, Question, Subject
 from test_report_pages import Outline
 
+pytestmark = pytest.mark.slow
+
 FILES = ["index.html", "report.json", "report.md"]
 BASIS = ["comparisons.parquet", "receipts.parquet"]
 

@@ -21,6 +21,8 @@ from receipts.report import Week, WeekData, collect, moment, render, write
 from receipts.report.render import _broken
 from receipts.report.text import cell, change, gib, number, percent, plain, span
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -25,6 +25,8 @@ from receipts.store.course import MOST, days
 from receipts.store.ran import SHAPE
 from receipts.submit import submit
 
+pytestmark = pytest.mark.slow
+
 END = datetime(2026, 3, 8, tzinfo=UTC)
 
 

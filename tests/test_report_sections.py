@@ -19,6 +19,8 @@ from receipts.report.sections.regime import said
 from receipts.report.text import plain
 from receipts.store import Entry, Store, open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:

@@ -31,6 +31,8 @@ from receipts.store import Store, open_store
 from receipts.submit import submit
 from receipts.verdict import ReceiptVerdict
 
+pytestmark = pytest.mark.slow
+
 BOOK = cases.rulebook()
 EVER = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -24,6 +24,8 @@ from receipts.report.pairs import _judged
 from receipts.report.shelf import Shelf
 from receipts.store import Store, open_store
 
+pytestmark = pytest.mark.slow
+
 
 def report(store: Store, at: str = week.AS_OF, name: str = week.WEEK, lanes: tuple[str, ...] = ()) -> WeekData:
     return collect(store, cases.rulebook(), Week.parse(name), moment(at), lanes)

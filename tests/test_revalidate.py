@@ -20,6 +20,8 @@ from receipts.rulebook import Rulebook
 from receipts.store import NewClaim, Store, open_store
 from receipts.submit import submit
 
+pytestmark = pytest.mark.slow
+
 RULEBOOK = Rulebook()
 RULE = '''"""# {code} {name}
 

@@ -24,6 +24,8 @@ from receipts.rulebook import RuleSet
 from receipts.verdict import Level
 from rule_cases import RuleCase
 
+pytestmark = pytest.mark.slow
+
 CASES = drops.rejected_cases()
 OURS = RuleSet(
     tuple(rule for rule in drops.BOOK.rules.rules if rule.subject == "receipt" and rule.code[:2] in ("R1", "R2")), ""

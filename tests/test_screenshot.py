@@ -11,6 +11,8 @@ import pytest
 
 from browser import screenshot, watched
 
+pytestmark = pytest.mark.slow
+
 # Of 255. Measured: 0 where it was drawn, 0.8 in a serif of the same width; 3.5 less one sentence, 11 for another week.
 MOST = 1.5
 SHRUNK = 16  # pixels to one, so that the edges of letters do not count

@@ -23,6 +23,8 @@ from receipts.store import open_store
 from receipts.store.address import address
 from store_receipts import raw
 
+pytestmark = pytest.mark.slow
+
 AWAY = "postgresql+psycopg://me:hunter2@127.0.0.1:1/none"
 RULEBOOK = Rulebook()
 

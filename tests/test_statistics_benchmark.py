@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"pool": 60, "sessions": 60, "raw": 4, "cell": 20, "steps": (200,)}
 
 

@@ -26,6 +26,8 @@ from receipts.store.packing import unpack
 from receipts.store.tables import documents, receipts, subjects, verdicts
 from store_receipts import judged, parsed, raw, ready
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 # One process imports the program once and forks every submitter, which makes a round take as long as its submits.
 FORKS = """

@@ -33,6 +33,8 @@ from receipts.submit import submit
 from store_receipts import claim_verdict, parsed, publish, raw, ready
 from test_migrations import _copy
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 RULEBOOK = Rulebook()
 # Submits a folder in batches, and acknowledges each receipt when the store has said that it is there.

@@ -24,6 +24,8 @@ from receipts.store.tables import metadata
 from receipts.submit import submit
 from store_receipts import publish, raw
 
+pytestmark = pytest.mark.slow
+
 RULEBOOK = Rulebook()
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from receipts.store import Filters, condition, open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _from_the_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

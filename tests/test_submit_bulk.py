@@ -26,6 +26,8 @@ from receipts.submit import BATCH, Outcome, batch, submit
 from receipts.submit.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 
+pytestmark = pytest.mark.slow
+
 MANY = COPIED + 5  # so that PostgreSQL takes them by COPY
 
 

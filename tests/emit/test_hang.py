@@ -17,6 +17,8 @@ from receipts.emit import failures, stall
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
+pytestmark = pytest.mark.slow
+
 STUCK = """
 import threading
 from receipts.emit import stall

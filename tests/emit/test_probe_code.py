@@ -14,6 +14,8 @@ from jobs import job, read
 
 from receipts.emit.probes import code, imported
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 import helper
 with Recorder("cpu-torch", context="c", out="run.json", quiet=True) as rec:

@@ -14,6 +14,8 @@ from receipts.emit import cgroup, recover, replay
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
+pytestmark = pytest.mark.slow
+
 STEPS = """
 with Recorder("cpu-torch", context="c", warmup=5, probes=False, out="run.json") as rec:
     rec.state("model", {"depth": 8, "hidden": 64})

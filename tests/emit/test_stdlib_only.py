@@ -14,6 +14,8 @@ import pytest
 import receipts
 import receipts.emit
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(receipts.emit.__file__).parent
 ROOT = PACKAGE.parents[1]
 # Refuses every import from outside the standard library and this package, and every part of the engine but emit.

@@ -16,6 +16,8 @@ from receipts.evidence.scan import scan
 from receipts.evidence.shapes import Sieve
 from receipts.evidence.steps import FIELDS
 
+pytestmark = pytest.mark.slow
+
 LINES = 400
 SEEDS = range(4)
 Line = Callable[[int, random.Random], str]

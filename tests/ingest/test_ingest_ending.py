@@ -11,6 +11,8 @@ from receipts.evidence import Failure, Reading, read
 from receipts.evidence.reading import Place
 from receipts.ingest import Ingested, Options, assemble
 
+pytestmark = pytest.mark.slow
+
 
 def _failing(line: int = 9, phase: str = "unknown", step: int | None = None) -> Reading:
     made = Reading("oom", records=1)

@@ -17,6 +17,8 @@ from receipts.receipt import Document, parse
 from receipts.rulebook import builtin
 from receipts.verdict import Question, ReceiptVerdict
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parent / "samples"
 QUIET = ("R301", "R302", "R303", "R304", "R306", "R307", "R309")
 # What no file of the run says, and `receipts ingest` lists under "Not found".
