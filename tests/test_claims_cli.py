@@ -13,6 +13,8 @@ from receipts.errors import ConflictError, NotFound, UsageError
 from receipts.store import Store, open_store
 from store_receipts import claim_verdict, new_claim, publish, ready
 
+pytestmark = pytest.mark.slow
+
 SECONDS = {"base": 0.8, "cand": 0.6}
 
 

@@ -16,6 +16,8 @@ from receipts.plan import read_plan
 from receipts.receipt import Parsed
 from receipts.store import open_store
 
+pytestmark = pytest.mark.slow
+
 X, Y = "flags.ALPHA", "flags.BETA"
 VALUES: dict[str, tuple[Any, Any]] = {X: ("0", "1"), Y: ("1", "2")}
 EVERY = frozenset(VALUES)

@@ -16,6 +16,8 @@ from command_line import HOSTILE, Shell
 from receipts.chips import METRICS, PHASES
 from receipts.cli import chips as command
 
+pytestmark = pytest.mark.slow
+
 GIB = 2**30
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from command_line import Shell
 from receipts.store import schema
 from receipts.store.address import address
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_whole_store_is_whole_in_both_forms(shell: Shell) -> None:

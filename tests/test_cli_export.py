@@ -11,6 +11,8 @@ from command_line import Shell
 from receipts.cli.moments import moment
 from receipts.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("place", ["none.csv", "none.jsonl", "none"])
 def test_conditions_that_nothing_meets_give_an_empty_export_and_say_so(shell: Shell, place: str) -> None:

@@ -21,6 +21,8 @@ from receipts.plan import plan_of
 from receipts.receipt import Document, Parsed, parse
 from receipts.rulebook import Rulebook
 
+pytestmark = pytest.mark.slow
+
 GIB = 2**30
 LANES = Rulebook(()).lanes
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,6 +6,8 @@ import pytest
 
 from command_line import HOSTILE, Shell
 
+pytestmark = pytest.mark.slow
+
 
 def _labels(shell: Shell, *conditions: str) -> list[str]:
     said = shell("list", "--json", *conditions)

@@ -10,6 +10,8 @@ import pytest
 from command_line import Shell
 from receipts.plan import read_plan
 
+pytestmark = pytest.mark.slow
+
 FAILURE = {"phase": "first_window", "class": "capacity", "message": "out of memory", "used_bytes": 2**34}
 
 

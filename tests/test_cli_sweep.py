@@ -6,6 +6,8 @@ import pytest
 
 from command_line import Shell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def grid(shell: Shell) -> Shell:

@@ -18,6 +18,8 @@ from receipts.cli import main
 from receipts.errors import InputError, Problem
 from receipts.receipt import Document, parse
 
+pytestmark = pytest.mark.slow
+
 EVERY = malformed.every()
 CLEAN = malformed.encoded(malformed.tree())
 

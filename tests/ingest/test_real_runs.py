@@ -19,7 +19,10 @@ from receipts.rulebook import builtin
 from receipts.verdict import Level, ReceiptVerdict
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"
-pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="the public runs are not beside this checkout")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not REAL.is_dir(), reason="the public runs are not beside this checkout"),
+]
 STATED = {"run.started": "2026-11-20T13:00:00Z", "run.host": "bench"}
 CPU = STATED | {
     "hardware.accelerator": "cpu",
