@@ -51,6 +51,7 @@ def ways(graph: Graph, most: int) -> list[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 3), st.data())
 def test_the_chains_are_the_shortest_ways_of_which_every_hop_is_accepted(axes: int, data: st.DataObject) -> None:
@@ -132,6 +133,7 @@ class Known:
         return Answer("failed" if bad else "unknown", "ran out of memory" if bad else "", "", "")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 4), st.data())
 def test_the_cheapest_runs_are_the_fewest_that_any_order_needs(axes: int, data: st.DataObject) -> None:

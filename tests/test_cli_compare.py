@@ -138,6 +138,7 @@ def test_sides_are_groups_of_launches(shell: Shell) -> None:
     assert (len(found.json["a"]), len(found.json["b"])) == (3, 3)
 
 
+@pytest.mark.slow
 def test_replicates_are_found_in_the_store_unless_refused(shell: Shell) -> None:
     for number in range(3):
         shell.store(f"base-{number}", measurement__step_durations_seconds=_steps(number))

@@ -104,7 +104,8 @@ pairs = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pairs)
 def test_no_pair_that_is_one_axis_apart_and_leaves_nothing_open_is_missed(drawn_pair: Any) -> None:
     name, base, leaves, changes = drawn_pair

@@ -43,6 +43,7 @@ def _leaves(tree: dict[str, Any]) -> list[str]:
     return [path for path in stated if not path.startswith(("schema_version", "run.")) and "[" not in path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", RULES.of_configuration, ids=lambda item: item.code)
 def test_a_rule_on_the_configuration_finds_in_all_of_a_receipt_what_it_finds_in_its_configuration(item: Rule) -> None:
     alone, whole = RuleSet((item,), ""), RuleSet((replace(item, of_configuration=False),), "")
@@ -55,6 +56,7 @@ def test_a_rule_on_the_configuration_finds_in_all_of_a_receipt_what_it_finds_in_
     assert found
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.randoms(use_true_random=False), name=st.sampled_from(sorted(rule_cases.BASES)))
 def test_what_was_judged_before_changes_no_verdict(seed: Any, name: str) -> None:

@@ -144,6 +144,7 @@ def test_an_ignore_comment_reaches_its_line_its_block_or_its_table_and_no_furthe
     assert [item.ignored for item in found(table)] == ["vendor", "vendor", ""]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file() -> None:
     def lines(number: int) -> Iterator[str]:
         for index in range(number):
@@ -161,6 +162,7 @@ def test_memory_does_not_grow_with_the_file() -> None:
     assert peak(4000) < 1.3 * peak(1000) + 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["word 98k tok/s ", "It held 98k tok/s there\n", "It held 98k tok/s there.\n\n"])
 def test_work_grows_with_an_endless_line_paragraph_or_page_and_no_faster(statement: str) -> None:
     def lines(number: int) -> int:

@@ -149,6 +149,7 @@ def test_failures_that_were_known_cost_minutes_and_a_stale_claim_names_who_quote
     assert "Mend README.md: quoting a stale claim." in said(data, "next")
 
 
+@pytest.mark.slow
 def test_page_markdown_and_json_say_the_same_and_every_link_leads_somewhere(store: Store) -> None:
     week.put(
         store, [*week.local_gain(), *week.at_target(2.31), week.known_failure(-9, "a"), week.known_failure(2, "b")]

@@ -86,6 +86,7 @@ KEYS = st.sampled_from(["complete", "value", "version", "chip", "phase", "warmup
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(_places(SMALL))), VALUES)
 @settings(max_examples=300, deadline=None)
 def test_on_any_value_anywhere_program_and_schema_agree(place: tuple[str | int, ...], value: Any) -> None:

@@ -163,6 +163,7 @@ def test_a_loss_that_recovers_is_not_finite_and_no_failure(tmp_path: Path) -> No
     assert at(found, "measurement.loss.finite") is False
 
 
+@pytest.mark.slow
 def test_more_steps_than_a_receipt_holds_are_cut_and_told(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, stepping([1.0] * 100_050)))
     assert len(at(found, DURATIONS)) == 100_000
