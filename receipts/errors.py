@@ -7,7 +7,6 @@
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
     │   ├── NoStore              4  there is no store at that place yet
-    │   ├── SchemaTooOld         4  the store was made by an older version and has to be upgraded first
     │   └── Unreachable          4  the store's server does not answer now, and may later
     ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
     └── ResourceError            4  a folder that ships with the program is not there
@@ -86,27 +85,6 @@ class StoreError(ReceiptsError):
 
 class NoStore(StoreError):
     """There is no store at that place yet, and the call is not one that makes one."""
-
-
-class SchemaTooOld(StoreError):
-    """The store's schema is older than the program's; nothing is read before it is upgraded.
-
-    `store` is its URL without a password, `found` and `wanted` are Alembic revisions (`found` is empty where
-    the store does not state one).
-    """
-
-    def __init__(self, store: str, found: str, wanted: str) -> None:
-        self.store = store
-        self.found = found
-        self.wanted = wanted
-        super().__init__(store, found, wanted)
-
-    def __str__(self) -> str:
-        found = f"at schema {self.found}" if self.found else "of an unknown schema"
-        return (
-            f"{self.store}: the store is {found} and this version needs {self.wanted}.\n"
-            f"Back it up, then run: receipts db upgrade --store {self.store}"
-        )
 
 
 class Unreachable(StoreError):

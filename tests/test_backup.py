@@ -200,15 +200,6 @@ def test_a_store_is_never_restored_over_another(store: Store, tmp_path: Path) ->
     assert not (tmp_path / "new.sqlite").exists()
 
 
-def test_an_older_stores_backup_is_restored_as_it_was_and_upgraded_afterwards(tmp_path: Path) -> None:
-    old = Path(__file__).parent / "stores" / "0002.sqlite"
-    copy = tmp_path / "old.sqlite"
-    copy.write_bytes(old.read_bytes())
-    backup(address(str(copy)), tmp_path / "kept.sqlite")
-    restore(tmp_path / "kept.sqlite", address(str(tmp_path / "again.sqlite")))
-    assert schema.upgrade(address(str(tmp_path / "again.sqlite"))).found == "0002"
-
-
 def test_the_commands_say_what_they_made_and_what_is_next(shell: Shell) -> None:
     shell.store("one")
     said = shell("backup", "kept.sqlite")

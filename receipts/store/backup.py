@@ -48,11 +48,10 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     engine = connect(source)
     try:
         with told(source), _beside(file, force=force) as made:
+            schema.ensure(engine, source, create=False)
             if engine.dialect.name == "sqlite":
-                schema.recognise(engine, source)
                 _copy_pages(engine, made)
             else:
-                schema.ensure(engine, source, create=False)
                 _copy_out(engine, made)
             return _checked(made, file)
     finally:
@@ -182,7 +181,7 @@ def restore(file: Path, target: Address) -> Copied:
     engine = connect(place)
     try:
         with told(place):
-            schema.recognise(engine, place)
+            schema.ensure(engine, place, create=False)
             with _beside(target.file, force=target.file.exists()) as made:
                 _copy_pages(engine, made)
                 _write_ahead(made)

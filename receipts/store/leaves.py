@@ -36,7 +36,7 @@ from receipts.store.tables import (
     verdicts,
 )
 
-# As sealed since revision 0004. A column that comes later is no part of this: yesterday's seals have to hold.
+# A column that comes later is no part of this: yesterday's seals have to hold.
 _COLUMNS: Final = (
     *("id", "launch", "generation", "lane", "kind", "outcome", "provenance", "status", "path_answer"),
     *("schema_version", "started", "finished", "submitted_at", "label", "context", "host", "supersedes"),

@@ -2,6 +2,7 @@
 
 A new store is made from `tables` and `triggers` and stamped, because importing Alembic costs more than all the rest
 of a first submit; a test holds that this and the migrations give the same schema on both engines.
+There is one revision so far, so a store of any other is refused: its receipts come over by export and import.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from receipts.errors import SchemaTooOld, StoreError
+from receipts.errors import StoreError
 from receipts.store import triggers
 from receipts.store.address import Address
 from receipts.store.engine import BUSY_SECONDS, connect, reading, told, writing
@@ -63,38 +64,26 @@ def revision(connection: Connection) -> str | None:
 def ensure(engine: Engine, address: Address, *, create: bool) -> None:
     """Check that the store has the present schema; make it where it is empty and ``create`` is asked for.
 
-    Raises SchemaTooOld, or StoreError where it is newer, is empty, or belongs to another program.
+    Raises StoreError where it has another schema, is empty, or belongs to another program.
     """
     with reading(engine) as connection:
         found = revision(connection)
-    if found is None and create:
+    if not found and create:
         make(engine, address)
         return
-    if found is None:
+    if not found:
         raise StoreError(f"{address}: this is no store of receipts; make one with: receipts submit FILE")
     compare(address, found)
 
 
-def recognise(engine: Engine, address: Address) -> None:
-    """Raise StoreError where this is no store of receipts, or of a newer version; an older one will do."""
-    with reading(engine) as connection:
-        found = revision(connection)
-    if not found:
-        raise StoreError(f"{address}: this is no store of receipts")
-    if found > HEAD:
-        compare(address, found)
-
-
 def compare(address: Address, found: str) -> None:
-    """Raise where a revision is not the present one."""
-    if found == HEAD:
-        return
-    if found > HEAD:
+    """Raise StoreError where a revision is not the present one."""
+    if found != HEAD:
         raise StoreError(
-            f"{address}: the store is at schema {found} and this version knows up to {HEAD}.\n"
-            "Upgrade the program: pip install --upgrade frontier-receipts"
+            f"{address}: the store is at schema {found}, and this version reads and writes {HEAD} alone.\n"
+            "With the version that wrote it: receipts export all.jsonl\n"
+            "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
         )
-    raise SchemaTooOld(str(address), found, HEAD)
 
 
 def make(engine: Engine, address: Address) -> None:
@@ -108,13 +97,18 @@ def make(engine: Engine, address: Address) -> None:
             compare(address, found)
             return
         _refuse_strangers(connection, address)
-        metadata.create_all(connection, checkfirst=False)
-        for statement in triggers.statements(engine.dialect.name):
-            connection.execute(text(statement))
+        create(connection)
         if found is None:
             version.create(connection)
         connection.execute(insert(version).values(version_num=HEAD))
         identify(connection)
+
+
+def create(connection: Connection) -> None:
+    """Create all tables, indexes and triggers in an empty database, without the revision."""
+    metadata.create_all(connection, checkfirst=False)
+    for statement in triggers.statements(connection.dialect.name):
+        connection.execute(text(statement))
 
 
 def _use_wal(engine: Engine) -> None:
@@ -160,10 +154,10 @@ def lock(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
 
-def upgrade(address: Address, target: str = "head") -> Upgrade:
-    """Bring a store to a revision, the present one unless told otherwise, in one transaction: all of it or nothing.
+def upgrade(address: Address) -> Upgrade:
+    """Bring a store to the present revision in one transaction: all of it or nothing.
 
-    Raises StoreError where there is no store, or it is newer than this program.
+    Raises StoreError where there is no store, or its revision is unknown.
     """
     from alembic import command
 
@@ -173,21 +167,12 @@ def upgrade(address: Address, target: str = "head") -> Upgrade:
         with told(address):
             if engine.dialect.name == "sqlite":
                 _use_wal(engine)
-            with engine.connect() as connection:
-                sqlite = connection.dialect.name == "sqlite"
-                if sqlite:
-                    # A table that is made again must not take the rows with it that refer to it.
-                    _raw(connection, "PRAGMA foreign_keys = OFF")
-                writes = connection.execution_options(receipts_writes=True)
-                with writes.begin():
-                    lock(writes)
-                    found = _known(writes, address)
-                    command.upgrade(configuration(writes), target)
-                    if sqlite and writes.exec_driver_sql("PRAGMA foreign_key_check").first():
-                        raise StoreError(f"{address}: rows refer to rows that are not there; nothing was changed")
-                    if found == "":
-                        identify(writes)
-                    return Upgrade(str(address), found, revision(writes) or "")
+            with writing(engine) as connection:
+                lock(connection)
+                found = _known(connection, address)
+                command.upgrade(configuration(connection), "head")
+                identify(connection)
+                return Upgrade(str(address), found, revision(connection) or "")
     finally:
         engine.dispose()
 
@@ -199,13 +184,12 @@ def _raw(connection: Connection, statement: str) -> None:
 
 
 def _known(connection: Connection, address: Address) -> str:
-    tables = inspect(connection).get_table_names()
-    if "alembic_version" not in tables:
-        _refuse_strangers(connection, address)
-        return ""
-    found = revision(connection) or ""
-    if found > HEAD:
+    held = "alembic_version" in inspect(connection).get_table_names()
+    found = (revision(connection) or "") if held else ""
+    if found:
         compare(address, found)
+    else:
+        _refuse_strangers(connection, address)
     return found
 
 
@@ -238,7 +222,7 @@ def check(address: Address) -> Check:
     try:
         with told(address), reading(engine) as connection:
             found = revision(connection)
-            if found is None:
+            if not found:
                 raise StoreError(f"{address}: this is no store of receipts")
             problems = list(_problems(connection, address, found))
             count = connection.exec_driver_sql("SELECT count(*) FROM receipts").scalar() or 0
@@ -248,11 +232,10 @@ def check(address: Address) -> Check:
 
 
 def _problems(connection: Connection, address: Address, found: str) -> Iterable[str]:
-    if found != HEAD:
-        try:
-            compare(address, found)
-        except StoreError as error:
-            yield str(error)
+    try:
+        compare(address, found)
+    except StoreError as error:
+        yield str(error)
         return
     missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
     if missing:

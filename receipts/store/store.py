@@ -228,7 +228,7 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
     """Open the store of a URL or path; None is ``RECEIPTS_STORE``, else the user's own.
 
     A store that does not exist is made, unless ``create`` is False. Raises UsageError for a URL of another kind,
-    NoStore, SchemaTooOld, and any other StoreError that says what to do.
+    NoStore, and any other StoreError that says what to do.
     """
     place = address(url)
     if place.file is not None and not place.file.exists():

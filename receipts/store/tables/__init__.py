@@ -3,17 +3,6 @@
 They hold what happened and nothing that can change: a receipt is superseded, withdrawn, pinned or purged by a row
 that is added. Receipts are numbered in the order that the store took them in (`seq`), and parts of one receipt refer
 to that number; what has to outlive a purge, or to mean the same in another store, refers to the receipt's id.
-
-Schema, one line a revision (``migrations/versions/``):
-
-    0001   receipts, documents, verdicts, subjects, supersessions, pins, purges, stores
-    0002   claims, claim_supersessions, claim_verdicts, claim_subjects, decisions, quotes
-    0003   receipts.witness_for
-    0004   axis_values, configurations, axes, placements, signatures; seals, origins, erased
-    0005   facets; placements.at, facet, host, context, revision
-    0006   columns of receipts_shape, placements_facet and configurations_lane
-    0007   receipts_tokens_per_second, receipts_step_seconds, receipts_mfu, receipts_peak_bytes
-    0008   receipts.geometry, layout, and both in receipts_shape
 """
 
 from __future__ import annotations
@@ -44,7 +33,7 @@ from receipts.store.tables.receipts import (
 )
 from receipts.store.tables.seals import erased, origins, seals
 
-HEAD: Final = "0008"
+HEAD: Final = "0001"
 # Rebuilt from the documents at any time, and so no part of what is append-only.
 REBUILT: Final = (axes, placements, signatures, configurations, axis_values, facets)
 
