@@ -20,9 +20,9 @@ from receipts.receipt import Document, parse_again
 from receipts.store.amiss import Read
 from receipts.store.inspection import Unreadable
 from receipts.store.listed import listed
-from receipts.store.rows import promoted
+from receipts.store.rows import Answer, promoted
+from receipts.store.samples import kinds_of
 from receipts.store.signatures import signed
-from receipts.verdict import ReceiptVerdict
 
 if TYPE_CHECKING:
     from receipts.rulebook import Rulebook
@@ -34,7 +34,8 @@ RESTORE: Final = "restore a backup: receipts restore FILE"
 # What the registries and formulas of the version that took a receipt in had a say in.
 _BY_VERSION: Final = (
     *("accelerator", "geometry", "layout", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds"),
-    *("rate_source", "tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes", "compile_seconds"),
+    *("rate_source", "rate_of", "tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes"),
+    "compile_seconds",
 )
 _SHOWN: Final = 5
 _ANEW: Final = "make it anew: receipts db reindex --all"
@@ -218,7 +219,7 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed
         return
     if kept.size != len(kept.raw):
         yield Fault("document", where, f"it has {len(kept.raw)} bytes and its row says {kept.size}", RESTORE)
-    if kept.status is None:
+    if kept.answer is None:
         yield Fault("verdict", where, "the verdict that it was stored with is gone", RESTORE)
     try:
         parsed = parse_again(document)
@@ -242,10 +243,11 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed
 
 def _promoted(launch: Launch, kept: Kept) -> dict[str, Any]:
     """The columns that follow from the bytes, and from the verdict that was given with them."""
-    status, path = (kept.status, kept.path) if kept.status else (kept.columns["status"], kept.columns["path_answer"])
-    judged: Any = (status, path)
-    verdict = ReceiptVerdict(launch.parsed.id, None, judged[0], judged[1], (), (), launch.lane.name, "", "")
-    return promoted(launch, verdict, kept.columns["submitted_at"])
+    row = kept.columns
+    answer = kept.answer or Answer(
+        row["status"], row["path_answer"], kinds_of(row["tainted"]), kinds_of(row["undecided"])
+    )
+    return promoted(launch, answer, row["submitted_at"])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -7,7 +7,6 @@ peak memory is exact there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -107,7 +106,7 @@ def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None =
     known = {row.id for row in rows}
     others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES, until) if row.id not in known]
     spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
-    floor = replace(_floor(equal), largest_spread=spread)
+    floor = replace(_floor(equal, rows), largest_spread=spread)
     own = _locations([group for group in equal if _nearness(group[0].parsed) == near])
     nearest = pool(own)
     if nearest is None or (nearest.df or 0.0) < FEWEST_FREEDOM:
@@ -189,7 +188,7 @@ def _order(shape: Shape) -> tuple[object, ...]:
 
 def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
     equal = _equal(store, rows, lane, SURVEYED)
-    floor = _floor(equal)
+    floor = _floor(equal, rows)
     delta = lane.smallest_effect("step_seconds")
     return Noise(
         shape=shape,
@@ -202,8 +201,10 @@ def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noi
     )
 
 
-def _floor(equal: Sequence[Sequence[Launch]]) -> Floor:
+def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
     groups = _locations(equal)
+    samples = {row.id for row in rows if row.is_sample(Taint.MEMORY)}
+    of_memory = [[item for item in group if item.parsed.id in samples] for group in equal]
     sigma = pool(groups)
     return Floor(
         sigma=sigma.value if sigma else None,
@@ -212,8 +213,8 @@ def _floor(equal: Sequence[Sequence[Launch]]) -> Floor:
         groups=len(groups),
         launches=sum(len(group) for group in groups),
         of="of the same shape class" if sigma else "",
-        exact_memory=frozenset(_exact(equal)),
-        chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in equal]),
+        exact_memory=frozenset(_exact(of_memory)),
+        chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in of_memory]),
     )
 
 
@@ -246,33 +247,18 @@ def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed
             yield store.parsed(row.id)
 
 
-def _spoilt_by_mfu_alone(store: Store, rows: Iterable[Entry]) -> Iterator[Entry]:
-    """Invalid launches whose offences leave times and memory alone, by their newest stored verdicts."""
-    from receipts.store.ran import Ran
-
-    every = list(rows)
-    verdicts = Ran(store).said([row.seq for row in every]) if every else {}
-    for row in every:
-        verdict = json.loads(verdicts.get(row.seq, b"{}"))
-        if verdict and verdict["path"] != "left" and set(verdict["tainted"]) <= {Taint.MFU.value}:
-            yield row
-
-
 def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
     """Rows of launches that ended well, were measured here and kept a steady segment of steps, the newest first.
 
-    Those that have these values in these columns. Of invalid ones, those count whose MFU alone is spoilt.
+    Those that have these values in these columns, and that are samples of the rate.
     """
     from receipts.store import Condition, Filters
+    from receipts.store.samples import conditions as unspoilt
 
     alike = {**wanted, "outcome": "ok", "provenance": "measured", "rate_source": "steps"}
     # A value is no pattern, whatever signs it has: `A100 [80GB]` is an accelerator.
-    conditions = [Condition(name, "=", "-" if value is None else escape(str(value))) for name, value in alike.items()]
+    conditions = [*unspoilt(Taint.RATE)]
+    conditions += [Condition(name, "=", "-" if value is None else escape(str(value))) for name, value in alike.items()]
     if until is not None:
         conditions.append(Condition("started", "<=", until.isoformat()))
-    # Apart, so that invalid launches keep no others from being read, however many and new they are.
-    sound, unsound = (
-        store.find(Filters((*conditions, Condition("status", sign, "invalid")), limit=most)) for sign in ("!=", "=")
-    )
-    rows = [*sound, *_spoilt_by_mfu_alone(store, unsound)]
-    return iter(sorted(rows, key=lambda row: (row.started, row.seq), reverse=True)[:most])
+    return store.find(Filters(tuple(conditions), limit=most))

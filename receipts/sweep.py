@@ -7,28 +7,33 @@ one counted axis apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
+from receipts import metrics
 from receipts.axes import difference, effective
-from receipts.compare import Request, compare
+from receipts.compare import Request, choose, compare
 from receipts.errors import NotFound, UsageError, near
 from receipts.receipt import Parsed
 from receipts.rulebook import Rulebook
-from receipts.verdict import Comparison, Level, Question
+from receipts.verdict import Comparison, Level, Lost, Question
 
 MOST_CELLS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One configuration of the grid, with its launches. ``against_base`` is None for the base itself."""
+    """One configuration of the grid, with the launches that count and those that do not.
+
+    ``against_base`` is None for the base itself.
+    """
 
     coordinates: tuple[str, ...]
     launches: tuple[Parsed, ...]
     against_base: Comparison | None
     refused: str
+    lost: tuple[Lost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +83,10 @@ def sweep(
     first = _coordinates(base, paths) if base is not None else order[0]
     if base is not None:
         groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
-    order = [first, *(key for key in order if key != first)]
-    cells = tuple(_cell(key, groups[key], groups[first], rulebook, request) for key in order)
+        request = replace(request, named=(base.id,))
+    left = _side(first, groups.pop(first), "a", rulebook, request)
+    others = (_side(key, groups[key], "b", rulebook, request) for key in order if key in groups)
+    cells = (left, *(_judged(left, cell, rulebook, request) for cell in others))
     return Sweep(paths, cells, tuple(_links(cells, rulebook)))
 
 
@@ -126,19 +133,19 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
     return alike, "; ".join(said)
 
 
-def _cell(
-    key: tuple[str, ...],
-    launches: Sequence[Parsed],
-    base: Sequence[Parsed],
-    rulebook: Rulebook,
-    request: Request,
+def _side(
+    key: tuple[str, ...], launches: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, request: Request
 ) -> Cell:
     alike, apart = _alike(launches, rulebook)
-    if launches[0].id == base[0].id:
-        return Cell(key, tuple(alike), None, apart)
-    verdict = compare(_alike(base, rulebook)[0], alike, rulebook, request)
-    reasons = [item for item in (_reason(verdict, alike[0]), apart) if item]
-    return Cell(key, tuple(alike), verdict, "; ".join(reasons))
+    kept, lost = choose(alike, side, rulebook, metrics.get(request.metric), request)
+    return Cell(key, tuple(kept), None, apart, lost)
+
+
+def _judged(base: Cell, cell: Cell, rulebook: Rulebook, request: Request) -> Cell:
+    request = replace(request, lost=(*base.lost, *cell.lost))
+    verdict = compare(base.launches, cell.launches, rulebook, request)
+    reasons = [item for item in (_reason(verdict, cell.launches[0]), cell.refused) if item]
+    return replace(cell, against_base=verdict, refused="; ".join(reasons))
 
 
 def _reason(verdict: Comparison, parsed: Parsed) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -156,6 +156,22 @@ def tainted(findings: Iterable[Finding]) -> tuple[Taint, ...]:
     """Kinds of metric that some error spoils, in the order of `Taint`."""
     spoilt = {taint for item in findings if item.level is Level.ERROR for taint in item.taints}
     return tuple(taint for taint in Taint if taint in spoilt and taint is not Taint.NONE)
+
+
+def undecided(findings: Iterable[Finding]) -> tuple[Taint, ...]:
+    """Kinds of metric that open questions are about, in the order of `Taint`; `all` where a number was not measured."""
+    return undecided_by((item.level, item.question, item.taints) for item in findings)
+
+
+def undecided_by(findings: Iterable[tuple[str, str, Collection[str]]]) -> tuple[Taint, ...]:
+    """The same by level, question and taints of each finding."""
+    kinds: set[str] = set()
+    for level, question, taints in findings:
+        if level == Level.OPEN and question != Question.NONE:
+            kinds.update(taints if taints and question != Question.PATH else (Taint.ALL,))
+        elif level == Level.ERROR and question == Question.EFFECT and not taints:
+            kinds.add(Taint.ALL)
+    return tuple(taint for taint in Taint if taint in kinds and taint is not Taint.NONE)
 
 
 @dataclass(frozen=True, slots=True)

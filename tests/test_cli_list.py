@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from command_line import HOSTILE, Shell
+from receipts.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -111,3 +112,11 @@ def test_a_hostile_label_is_shown_escaped(shell: Shell) -> None:
     shell.store("evil", run__label=HOSTILE)
     for words in (("list",), ("list", "--json")):
         assert not {"\x1b", "\u202e", "\x07", "\x9b"} & set(shell(*words).out)
+
+
+def test_a_list_says_what_each_rate_is_and_reads_no_document(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.store("one")
+    monkeypatch.setattr(Store, "document", lambda *_: pytest.fail("a document was read"))
+    monkeypatch.setattr(Store, "parsed", lambda *_: pytest.fail("a document was read"))
+    assert "median of " in shell("list").out
+    assert shell("list", "--json").json[0]["rate_of"].startswith("median of ")

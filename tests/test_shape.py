@@ -24,7 +24,7 @@ from receipts.report.week import Week
 from receipts.signature import signature
 from receipts.store import Store, open_store
 from receipts.store.ran import SHAPE
-from receipts.store.rows import promoted
+from receipts.store.rows import Answer, promoted
 from store_receipts import RULEBOOK, parsed, ready
 
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
@@ -73,15 +73,20 @@ def store(made_url: str) -> Iterator[Store]:
         yield made
 
 
+def columns_of(**leaves: Any) -> dict[str, Any]:
+    launch, verdict = ready(**{**EXPERTS, **leaves})
+    return promoted(launch, Answer.by(verdict), NOW)
+
+
 def row(**leaves: Any) -> tuple[Any, ...]:
     """The row of a frontier that a receipt stands in."""
-    columns = promoted(*ready(**{**EXPERTS, **leaves}), NOW)
+    columns = columns_of(**leaves)
     return tuple(columns[name] for name in SHAPE)
 
 
 def envelope(**leaves: Any) -> tuple[Any, ...]:
     """What its ceilings, envelope and failures are kept by."""
-    columns = promoted(*ready(**{**EXPERTS, **leaves}), NOW)
+    columns = columns_of(**leaves)
     return (*(columns[name] for name in SHAPE), columns["layout"], columns["micro_batch"])
 
 

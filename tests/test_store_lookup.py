@@ -258,7 +258,7 @@ def test_launches_of_a_shape_that_do_not_count_are_passed_by_in_its_index(tmp_pa
         rows = run(connection, f"EXPLAIN QUERY PLAN {walk.sql}", walk.bound(given)).fetchall()
     (counted,) = (row[3] for row in rows if " twin " in row[3])
     assert "COVERING INDEX receipts_shape" in counted
-    assert "depth=? AND provenance=? AND status=?" in counted
+    assert "depth=? AND provenance=? AND tainted=?" in counted
 
 
 def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:

@@ -29,7 +29,7 @@ from receipts.rulebook import Rulebook
 from receipts.signature import Signature
 from receipts.store import Store, index, open_store, signatures
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.rows import promoted
+from receipts.store.rows import Answer, promoted
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import row_of
 
@@ -182,7 +182,7 @@ def _kind(
     said = unpack(packed["codec"], packed["body"], "verdict").decode().replace(parsed.id, _ID)
     return Kind(
         text=raw,
-        row=promoted(launch, verdict, now),
+        row=promoted(launch, Answer.by(verdict), now),
         verdict=packed,
         said=said,
         configuration=configuration(parsed, launch.lane),

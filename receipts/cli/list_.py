@@ -10,7 +10,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.store import Entry, Store
+    from receipts.store import Entry
 
 PAGE = 50
 EPILOG = """\b
@@ -49,9 +49,6 @@ def command(
         found = list(store.find(filters))
         more = bool(limit) and len(found) > limit
         found = found[:limit] if limit else found
-        # A document is read for what its row does not hold: of a page, and not of a whole store.
-        read = () if as_json or len(found) > PAGE else found
-        numbers = {item.id: _number(session, store, item) for item in read}
     if as_json:
         output.as_json([item._asdict() for item in found])
         return 0
@@ -66,7 +63,7 @@ def command(
             str(item.sequence_length or "-"),
             str(item.micro_batch or "-"),
             metrics.shown(rate, item.tokens_per_second) if item.tokens_per_second else "-",
-            numbers.get(item.id) or _NUMBERS.get(item.rate_source or "", "-"),
+            _number(item),
             metrics.shown(memory, item.peak_bytes) if item.peak_bytes else "-",
             item.label or "",
         )
@@ -79,19 +76,8 @@ def command(
     return 0
 
 
-def _number(session: Session, store: Store, item: Entry) -> str | None:
-    """What the rate of a receipt is, where it comes from steps."""
-    if item.rate_source not in ("steps", "unsteady"):
-        return None
-    from receipts.metrics import Launch
-
-    text = Launch(store.parsed(item.id), session.rulebook.lanes.of(item.lane)).of_steps
-    return f"{text}, not steady" if item.rate_source == "unsteady" else text
-
-
-_NUMBERS = {
-    "steps": "from its steady steps",
-    "unsteady": "from its steps, not steady",
-    "stated": "as stated",
-    "derived": "derived from what is stated",
-}
+def _number(item: Entry) -> str:
+    """What the rate of a receipt is."""
+    if item.rate_of is None:
+        return {"stated": "as stated", "derived": "derived from what is stated"}.get(item.rate_source or "", "-")
+    return f"{item.rate_of}, not steady" if item.rate_source == "unsteady" else item.rate_of

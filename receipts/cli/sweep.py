@@ -80,7 +80,7 @@ def _print(grid: Sweep, metric: str) -> None:
         rows.append((
             str(number),
             *cell.coordinates,
-            str(len(cell.launches)),
+            f"{len(cell.launches)} of {len(cell.launches) + len(cell.lost)}" if cell.lost else str(len(cell.launches)),
             metrics.shown(shown, value) if value is not None else "~",
             "base" if verdict is None else ratio(result) if result else "~",
             "" if verdict is None else interval(result) if result else "~",
@@ -111,6 +111,7 @@ def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:
         {
             "coordinates": dict(zip(grid.vary, cell.coordinates, strict=True)),
             "launches": [item.id for item in cell.launches],
+            "left_out": {item.receipt: item.why for item in cell.lost},
             "refused": cell.refused,
             "against_base": to_json(cell.against_base) if cell.against_base else None,
         }

@@ -164,6 +164,7 @@ class _Bringing:
     def _arrival(self, row: Row, said: Sequence[Judgement]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
         from receipts.store.intake import arrival
+        from receipts.store.rows import Answer
 
         document = Document(row["document"].encode(), row["id"][:12])
         if document.id != row["id"]:
@@ -176,16 +177,15 @@ class _Bringing:
             self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
             return None
         first = min(said, key=lambda item: item.number)
-        if (row["status"], row["path_answer"]) != (first.status, orjson.loads(first.document).get("path")):
+        answer = Answer.of(first.status, orjson.loads(first.document))
+        if (row["status"], row["path_answer"]) != answer[:2]:
             was = f"its row says {row['status']}, path {row['path_answer']}"
             self._refuse(f"{row['id'][:12]}: {was}, and the verdict that it was stored with something else")
             return None
         try:
             parsed = parse(document)
             launch = Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
-            made = arrival(
-                launch, row["number"], row["generation"], row["status"], row["path_answer"], row["submitted_at"], said
-            )
+            made = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], said)
         except InputError as error:
             self._refuse(str(error))
             return None
@@ -254,7 +254,7 @@ def _says(made: Judgement) -> bool:
 
 def _differs(row: Mapping[str, Any], name: str, value: Any) -> bool:
     """Whether a column was read otherwise by the version that took the receipt in first."""
-    given = row["run_lane" if name == "lane" else name]
+    given = row.get("run_lane" if name == "lane" else name)
     if isinstance(value, datetime) and isinstance(given, datetime):
         return value.timestamp() != given.timestamp()
     return bool(given != value)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from receipts.metrics.launch import Launch
 from receipts.metrics.registry import Metric
-from receipts.verdict import Finding, Level, Question, Taint
+from receipts.verdict import Finding, Level, Question, Status, Taint, path_answer, undecided
 
 _FROM_STEPS: Final = (Taint.RATE, Taint.MFU)
 _MEASURED: Final = ("step", "rate", "memory")
@@ -36,17 +36,38 @@ class Grade(NamedTuple):
         return self.rank < Rank.UNSTEADY
 
 
+def unspoilt(path: str, tainted: Collection[str], kind: Taint) -> bool:
+    """Whether the offences of a launch leave a kind of metric alone: it is on its path, and neither `all` nor that kind
+    is tainted.
+
+    What is spoilt is invalid for that metric wherever it is looked at. In SQL: `receipts.store.samples`.
+    """
+    return path != "left" and not concerns(tainted, kind)
+
+
+def concerns(kinds: Collection[str], kind: Taint) -> bool:
+    """Whether that kind of metric is among these, or all are."""
+    return Taint.ALL in kinds or kind in kinds
+
+
+def status_for(kind: Taint, path: str, tainted: Collection[str], undecided: Collection[str]) -> Status:
+    """The status of a launch as far as one kind of metric goes: what concerns others alone makes no difference."""
+    if not unspoilt(path, tainted, kind):
+        return "invalid"
+    return "unwitnessed" if concerns(undecided, kind) else "valid"
+
+
 def grade(launch: Launch, findings: Iterable[Finding], metric: Metric | None = None) -> Grade:
-    """Whether a launch is a sample of a metric, by what rules found of it; without a metric, whether of its shape."""
+    """Whether a launch is a sample of a metric, by what rules found of it; without a metric, of its rate."""
     every, outcome = tuple(findings), launch.parsed.receipt.run.outcome
     errors = [item for item in every if item.level is Level.ERROR]
     ended = [outcome] if outcome != "ok" and (metric is None or metric.taint in _FROM_STEPS) else []
-    spoilt = [item.code for item in errors if item.question is Question.PATH or _spoils(item, metric)]
+    spoilt = [item.code for item in errors if _spoils(item, metric)]
     if ended:
         return _grade(Rank.FAILED, [*spoilt, *ended])
     if spoilt:
         return _grade(Rank.INVALID, spoilt)
-    weak = [item for item in every if item.level is Level.OPEN and _asks(item, metric)]
+    weak = [item for item in every if item.level is Level.OPEN and concerns(undecided([item]), _kind(metric))]
     unmeasured = [item.code for item in errors if item.question is Question.EFFECT and not item.taints]
     if metric is not None and metric.summary in _MEASURED and launch.read(metric).source not in ("steps", "memory"):
         codes = [item.code for item in weak if item.question is Question.EFFECT]
@@ -61,13 +82,9 @@ def _grade(rank: Rank, why: list[str]) -> Grade:
 
 
 def _spoils(item: Finding, metric: Metric | None) -> bool:
-    if metric is None:
-        return any(taint is not Taint.NONE for taint in item.taints)
-    return item.spoils(metric.taint) and item.code not in dict(metric.unmoved_by)
+    unmoved = metric is not None and item.question is not Question.PATH and item.code in dict(metric.unmoved_by)
+    return not unmoved and not unspoilt(path_answer([item]), item.taints, _kind(metric))
 
 
-def _asks(item: Finding, metric: Metric | None) -> bool:
-    """Whether an open question speaks of the metric."""
-    if item.question is Question.NONE:
-        return False
-    return item.question is Question.PATH or metric is None or not item.taints or item.spoils(metric.taint)
+def _kind(metric: Metric | None) -> Taint:
+    return Taint.RATE if metric is None else metric.taint

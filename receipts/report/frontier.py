@@ -138,12 +138,12 @@ def _rank(item: Item) -> tuple[float, int]:
 
 
 def _is_valid(item: Item) -> bool:
-    return item.verdict.status == "valid" and item.kept_steps and item.entry.tokens_per_second_per_chip is not None
+    return item.rate_status == "valid" and item.kept_steps and item.entry.tokens_per_second_per_chip is not None
 
 
 def _is_stated(item: Item) -> bool:
     rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
-    return rated and not _is_valid(item) and item.verdict.path != "left" and not item.spoilt(Taint.RATE)
+    return rated and not _is_valid(item) and not item.spoilt(Taint.RATE)
 
 
 def result(item: Item, since: datetime | None, change: Change | None = None) -> Result:

@@ -76,7 +76,7 @@ class Links:
         found: list[Configuration] = []
         for number in (number for turn in turns for number in turn if number is not None):
             launched = self._every.numbered(number, made.last.entry.kind)
-            sound = sorted(launched, key=lambda other: other.head.verdict.status == "invalid")
+            sound = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
             found += [other for other in sound if other.order < order(made.last.entry)][:1]
             if len(found) >= TRIED:
                 break
@@ -86,7 +86,7 @@ class Links:
         rows = self._nearest(made.last.entry.lane).before(made.last.entry)
         own = {item.entry.id for item in made.launches}
         groups = self._every.group(self._shelf.items(row for row in rows if row.id not in own))
-        return [other for other in groups if other.key != made.key or other.head.verdict.status != "invalid"]
+        return [other for other in groups if other.key != made.key or other.head.rate_status != "invalid"]
 
     def _nearest(self, lane: str) -> Neighbours:
         if lane not in self._by_columns:
@@ -118,7 +118,7 @@ class Links:
         for other in others:
             apart = difference(other.last.parsed, made.last.parsed, lane)
             if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
-                unsound = other.last.verdict.status == "invalid"
+                unsound = other.last.rate_status == "invalid"
                 ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
         ranked.sort(key=lambda entry: entry[:3])
         tried: list[Pair] = []
@@ -167,4 +167,4 @@ def ran_by(one: Configuration, other: Configuration) -> frozenset[tuple[Hashable
 def place_of(made: Configuration) -> Place:
     """What tells a configuration's sound launches from its unsound ones, and from those of others."""
     item = made.last
-    return made.key, item.entry.kind, item.verdict.status, item.kept_steps
+    return made.key, item.entry.kind, item.rate_status, item.kept_steps

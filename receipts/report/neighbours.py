@@ -145,7 +145,7 @@ class Configurations:
     def _alike(self, made: Configuration, others: Iterable[Item]) -> Configuration:
         newest = made.last
         every = {item.entry.id: item for item in (*others, *made.launches)}
-        ordered = sorted(every.values(), key=lambda item: (item.verdict.status != "invalid", order(item.entry)))
+        ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
         ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
         stated = newest.parsed.stated
         alike = [
@@ -190,4 +190,4 @@ class Configurations:
 
 def soundness(item: Item) -> tuple[object, ...]:
     """What launches of one side share: one that is invalid, or kept no steps, would spoil those that are sound."""
-    return item.entry.kind, item.verdict.status, item.kept_steps
+    return item.entry.kind, item.rate_status, item.kept_steps

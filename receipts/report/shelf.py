@@ -13,13 +13,14 @@ from receipts.facts import Facts
 from receipts.judge import VERSION, judge_receipt
 from receipts.lane import Lane
 from receipts.metrics import Launch
+from receipts.metrics.sample import status_for, unspoilt
 from receipts.questions.comparisons import Comparisons, Judged
 from receipts.receipt import Parsed
 from receipts.report.data import Ref
 from receipts.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
 from receipts.rulebook import Rulebook
 from receipts.value import dataclass
-from receipts.verdict import ReceiptVerdict, Taint
+from receipts.verdict import ReceiptVerdict, Status, Taint, undecided
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -69,9 +70,15 @@ class Item:
         """Whether its rate follows from steps that it kept, as it was read when it was stored."""
         return self.entry.rate_source == "steps"
 
+    @property
+    def rate_status(self) -> Status:
+        """The verdict's status as far as rates go."""
+        verdict = self.verdict
+        return status_for(Taint.RATE, verdict.path, verdict.tainted, undecided(verdict.findings))
+
     def spoilt(self, kind: Taint) -> bool:
-        """Whether an error spoils that kind of metric."""
-        return kind in self.verdict.tainted or Taint.ALL in self.verdict.tainted
+        """Whether the launch is invalid for that kind of metric."""
+        return not unspoilt(self.verdict.path, self.verdict.tainted, kind)
 
 
 def ref_of(entry: Entry) -> Ref:

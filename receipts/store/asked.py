@@ -73,7 +73,7 @@ class Asked(Connected):
     ) -> list[str]:
         """Ids of stored launches that may differ from this one in no axis; the caller compares them.
 
-        Those that ended as it did come first, of these what was not invalid when it came in, and the newest; of a
+        Those that ended as it did come first, of these what is a sample of the rate, and the newest; of a
         launch that ended well also those that failed. Those that ran after ``until`` are left out.
 
         With ``ran``, its configuration, they are looked up where the axis index holds its lane.

@@ -174,7 +174,7 @@ def _launched(connection: Connection, found: Mapping[int, Configuration], kind: 
 
 def _speaks(item: Entry) -> tuple[bool, bool, float, int]:
     """What a launch must have to stand for the others: its steps, and no offence; then it is the newest."""
-    return item.rate_source == "steps", item.status == "valid", item.started.timestamp(), item.seq
+    return item.rate_source == "steps", item.rate_status == "valid", item.started.timestamp(), item.seq
 
 
 def _entries(connection: Connection, seqs: Sequence[int]) -> dict[int, Entry]:

@@ -1,7 +1,7 @@
 """The course of one shape: its best launches of each day, and the best before.
 
 A shape is what `receipts.store.ran.SHAPE` names; a part that is None is not stated. Which launches hold under the
-present rules is for the caller to judge; those that were not valid when they came in are left out.
+present rules is for the caller to judge; those whose rate was not valid when they came in are left out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, func, null, select
 
+from receipts.store import samples
 from receipts.store.ran import SHAPE
 from receipts.store.rows import Entry, entries, entry, standing
 from receipts.store.store import Store
 from receipts.store.tables import receipts
+from receipts.verdict import Taint
 
 MOST: Final = 5  # launches of a day, and of the time before, that are looked at
 _RATE: Final = receipts.c.tokens_per_second_per_chip
@@ -50,7 +52,7 @@ def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, u
         receipts.c.lane == shape["lane"],
         receipts.c.kind == "training",
         receipts.c.outcome == "ok",
-        receipts.c.status == "valid",
+        samples.valid(Taint.RATE),
         receipts.c.rate_source == "steps",
         receipts.c.provenance.in_(["measured", "quoted"]),
         _RATE > 0,

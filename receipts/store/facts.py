@@ -27,7 +27,7 @@ from receipts.axes.shape import ShapeKey, shape_key
 from receipts.errors import StoreError
 from receipts.facts import Facts, Shape
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store import kin, near
+from receipts.store import kin, near, samples
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, safe, standing
 from receipts.store.shapes import spread
@@ -35,6 +35,7 @@ from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Driven, Row, Statement, together
 from receipts.store.tables import receipts, supersessions
 from receipts.store.varied import varied
+from receipts.verdict import Taint
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
@@ -205,8 +206,7 @@ def _launches_of(shape: Any) -> ScalarSelect[int]:
             twin.c.geometry == bindparam("geometry"),
             twin.c.layout == bindparam("layout"),
             twin.c.provenance == "measured",
-            # Named, so that those that are invalid are left out by the index, however many they are.
-            twin.c.status.in_([literal("unwitnessed"), literal("valid")]),
+            samples.unspoilt(Taint.RATE, twin),
             ~exists().where(supersessions.c.receipt == twin.c.id),
         )
         .limit(MOST_COUNTED)
@@ -246,7 +246,7 @@ def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[Shape]:
 
 
 def _shapes(connection: Driven, kind: Kind) -> Iterator[Row]:
-    """Shapes that launches of a kind sustained: measured training that ended well, is not invalid, and stands.
+    """Shapes that launches of a kind sustained: measured training that ended well, is a sample of the rate, and stands.
 
     One look-up a shape, however many launches had it: a lane has tens of shapes and may have a million launches.
     Shapes of which a part is unstated bound nothing and are left out.

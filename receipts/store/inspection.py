@@ -14,7 +14,7 @@ from receipts.store import merkle, sound
 from receipts.store.amiss import Amiss, Read, amiss
 from receipts.store.leaves import KINDS
 from receipts.store.packing import unpack
-from receipts.store.rows import COLUMNS
+from receipts.store.rows import COLUMNS, Answer
 from receipts.store.seal import Held, Seal, all_seals, held
 from receipts.store.tables import (
     claim_subjects,
@@ -50,7 +50,7 @@ class Unreadable(NamedTuple):
 class Kept(NamedTuple):
     """A receipt as it is kept. `columns` are those of its row, `raw` its bytes or why there are none.
 
-    `status`, `path` and `rules` are those of its first verdict, None where it has none that can be read.
+    `answer` and `rules` are those of its first verdict, None where it has none that can be read.
     """
 
     number: int
@@ -59,8 +59,7 @@ class Kept(NamedTuple):
     raw: bytes | None
     why: str
     size: int | None
-    status: str | None
-    path: str | None
+    answer: Answer | None
     rules: str | None
 
 
@@ -116,21 +115,19 @@ class Inspection:
             columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
             codec, size, body = row[len(COLUMNS) :]
             raw, why = (None, "its document is not there") if body is None else _unpacked(codec, body)
-            status, path, rules = first.get(row[0], (None, None, None))
-            yield Kept(row[0], str(columns["id"]), columns, raw, why, size, status, path, rules)
+            yield Kept(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
 
-    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[str | None, str | None, str | None]]:
+    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[Answer, str]]:
         query = (
             select(subjects.c.receipt, verdicts.c.status, verdicts.c.rules, verdicts.c.codec, verdicts.c.body)
             .join(verdicts, verdicts.c.seq == subjects.c.verdict)
             .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_(numbers))
             .order_by(verdicts.c.seq)
         )
-        found: dict[int, tuple[str | None, str | None, str | None]] = {}
+        found: dict[int, tuple[Answer, str]] = {}
         for number, status, rules, codec, body in self._connection.execute(query):
             if number not in found:
-                document, _ = _json(codec, body)
-                found[number] = (status, (document or {}).get("path"), rules)
+                found[number] = Answer.of(status, _json(codec, body)[0] or {}), rules
         return found
 
     def verdicts(self) -> Iterator[Given | Unreadable]:

@@ -20,10 +20,9 @@ from receipts.store import index, signatures
 from receipts.store.incoming import Judgement, come_from, insert_rows, judge, to_add
 from receipts.store.listed import listed
 from receipts.store.packing import CODEC, pack
-from receipts.store.rows import promoted
+from receipts.store.rows import Answer, promoted
 from receipts.store.submission import lock
 from receipts.store.tables import documents, purges, receipts, supersessions
-from receipts.verdict import PathAnswer, ReceiptVerdict, Status
 
 PURGED: Final = "superseded by a receipt that was purged"
 ELSEWHERE: Final = "superseded by {successor}, which has not come along: {reason}"
@@ -74,18 +73,15 @@ def arrival(
     launch: Launch,
     number: int,
     generation: int,
-    status: Status,
-    path: PathAnswer,
+    answer: Answer,
     at: datetime,
     said: Iterable[Judgement],
 ) -> Arrival:
-    """A receipt to be taken in: its columns are read from its bytes, under its lane; status and time are as given.
+    """A receipt to be taken in: its columns are read from its bytes, under its lane; the rest is as given.
 
     Raises InputError where a time cannot be told in UTC.
     """
-    parsed = launch.parsed
-    judged = ReceiptVerdict(parsed.id, None, status, path, (), (), launch.lane.name, "", "")
-    return Arrival(number, launch, generation, promoted(launch, judged, at), tuple(said))
+    return Arrival(number, launch, generation, promoted(launch, answer, at), tuple(said))
 
 
 class _Known(NamedTuple):

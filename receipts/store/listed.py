@@ -22,8 +22,8 @@ from receipts.store.tables import facets
 
 # Columns of `receipts` with few values; a facet's text has them in this order.
 OF_FACET: Final = (
-    *("lane", "kind", "outcome", "provenance", "status", "path_answer", "schema_version", "accelerator"),
-    *("rate_source", "failure_phase", "failure_class"),
+    *("lane", "kind", "outcome", "provenance", "status", "path_answer", "tainted", "schema_version"),
+    *("accelerator", "rate_source", "failure_phase", "failure_class"),
 )
 # Columns of `receipts` that a receipt is listed by, and those of `placements` that say it.
 COLUMNS: Final = ("started", "host", "context", *OF_FACET)

@@ -11,11 +11,13 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exist
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
+from receipts.store import samples
 from receipts.store.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
 from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
+from receipts.verdict import Taint
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20
@@ -184,9 +186,9 @@ def not_after(outcome: str, until: datetime | None) -> list[ColumnElement[bool]]
 
 
 def best_first(outcome: str) -> tuple[ColumnElement[Any], ...]:
-    """The order of `alike`: invalid and failed launches, however many and new, keep no good one from being seen."""
+    """The order of `alike`: spoilt and failed launches, however many and new, keep no good one from being seen."""
     failed = receipts.c.outcome != outcome
-    return failed, receipts.c.status == "invalid", receipts.c.started.desc(), receipts.c.seq.desc()
+    return failed, ~samples.unspoilt(Taint.RATE), receipts.c.started.desc(), receipts.c.seq.desc()
 
 
 def alike(connection: Connection, of: Configuration, parsed: Parsed, until: datetime | None = None) -> list[str]:

@@ -26,13 +26,14 @@ from sqlalchemy import (
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.configuration import Configuration
-from receipts.store import near
+from receipts.store import near, samples
 from receipts.store.many import Lookup
 from receipts.store.packing import unpack
 from receipts.store.rows import Entry, entries, entry, entry_of, standing
 from receipts.store.statement import Statement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
+from receipts.verdict import Taint
 
 _AT_ONCE: Final = 500  # keys of one statement
 _FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
@@ -59,8 +60,8 @@ _LAUNCHES: Final = Statement(
         bindparam("until", type_=receipts.c.started.type) >= RAN,
         standing(),
     )
-    # Invalid ones last: however many and new, they keep no good one from being seen.
-    .order_by(receipts.c.status == literal("invalid"), placements.c.receipt.desc())
+    # Spoilt ones last: however many and new, they keep no good one from being seen.
+    .order_by(~samples.unspoilt(Taint.RATE), placements.c.receipt.desc())
     .limit(bindparam("most", type_=receipts.c.chips.type))
 )
 
@@ -267,7 +268,7 @@ def _of_shapes(sought: Sought, rules: Rules, most: int) -> Select[Any]:
 def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
     """Training launches that stand, ended well and have their rate from kept steps.
 
-    Only those that can be valid under these rules: what was valid when it came in, what was not judged by them, and
+    Only those whose rate can be valid under these rules: what was so when it came in, what was not judged by them, and
     what has a witness, which may have come later.
     """
     witness = receipts.alias("witness")
@@ -281,7 +282,7 @@ def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
     )
     # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
     seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
-    return (*_RESULT, or_(receipts.c.status == "valid", and_(~otherwise), seen), standing())
+    return (*_RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
 
 
 def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -13,8 +13,10 @@ from receipts.accelerators import find as find_accelerator
 from receipts.axes.shape import shape_key
 from receipts.errors import InputError, Problem
 from receipts.metrics import Launch
+from receipts.metrics.sample import status_for, unspoilt
+from receipts.store.samples import kinds_of, text_of
 from receipts.store.tables import receipts, supersessions
-from receipts.verdict import ReceiptVerdict
+from receipts.verdict import ReceiptVerdict, Status, Taint, undecided, undecided_by
 
 # Column → where it stands in the document. `list` takes either name.
 PATHS: Final[Mapping[str, str]] = {
@@ -70,6 +72,8 @@ class Entry(NamedTuple):
     provenance: str
     status: str
     path_answer: str
+    tainted: str
+    undecided: str
     schema_version: str
     started: datetime
     finished: datetime | None
@@ -93,6 +97,7 @@ class Entry(NamedTuple):
     tflops_per_second_per_chip: float | None
     mfu: float | None
     rate_source: str | None
+    rate_of: str | None
     peak_bytes: float | None
     peak_reserved_bytes: float | None
     compile_seconds: float | None
@@ -109,12 +114,42 @@ class Entry(NamedTuple):
         """What to call it in a sentence: its label, else the start of its id."""
         return self.label or self.id[:12]
 
+    def is_sample(self, kind: Taint) -> bool:
+        """Whether no offence spoils that kind of metric, by the first verdict."""
+        return unspoilt(self.path_answer, kinds_of(self.tainted), kind)
+
+    @property
+    def rate_status(self) -> Status:
+        """The status as far as rates go."""
+        return status_for(Taint.RATE, self.path_answer, kinds_of(self.tainted), kinds_of(self.undecided))
+
+
+class Answer(NamedTuple):
+    """What the first verdict on a receipt fills columns with."""
+
+    status: str
+    path: str
+    tainted: Collection[str]
+    undecided: Collection[str]
+
+    @classmethod
+    def of(cls, status: str, document: Mapping[str, Any]) -> Answer:
+        """Of a verdict's status and its document, as it was stored."""
+        findings = [item for item in document.get("findings") or () if isinstance(item, dict)]
+        asked = ((item.get("level", ""), item.get("question", ""), item.get("taints") or ()) for item in findings)
+        return cls(status, str(document.get("path")), document.get("tainted") or (), undecided_by(asked))
+
+    @classmethod
+    def by(cls, verdict: ReceiptVerdict) -> Answer:
+        """Of a verdict that was just given."""
+        return cls(verdict.status, verdict.path, verdict.tainted, undecided(verdict.findings))
+
 
 MOST_INDEXED: Final = 200
 COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("superseded_by", "stands"))
 
 
-def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str, Any]:
+def promoted(launch: Launch, answer: Answer, now: datetime) -> dict[str, Any]:
     """The columns of a new row, but for `seq` and `generation`.
 
     Raises InputError where a time cannot be told in UTC.
@@ -131,13 +166,16 @@ def promoted(launch: Launch, verdict: ReceiptVerdict, now: datetime) -> dict[str
     rate = readings["tokens_per_second"]
     row.update(
         id=parsed.id,
-        status=verdict.status,
-        path_answer=verdict.path,
+        status=answer.status,
+        path_answer=answer.path,
+        tainted=text_of(answer.tainted),
+        undecided=text_of(answer.undecided),
         schema_version=parsed.receipt.schema_version,
         started=_utc(run.started, "run.started", parsed.source),
         finished=_utc(run.finished, "run.finished", parsed.source) if run.finished else None,
         submitted_at=now,
         rate_source=rate.source if rate.value is not None else None,
+        rate_of=rate.text if rate.source in ("steps", "unsteady") else None,
         **shape_key(parsed)._asdict(),
     )
     return row

@@ -10,9 +10,11 @@ from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct
 
 from receipts.axes.shape import ShapeKey
 from receipts.facts import Shape
+from receipts.store import samples
 from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts
+from receipts.verdict import Taint
 
 _KEY: Final = ShapeKey._fields
 _SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")
@@ -49,8 +51,8 @@ def reached(
 ) -> list[Reached]:
     """Every shape that measured training of a lane sustained, or ran out of memory at; what no longer stands is out.
 
-    What is invalid was no good launch, and its failure is a failure all the same. ``since`` and ``until`` bound when
-    launches started, the latter left out.
+    What is no sample of the rate was no good launch, and its failure is a failure all the same. ``since`` and
+    ``until`` bound when launches started, the latter left out.
     """
     keys = [receipts.c[name] for name in (*_KEY, "accelerator", *_SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
@@ -71,7 +73,7 @@ def reached(
             receipts.c.outcome.in_(["ok", "oom"]),
             receipts.c.provenance == "measured",
             receipts.c.geometry.is_not(None),
-            (receipts.c.status != "invalid") | (receipts.c.outcome == "oom"),
+            samples.unspoilt(Taint.RATE) | (receipts.c.outcome == "oom"),
             standing(),
         )
         .group_by(*keys)
@@ -90,7 +92,7 @@ def reached(
 
 def _ends(direction: Any) -> Statement:
     """Launches of a shape that count, from one end of the index that covers the order."""
-    order = ("status", "accelerator", "global_batch", "path_answer", "started")
+    order = ("tainted", "accelerator", "global_batch", "path_answer", "started")
     return Statement(
         select(receipts.c.started, receipts.c.host)
         .where(
@@ -99,8 +101,7 @@ def _ends(direction: Any) -> Statement:
             receipts.c.outcome == literal("ok"),
             *(receipts.c[name] == bindparam(name) for name in (*_KEY, *_SIZE)),
             receipts.c.provenance == literal("measured"),
-            # The other two come after it; were they named, SQLite would sort what it finds.
-            receipts.c.status > literal("invalid"),
+            samples.unspoilt(Taint.RATE, walked=True),
             standing(),
         )
         .order_by(*(direction(receipts.c[name]) for name in order))

@@ -18,7 +18,7 @@ from receipts.store.around import Neighbour, World, around
 from receipts.store.listed import Listed
 from receipts.store.lock import lock
 from receipts.store.packing import CODEC, pack
-from receipts.store.rows import promoted
+from receipts.store.rows import Answer, promoted
 from receipts.store.statement import Driven, Rows, Statement, write
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import row_of
@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
 def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
     """Pack a receipt's bytes and lift its columns."""
     parsed, now = launch.parsed, datetime.now(UTC)
-    row = promoted(launch, verdict, now)
+    row = promoted(launch, Answer.by(verdict), now)
     return Prepared(
         source=parsed.source,
         row=row,

@@ -54,7 +54,7 @@ def _repeated(shelf: Shelf, row: Entry, place: int | None) -> Repeated:
     alike = {
         other.launch: other.tokens_per_second_per_chip
         for other in reversed(found)
-        if other.status == "valid" and other.rate_source == "steps" and other.tokens_per_second_per_chip
+        if other.rate_status == "valid" and other.rate_source == "steps" and other.tokens_per_second_per_chip
     }
     rates = [rate for rate in alike.values() if rate]
     low, high = interval(rates)

@@ -87,7 +87,7 @@ def _taken(
             if rate <= highest:
                 break
             item = judge([row])[0]
-            if item.verdict.status == "valid":
+            if item.rate_status == "valid":
                 highest = rate
                 mfu = None if _spoilt(item) else row.mfu
                 made.append(Taken(item.ref, _week(row), rate, mfu, earlier))

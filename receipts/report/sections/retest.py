@@ -128,7 +128,7 @@ class Retests:
         """The newest launch of each configuration, as sound and with that outcome: the others were tried with it."""
         seen: set[tuple[bytes, str, str]] = set()
         for row in rows:
-            status = self._shelf.item(row).verdict.status
+            status = self._shelf.item(row).rate_status
             key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome, status)
             if key not in seen:
                 seen.add(key)
@@ -146,7 +146,7 @@ class Retests:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)
-            if self._shelf.item(a).verdict.status != "invalid":
+            if self._shelf.item(a).rate_status != "invalid":
                 return Tried(a, b, self._compared(base, candidate, metric))
             unsound = unsound or (a, base)
         return Tried(unsound[0], b, self._compared(unsound[1], candidate, metric)) if unsound else None

@@ -114,8 +114,8 @@ facets = Table(
     ),
     words(
         "value",
-        "JSON list of lane, kind, outcome, provenance, status, path_answer, schema_version, accelerator, rate_source, "
-        "failure_phase, failure_class",
+        "JSON list of lane, kind, outcome, provenance, status, path_answer, tainted, schema_version, accelerator, "
+        "rate_source, failure_phase, failure_class",
         required=True,
     ),
     comment="Every combination of what came of receipts, once",

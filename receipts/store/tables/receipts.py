@@ -42,6 +42,8 @@ receipts = Table(
     words("provenance", "run.provenance: measured, quoted, projected, illustrative", required=True),
     words("status", "Status when it was submitted: valid, unwitnessed, invalid", required=True),
     words("path_answer", "Path when it was submitted: witnessed, unwitnessed, left", required=True),
+    words("tainted", "Kinds of metric that errors spoil by that verdict: all, rate, mfu, …; none", required=True),
+    words("undecided", "Kinds of metric that open questions are about by that verdict, likewise", required=True),
     words("schema_version", "Version of the document", required=True),
     moment("started", "run.started"),
     moment("finished", "run.finished", required=False),
@@ -67,7 +69,8 @@ receipts = Table(
     measure("step_seconds", "Median steady step, or the time stated; seconds"),
     measure("tflops_per_second_per_chip", "TFLOP/s a chip"),
     measure("mfu", "Model FLOPs utilisation, a fraction"),
-    words("rate_source", "Where tokens_per_second came from: steps, stated, derived"),
+    words("rate_source", "Where tokens_per_second came from: steps, unsteady, stated, derived"),
+    words("rate_of", "Which steps tokens_per_second is of, where it comes from them: median of 12 of 20 steps"),
     measure("peak_bytes", "Highest live peak of a chip, bytes"),
     measure("peak_reserved_bytes", "Highest pool of a chip, bytes"),
     measure("compile_seconds", "Compile time, seconds"),
@@ -214,7 +217,7 @@ Index(
         receipts.c[name]
         for name in (
             *("lane", "kind", "outcome", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"),
-            *("provenance", "status", "accelerator", "global_batch", "path_answer", "started", "tokens_per_second"),
+            *("provenance", "tainted", "accelerator", "global_batch", "path_answer", "started", "tokens_per_second"),
             *("step_seconds", "mfu", "peak_bytes", "id"),
         )
     ),
