@@ -151,7 +151,9 @@ def _receipt_field(column: Any) -> Field:
     field = _field(column)
     path = PATHS.get(field.name, f"run.{field.name}" if field.name in ("started", "finished") else None)
     unit = metrics.get(field.name).unit if field.name in METRICS else _UNITS.get(field.name)
-    field = field._replace(path=path, unit=unit)
+    # An export that was written before these came has none; an import reads them from the verdict.
+    required = field.required and field.name not in ("tainted", "undecided")
+    field = field._replace(path=path, unit=unit, required=required)
     return field._replace(name="run_lane") if field.name == "lane" else field
 
 
