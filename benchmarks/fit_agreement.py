@@ -31,10 +31,10 @@ HERE = Path(__file__).resolve().parent
 # Last, and never first: statistics.py lies here as well.
 sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != HERE), str(HERE)]
 
-from receipts.fit import Estimate, calibrate, estimate, point_of
-from receipts.importers import import_file
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.fit import Estimate, calibrate, estimate, point_of
 from receipts.receipt import Parsed
-from receipts.rulebook import Rulebook
+from receipts.workflows.tables import import_file
 
 ROOT = HERE.parent
 GIB = 2**30

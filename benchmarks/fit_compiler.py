@@ -38,10 +38,10 @@ sys.path[:] = [
 
 from fit_shapes import shapes
 
-from receipts.evidence.memory.xla_oom import failures
-from receipts.fit import estimate, setup_of
-from receipts.plan import plan_of
-from receipts.rulebook import Rulebook
+from receipts.ingest.evidence.memory.xla_oom import failures
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.fit import estimate, setup_of
+from receipts.questions.plan import plan_of
 
 RECORD = HERE / "fit_compiler.json"
 GIB = 2**30
@@ -69,7 +69,7 @@ def load() -> dict[str, Any]:
 
 def compile_one(name: str) -> None:
     """Compile one shape in this process and print the answer as JSON."""
-    from receipts.memory.aot import compile_step
+    from receipts.estimate.aot import compile_step
 
     parsed = plan_of(_shape(name), name)
     setup = setup_of(parsed, Rulebook(()).lanes.of("tpu-maxtext"))

@@ -2,8 +2,8 @@
 
     python benchmarks/ingest_agreement.py --cases DIR [--only SOURCE] [--json]
 
-Every sample below DIR that has a ``.json`` with a ``want`` block beside it is read by `receipts.evidence.read`, put
-together by `receipts.ingest`, and judged by the rules on the path. Each wanted figure, observation and class counts
+Every sample below DIR that has a ``.json`` with a ``want`` block beside it is read by `receipts.ingest.evidence.read`,
+put together by `receipts.ingest`, and judged by the rules on the path. Each wanted figure, observation and class counts
 once. Exit 0 when every bar holds, 1 when one does not.
 """
 
@@ -24,7 +24,7 @@ sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != 
 
 from ingest_answers import Answers, answers
 
-from receipts.route import spelled
+from receipts.receipt.route import spelled
 
 PARTS = ("values", "witnesses", "failures")
 BARS = {"values": 0.98, "witnesses": 0.98, "failures": 0.98}

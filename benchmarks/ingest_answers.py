@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from receipts.evidence import FileEvidence, MemoryRow, Reading, read
 from receipts.ingest import Options, assemble
+from receipts.ingest.evidence import FileEvidence, MemoryRow, Reading, read
+from receipts.judging.rule import Case
+from receipts.judging.rulebook import builtin
+from receipts.judging.verdict import Level
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.rule import Case
-from receipts.rulebook import builtin
-from receipts.verdict import Level
 
 CODES = ("R202", "R302", "R303", "R304", "R307", "R309")
 LEFT = ("R302", "R304", "R307", "R309")

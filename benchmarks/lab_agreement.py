@@ -3,7 +3,7 @@
     python benchmarks/lab_agreement.py --cases DIR [--mapping FILE] [--json]
 
 DIR holds ``runs.json`` and ``claims.json``. The runs are imported by the mapping; the pair of every claim with two
-runs is compared on its metric by `receipts.compare.compare`, all with the same options. Printed are the table
+runs is compared on its metric by `receipts.judging.compare.compare`, all with the same options. Printed are the table
 *person × product*, the shares that the bars speak of, and every disagreement with both reasons; then the same claims as
 claims, with their verdicts (``lab_claims.py``). Exit 0 when every bar holds, 1 when one does not.
 """
@@ -28,15 +28,15 @@ from lab_arithmetic import Check, checks
 from lab_claims import Published, claim_figures, print_claims, publish
 from lab_names import METRICS, renamed
 
-from receipts.compare import Request, compare
-from receipts.errors import UsageError
-from receipts.facts import Facts
-from receipts.importers import Imported, import_file
+from receipts.base.errors import UsageError
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison, Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics import get as get_metric
 from receipts.receipt import Parsed
-from receipts.rulebook import Rulebook
-from receipts.verdict import Comparison, Finding, Level, Question
+from receipts.workflows.tables import Imported, import_file
 
 STUDY = "fixed-accumulation"
 # The person rejects for a second change that the records do not state: they show one axis, or none.

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.claims import Evidence, from_json, judge
-from receipts.facts import Facts
+from receipts.judging.facts import Facts
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import ClaimVerdict
+from receipts.questions.claims import Evidence, from_json, judge
 from receipts.receipt import Parsed
-from receipts.rulebook import Rulebook
-from receipts.verdict import ClaimVerdict
 
 # One signed percentage and nothing beside it, or such a one in brackets behind the two numbers.
 _PERCENT = re.compile(r"(?:[^%]*\()?\s*(?P<change>[+\-−]\s?\d+(?:\.\d+)?)\s*%(?:\)|\s*\([^%]*\))?\s*")

@@ -63,9 +63,9 @@ def read_labels(path: Path) -> Iterator[Label]:
 
 def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score:
     """The score over the Markdown files of a folder whose names meet a pattern."""
-    from receipts.lint.files import pages
-    from receipts.lint.page import page
-    from receipts.lint.statement import Statement
+    from receipts.publish.lint.files import pages
+    from receipts.publish.lint.page import page
+    from receipts.publish.lint.statement import Statement
 
     marked: dict[str, list[Label]] = {}
     for label in read_labels(labels or folder / "labels.jsonl"):
@@ -89,7 +89,7 @@ def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score
 
 
 def _meet(item: object, label: Label) -> bool:
-    from receipts.lint.statement import Statement
+    from receipts.publish.lint.statement import Statement
 
     assert isinstance(item, Statement)
     start, end = (item.line, item.column), (item.end_line, item.end_column)

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result import Result
-from receipts.judge import judge_receipt
+from receipts.axes.signature import sign
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
-from receipts.plan import read_plan
-from receipts.preflight import next_rung, preflight
+from receipts.questions.plan import read_plan
+from receipts.questions.preflight import next_rung, preflight
 from receipts.receipt import Document, Parsed, parse
-from receipts.rulebook import Rulebook
-from receipts.signature import sign
 from receipts.store import Store, open_store
 
 BASE = Path(__file__).resolve().parents[1] / "tests" / "cases" / "base-tpu.json"

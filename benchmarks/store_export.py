@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.result import Result
 from benchmarks.store_submit import document
-from receipts.export import Asked, export
-from receipts.export.bring import bring
-from receipts.export.source import source
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
-from receipts.submit import submit
+from receipts.workflows.export import Asked, export
+from receipts.workflows.export.bring import bring
+from receipts.workflows.export.source import source
+from receipts.workflows.submit import submit
 
 BYTES_BAR = 3_300
 MEMORY_BAR = 500

@@ -25,12 +25,12 @@ from benchmarks.result import Result, row
 from benchmarks.submitting import servers
 from benchmarks.submitting.crowd import crowd
 from benchmarks.submitting.documents import document, grid, summary
-from receipts.judge import judge_receipt
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
-from receipts.submit import BATCH, submit
+from receipts.workflows.submit import BATCH, submit
 
 __all__ = ["document", "figures", "measure", "parts"]
 

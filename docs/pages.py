@@ -77,13 +77,13 @@ def receipt_page() -> str:
 
 def names_page() -> str:
     """The names of what computes and of types, each with its other spellings."""
-    from receipts.route import NAMES, TYPES
+    from receipts.receipt.route import NAMES, TYPES
 
     rows = [
         (f"`{name}`", ", ".join(f"`{other}`" for other in others)) for name, others in (NAMES | TYPES).items() if others
     ]
     lines = [
-        _made_from("receipts/route.py"),
+        _made_from("receipts/receipt/route.py"),
         "",
         "# Names of paths and types",
         "",
@@ -131,7 +131,7 @@ def axes_page() -> str:
 
 def rule_pages() -> Mapping[str, str]:
     """The index of the rules, and the page of each."""
-    from receipts.rulebook import builtin
+    from receipts.judging.rulebook import builtin
 
     rows: list[tuple[str, ...]] = []
     found: dict[str, str] = {}

@@ -13,7 +13,7 @@ from typing import Any
 from schemas import receipt_schema
 
 from receipts.receipt.entries import COLLECTIONS
-from receipts.route import SPELLINGS
+from receipts.receipt.route import SPELLINGS
 
 Node = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def _kind(shape: Node) -> list[Any]:
 
 
 def _lanes() -> Iterator[tuple[str, dict[str, Any]]]:
-    from receipts.rulebook import Rulebook
+    from receipts.judging.rulebook import Rulebook
 
     book = Rulebook()
     for name in book.lanes.names():
@@ -103,10 +103,10 @@ def _where(name: str, book: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _needs(name: str, book: Any, stated: Mapping[str, Any] | None = None) -> Iterator[tuple[str, str]]:
     """What the rules miss in a receipt of the lane, each path (``a|b`` for any) with the rule that asks first."""
-    from receipts.facts import Facts
+    from receipts.judging.facts import Facts
+    from receipts.judging.rule import Case
     from receipts.metrics import Launch
     from receipts.receipt import Document, parse
-    from receipts.rule import Case
 
     run = {"launch": "none", "lane": name, "kind": "training", "outcome": "ok", "provenance": "measured"}
     tree: dict[str, Any] = {"schema_version": "1.0", "run": {**run, "started": "2026-01-01T00:00:00Z"}}

@@ -56,7 +56,7 @@ def _polished(node: Any) -> Any:
 
 def claims_schema() -> Schema:
     """Schema of ``claims.toml`` 1, which is TOML and has this shape."""
-    from receipts.claims.claim import VERSION, Claims
+    from receipts.questions.claims.claim import VERSION, Claims
 
     found = _polished(Claims.model_json_schema())
     head = {
@@ -71,8 +71,8 @@ def claims_schema() -> Schema:
 def verdict_schema() -> Schema:
     """Schema of what ``check --json``, ``compare --json`` and ``claim check --json`` print."""
     from receipts.axes import Difference
+    from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict
     from receipts.stats.effect import Effect
-    from receipts.verdict import ClaimVerdict, Comparison, ReceiptVerdict
 
     names = {"Difference": Difference, "Effect": Effect}
     definitions: dict[str, Schema] = {}

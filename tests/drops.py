@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import rule_cases
 from exempt import exempt
-from receipts.compare import compare
-from receipts.errors import InputError, ReceiptsError
-from receipts.facts import Facts
-from receipts.judge import judge_receipt
+from receipts.base.errors import InputError, ReceiptsError
+from receipts.judging.compare import compare
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import Level
 from receipts.receipt import Parsed
 from receipts.receipt.entries import counted
-from receipts.verdict import Level
 from rule_cases import RuleCase
 
 # A noise floor lets one launch a side carry an interval, so that an acceptance is within reach of every pair.

@@ -9,14 +9,14 @@ from typing import Any
 
 import report_store
 import rule_cases as cases
-from receipts.compare import Request, compare
-from receipts.export import Asked, Exported, export
-from receipts.export.bring import Imported, bring
-from receipts.export.export import Format
-from receipts.export.source import source
+from receipts.judging.compare import Request, compare
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.submit import submit
+from receipts.workflows.export import Asked, Exported, export
+from receipts.workflows.export.bring import Imported, bring
+from receipts.workflows.export.export import Format
+from receipts.workflows.export.source import source
+from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim, publish
 
 # Numbers are a store's own, and so is what speaks of them.

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import rule_cases
+from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store import Store
-from receipts.verdict import ReceiptVerdict
 from store_receipts import RULEBOOK
 
 STEPS = 120

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from receipts.evidence import FileEvidence, Reading
 from receipts.ingest.draft import Draft
+from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.warmup import AFTER, state_warmup
 
 

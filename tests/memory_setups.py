@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from receipts.memory.discipline import MEGATRON, Discipline
-from receipts.memory.optimizer_kind import OptimizerKind, optimizer_of
-from receipts.memory.setup import Architecture, Batch, Layer, Layout, Setup, Types
-from receipts.patterns import Kind
+from receipts.estimate.discipline import MEGATRON, Discipline
+from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
+from receipts.estimate.setup import Architecture, Batch, Layer, Layout, Setup, Types
+from receipts.receipt.patterns import Kind
 
 ADAM = optimizer_of("adamw", 4.0) or OptimizerKind("adam", 2, 4.0)
 DENSE: Layer = (Kind.ATTENTION, Kind.MLP)

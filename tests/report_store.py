@@ -14,7 +14,7 @@ from zlib import crc32
 import rule_cases as cases
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 _OPEN = contextlib.ExitStack()
 atexit.register(_OPEN.close)

@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from receipts.claims import Evidence, from_json, judge
-from receipts.compare import Request, compare
-from receipts.facts import EarlierFailure, Facts, Shape
-from receipts.judge import judge_case, judge_statement
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import EarlierFailure, Facts, Shape
+from receipts.judging.judge import judge_case, judge_statement
+from receipts.judging.rule import Case, Rule, StatementCase
+from receipts.judging.rulebook import Rulebook, RuleSet, builtin
+from receipts.judging.verdict import ClaimVerdict, Finding, Level, Lost
 from receipts.metrics import Launch
+from receipts.questions.claims import Evidence, from_json, judge
 from receipts.receipt import Document, Parsed, parse
-from receipts.rule import Case, Rule, StatementCase
-from receipts.rulebook import Rulebook, RuleSet, builtin
-from receipts.verdict import ClaimVerdict, Finding, Level, Lost
 
 FOLDER = Path(__file__).resolve().parent / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}

@@ -10,13 +10,13 @@ from typing import Any
 from unittest import mock
 
 import rule_cases as cases
-from receipts.claims import judge
-from receipts.claims.gather import gather
-from receipts.claims.load import from_json
+from receipts.publish.report import Week, WeekData, collect, collect_with_basis, parquet
+from receipts.questions.claims import judge
+from receipts.questions.claims.gather import gather
+from receipts.questions.claims.load import from_json
 from receipts.receipt import Document, Parsed
-from receipts.report import Week, WeekData, collect, collect_with_basis, parquet
 from receipts.store import NewClaim, Store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 WEEK = "2026-W10"
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

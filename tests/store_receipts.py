@@ -7,11 +7,11 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.rulebook import Rulebook
 from receipts.store import NewClaim, Store
-from receipts.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
 
 BASE = Path(__file__).parent / "cases" / "base.json"
 RULEBOOK = Rulebook()

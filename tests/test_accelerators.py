@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.accelerators import ACCELERATORS, Accelerator, dtype_of, find
+from receipts.receipt.accelerators import ACCELERATORS, Accelerator, dtype_of, find
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.amounts import amount
+from receipts.base.amounts import amount
 
 
 @pytest.mark.parametrize(

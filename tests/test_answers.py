@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import rule_cases
-from receipts.answers import answers
-from receipts.judge import judge_receipt
+from receipts.judging.judge import judge_receipt
+from receipts.questions.answers import answers
 
 
 def amortised(**run: str) -> str:

@@ -11,13 +11,13 @@ import pytest
 
 import rule_cases as cases
 from command_line import Shell
-from receipts.audit import Audit, audit
-from receipts.compare import Request, compare
+from receipts.judging.compare import Request, compare
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import Store, merkle, open_store
 from receipts.store.packing import pack
-from receipts.submit import submit
+from receipts.workflows.audit import Audit, audit
+from receipts.workflows.submit import submit
 from store_receipts import publish
 from tampering import tamper
 

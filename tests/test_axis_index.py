@@ -15,8 +15,8 @@ from receipts.axes import configuration as configuration_module
 from receipts.axes import difference
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import Cache
+from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
-from receipts.replicates import with_replicates
 from receipts.store import Filters, Store, condition, find, index, open_store, sought
 from receipts.store import reindex as reindex_module
 from receipts.store.address import address

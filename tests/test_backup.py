@@ -13,17 +13,17 @@ from sqlalchemy import func, insert, select
 
 import rule_cases as cases
 from command_line import Shell
-from receipts.audit import audit
-from receipts.errors import StoreError, UsageError
+from receipts.base.errors import StoreError, UsageError
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import Store, open_store, schema
 from receipts.store import backup as module
 from receipts.store.address import address
 from receipts.store.backup import backup, restore
 from receipts.store.engine import connect, reading, writing
 from receipts.store.tables import metadata, origins
-from receipts.submit import submit
+from receipts.workflows.audit import audit
+from receipts.workflows.submit import submit
 from store_receipts import publish, ready
 
 pytestmark = pytest.mark.slow

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipts.bridge.chain import Hop
-from receipts.bridge.gain import Values, gain, together
-from receipts.bridge.graph import Edge, Graph
-from receipts.bridge.lattice import Lattice
-from receipts.bridge.missing import Ground, launches_needed, launches_to_settle
-from receipts.bridge.point import Judged
-from receipts.bridge.search import Search
-from receipts.preflight import Answer
+from receipts.questions.bridge.chain import Hop
+from receipts.questions.bridge.gain import Values, gain, together
+from receipts.questions.bridge.graph import Edge, Graph
+from receipts.questions.bridge.lattice import Lattice
+from receipts.questions.bridge.missing import Ground, launches_needed, launches_to_settle
+from receipts.questions.bridge.point import Judged
+from receipts.questions.bridge.search import Search
+from receipts.questions.preflight import Answer
 from receipts.receipt import Parsed
 from receipts.stats.estimate import Sigma
 

@@ -14,7 +14,7 @@ import report_store as week
 import rule_cases as cases
 from browser import Watched, renamed, watched
 from receipts.cli import main
-from receipts.report import Week, collect, moment, render
+from receipts.publish.report import Week, collect, moment, render
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from command_line import Shell
-from receipts.ceiling import Ceiling, frontiers
+from receipts.questions.ceiling import Ceiling, frontiers
 from receipts.store import Store, open_store
 from store_receipts import parsed, ready
 

@@ -8,9 +8,9 @@ import pytest
 
 import rule_cases
 from receipts import metrics
-from receipts.chips import METRICS, PHASES, Account, account, pressure, words
-from receipts.chips.as_json import to_json
 from receipts.metrics import Launch
+from receipts.metrics.chips import METRICS, PHASES, Account, account, pressure, words
+from receipts.metrics.chips.as_json import to_json
 from receipts.receipt.memory import AggregateMemory, ChipMemory, Memory
 
 GIB = 2**30

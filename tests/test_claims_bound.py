@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from receipts.claims import bound
-from receipts.claims.bound import NotABound, State
+from receipts.questions.claims import bound
+from receipts.questions.claims.bound import NotABound, State
 
 
 @pytest.mark.parametrize(

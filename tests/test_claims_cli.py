@@ -9,7 +9,7 @@ import pytest
 
 import rule_cases
 from command_line import Shell
-from receipts.errors import ConflictError, NotFound, UsageError
+from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.store import Store, open_store
 from store_receipts import claim_verdict, new_claim, publish, ready
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.claims.footnote import footnote
+from receipts.judging.verdict import ClaimVerdict, to_json
+from receipts.questions.claims.footnote import footnote
 from receipts.store import Decision
-from receipts.verdict import ClaimVerdict, to_json
 
 SLOW = {"steps": {"seconds": 0.8, "seed": 3}}
 FAST = {"steps": {"seconds": 0.6, "seed": 4}, "set": {"numerics.learning_rate": 0.7}}
@@ -269,7 +269,7 @@ def test_the_footnote_names_decisions_and_unknown_facts() -> None:
 def test_a_verdict_is_data_that_fits_its_schema() -> None:
     from jsonschema import Draft202012Validator
 
-    from receipts.resources import folder
+    from receipts.base.resources import folder
 
     schema = json.loads((folder("schema") / "verdict-1.schema.json").read_text(encoding="utf-8"))
     facts = {"superseded": {"b": ["0123456789ab", "x"]}}

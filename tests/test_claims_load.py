@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipts.claims import from_json, parse, read, to_json
-from receipts.claims.mechanism import MECHANISMS
-from receipts.errors import InputError
-from receipts.resources import folder
+from receipts.base.errors import InputError
+from receipts.base.resources import folder
+from receipts.questions.claims import from_json, parse, read, to_json
+from receipts.questions.claims.mechanism import MECHANISMS
 
 WHOLE = """
 schema_version = "1.0"

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import HOSTILE, Shell
 from grid_store import Grid, keep
-from receipts.plan import read_plan
+from receipts.questions.plan import read_plan
 from receipts.receipt import Parsed
 from receipts.store import open_store
 

@@ -13,8 +13,8 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.chips import METRICS, PHASES
 from receipts.cli import chips as command
+from receipts.metrics.chips import METRICS, PHASES
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,14 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.fit import budget, calibrate, compared, estimate, measured
-from receipts.fit.calibrate import Point
-from receipts.fit.compiled import ACCELERATOR, Answer, oom_receipt
-from receipts.memory.aot import Compiled
-from receipts.memory.surface import Name
-from receipts.plan import plan_of
+from receipts.estimate.aot import Compiled
+from receipts.estimate.surface import Name
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.fit import budget, calibrate, compared, estimate, measured
+from receipts.questions.fit.calibrate import Point
+from receipts.questions.fit.compiled import ACCELERATOR, Answer, oom_receipt
+from receipts.questions.plan import plan_of
 from receipts.receipt import Document, Parsed, parse
-from receipts.rulebook import Rulebook
 
 pytestmark = pytest.mark.slow
 
@@ -278,7 +278,7 @@ def test_calls_that_make_no_sense_are_refused(shell: Shell, words: list[str]) ->
 
 
 def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
-    from receipts.fit.compiled import _failure
+    from receipts.questions.fit.compiled import _failure
 
     message = (
         "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (192.00G) exceeds "

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Shell
-from receipts.plan import read_plan
+from receipts.questions.plan import read_plan
 
 pytestmark = pytest.mark.slow
 

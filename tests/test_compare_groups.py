@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.base.errors import UsageError
 from receipts.cli.comparison_text import ratio
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, read, required
-from receipts.compare import Request, compare
-from receipts.errors import UsageError
-from receipts.facts import Facts
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.judging.verdict import Comparison
 from receipts.receipt import Document, Parsed
 from receipts.stats.effect import Effect
 from receipts.store import open_store
-from receipts.submit import submit
-from receipts.verdict import Comparison
+from receipts.workflows.submit import submit
 
 
 def group(side: str, count: int, *, interleaved: bool = False, seconds: float = 0.8, **leaves: Any) -> list[Parsed]:

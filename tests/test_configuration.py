@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.axes import Difference, difference
 from receipts.axes.configuration import VERSION, Configuration, Part, configuration, reading_of
-from receipts.lane import Lane
+from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
 
 LANES = ("nvidia-megatron", "nvidia-torchtitan", "tpu-maxtext", "cpu-torch", "unlisted")

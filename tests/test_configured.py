@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import rule_cases
 from receipts.axes.configured import configuration_key, configured
-from receipts.errors import InputError
-from receipts.judge import judge_case
+from receipts.base.errors import InputError
+from receipts.judging.judge import judge_case
+from receipts.judging.rule import Case, I, Offence, Rule, rule
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import Finding
 from receipts.metrics import Launch
-from receipts.rule import Case, I, Offence, Rule, rule
-from receipts.rulebook import RuleSet
-from receipts.verdict import Finding
 
 RULES = rule_cases.rulebook().rules
 

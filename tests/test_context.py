@@ -11,12 +11,12 @@ import pytest
 import rule_cases
 from receipts.cli.comparison_markdown import markdown
 from receipts.cli.group import run
-from receipts.compare import Request, compare
-from receipts.facts import Facts
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.judging.verdict import Comparison
 from receipts.receipt import Document, Parsed
 from receipts.store import open_store
-from receipts.submit import submit
-from receipts.verdict import Comparison
+from receipts.workflows.submit import submit
 
 OUTCOMES = ("measurement.loss", "measurement.gradient_norm", "run.exit_code")
 

@@ -19,8 +19,8 @@ import drops
 import rule_cases
 from exempt import exempt
 from receipts.axes import effective
-from receipts.compare import Request, compare
-from receipts.verdict import Comparison
+from receipts.judging.compare import Request, compare
+from receipts.judging.verdict import Comparison
 from rule_cases import RuleCase
 
 pytestmark = pytest.mark.slow

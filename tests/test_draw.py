@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.draw.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
-from receipts.draw.heat import GIB, Heat
-from receipts.draw.layout import Layout, layout
-from receipts.draw.terminal import lines
+from receipts.publish.pictures.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
+from receipts.publish.pictures.heat import GIB, Heat
+from receipts.publish.pictures.layout import Layout, layout
+from receipts.publish.pictures.terminal import lines
 
 
 def place(made: Layout, chip: int) -> tuple[int, int, int]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.envelope import COUNTED, envelope, grade, standing
-from receipts.facts import Facts, Shape
+from receipts.judging.envelope import COUNTED, envelope, grade, standing
+from receipts.judging.facts import Facts, Shape
+from receipts.judging.rule import Case
 from receipts.metrics import Launch
-from receipts.rule import Case
 from receipts.store.facts import MOST_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from receipts import errors
-from receipts.errors import InputError, NoStore, Problem, ReceiptsError
+from receipts.base import errors
+from receipts.base.errors import InputError, NoStore, Problem, ReceiptsError
 
 CODES = {
     errors.ReceiptsError: 4,

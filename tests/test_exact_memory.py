@@ -10,15 +10,15 @@ import pytest
 
 import rule_cases
 from command_line import Shell
-from receipts.claims import from_json
-from receipts.claims.gather import gather
-from receipts.compare import Request, compare
-from receipts.facts import Facts
-from receipts.noise import Floor, noise_floor, with_floor
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.questions.claims import from_json
+from receipts.questions.claims.gather import gather
+from receipts.questions.noise import Floor, noise_floor, with_floor
 from receipts.receipt import Document, Parsed
 from receipts.stats.effect import exactly
 from receipts.store import open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from receipts.base.resources import folder
 from receipts.cli import main
 from receipts.receipt import parse, read
-from receipts.resources import folder
 
 pytestmark = pytest.mark.slow
 

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 import rule_cases as cases
 from command_line import Shell
 from export_stores import content, fill, in_order, put, rows_of, take, write
-from receipts.audit import audit
-from receipts.errors import InputError, StoreError, UsageError
-from receipts.export import Asked, export
-from receipts.export.datasets import ORDER, datasets
-from receipts.export.export import Format
-from receipts.export.lines import NOWHERE, Partition, week
-from receipts.export.source import source
+from receipts.base.errors import InputError, StoreError, UsageError
 from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.dump import Snapshot
-from receipts.submit import submit
+from receipts.workflows.audit import audit
+from receipts.workflows.export import Asked, export
+from receipts.workflows.export.datasets import ORDER, datasets
+from receipts.workflows.export.export import Format
+from receipts.workflows.export.lines import NOWHERE, Partition, week
+from receipts.workflows.export.source import source
+from receipts.workflows.submit import submit
 from store_receipts import raw
 
 pytestmark = pytest.mark.slow
@@ -110,7 +110,7 @@ def test_an_import_that_was_stopped_is_taken_up(filled: Store, empty: Store, tmp
 
     from dataclasses import replace
 
-    from receipts.export.bring import bring
+    from receipts.workflows.export.bring import bring
 
     with pytest.raises(Stopped):
         bring(replace(whole, parts=cut), empty, cases.rulebook())
@@ -471,10 +471,12 @@ def test_a_field_says_what_it_is_where_it_stands_and_in_which_unit(filled: Store
 
 
 def test_the_page_describes_the_datasets_that_are_written(checkout: Path) -> None:
-    from receipts.export.page import tables
+    from receipts.workflows.export.page import tables
 
     page = (checkout / "docs" / "export.md").read_text(encoding="utf-8")
-    assert page.endswith(f"\n{tables()}"), "run: python -m receipts.export.page, and put it at the end of the page"
+    assert page.endswith(f"\n{tables()}"), (
+        "run: python -m receipts.workflows.export.page, and put it at the end of the page"
+    )
 
 
 def test_every_column_of_every_table_is_exported_or_named_here() -> None:

@@ -18,10 +18,10 @@ import pytest
 import report_store
 import rule_cases as cases
 from export_stores import put, write
-from receipts.export.datasets import ORDER, datasets
-from receipts.report.collect import collect
-from receipts.report.week import Week
+from receipts.publish.report.collect import collect
+from receipts.publish.report.week import Week
 from receipts.store import Store, open_store
+from receipts.workflows.export.datasets import ORDER, datasets
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ from sqlalchemy import select
 
 import rule_cases as cases
 from export_stores import fill, put, take, write
-from receipts.audit import audit
-from receipts.export.bring import Imported
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.tables import origins, receipts, seals
-from receipts.submit import submit
+from receipts.workflows.audit import audit
+from receipts.workflows.export.bring import Imported
+from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim
 from tampering import tamper
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from receipts.memory.families import attribution
+from receipts.estimate.families import attribution
 
 HYBRID: dict[str, Any] = {
     "model.pattern": "AEMEAEMEAEMR",

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from memory_setups import setup
-from receipts.memory import weights
-from receipts.memory.aot import compile_step, refusals
-from receipts.memory.discipline import XLA
-from receipts.memory.setup import Batch, Layout, Setup, Types
-from receipts.patterns import Kind
+from receipts.estimate import weights
+from receipts.estimate.aot import compile_step, refusals
+from receipts.estimate.discipline import XLA
+from receipts.estimate.setup import Batch, Layout, Setup, Types
+from receipts.receipt.patterns import Kind
 
 A, M, E, R, MLP = (Kind.ATTENTION,), (Kind.MAMBA,), (Kind.EXPERT,), (Kind.RECURRENT,), (Kind.MLP,)
 
@@ -37,7 +37,7 @@ def test_what_is_not_compiled_says_why() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_decoder_has_the_parameters_that_are_counted(tied: bool) -> None:
     pytest.importorskip("jax")
-    from receipts.memory.aot.parameters import elements, period_of, tree
+    from receipts.estimate.aot.parameters import elements, period_of, tree
 
     made = small(A, E, M, R, A, E, M, R, MLP)
     made = replace(made, model=replace(made.model, tied=tied, mtp=(A,), mtp_depth=1))

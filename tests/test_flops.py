@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from receipts.accelerators import find
-from receipts.errors import NotFound
-from receipts.flops import (
+from receipts.base.errors import NotFound
+from receipts.metrics.flops import (
     FORMULAS,
     Geometry,
     eras,
@@ -24,7 +23,8 @@ from receipts.flops import (
     tflops_per_second_per_chip,
     tokens_per_second_from_mfu,
 )
-from receipts.patterns import Kind
+from receipts.receipt.accelerators import find
+from receipts.receipt.patterns import Kind
 
 ROWS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "logs" / "xla" / "mfu_rows.json"
 

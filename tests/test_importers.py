@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from receipts.base.errors import InputError
 from receipts.cli.group import group
-from receipts.errors import InputError
-from receipts.importers import Imported, import_file, read_mapping, read_table
-from receipts.importers.quantity import read_quantity, rounded_text
+from receipts.workflows.tables import Imported, import_file, read_mapping, read_table
+from receipts.workflows.tables.quantity import read_quantity, rounded_text
 
 HEAD = """
 [notebook]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 
 pytestmark = pytest.mark.slow
 

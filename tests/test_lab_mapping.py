@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipts.importers import import_file
+from receipts.workflows.tables import import_file
 
 
 @pytest.fixture

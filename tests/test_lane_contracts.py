@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.compare import Request, compare
-from receipts.facts import Facts
-from receipts.verdict import Comparison
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.judging.verdict import Comparison
 
 # A noise floor lets one launch a side carry an interval.
 FACTS = Facts(sigma=0.003, sigma_df=30)

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from receipts import accelerators, metrics, resources
+from receipts import metrics
 from receipts.axes import axis_leaves
-from receipts.config import read_config
-from receipts.errors import NotFound, RuleError
-from receipts.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
-from receipts.rulebook import Rulebook
+from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
+from receipts.base import resources
+from receipts.base.config import read_config
+from receipts.base.errors import NotFound, RuleError
+from receipts.judging.rulebook import Rulebook
+from receipts.receipt import accelerators
 
 SHIPPED = Lanes((resources.folder("validators"),))
 NAMES = SHIPPED.names()
@@ -97,7 +99,7 @@ def test_no_lineage_of_a_lane_is_impossible_in_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_permitted_path_is_a_fallback(name: str) -> None:
-    from receipts.route import permitted
+    from receipts.receipt.route import permitted
 
     lane = SHIPPED.get(name)
     for fallback in ("te_unfused", "unfused", "sdpa_efficient", "sdpa_fallback", "dot_product"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import receipts
-from receipts import resources
+from receipts.base import resources
 
 # The parts of the engine that read files, logs or a store, or write pages. A rule judges values.
 CLOSED_TO_RULES = ("cli", "evidence", "importers", "ingest", "report", "resources", "rulebook", "store", "submit")

@@ -16,12 +16,12 @@ import pytest
 
 import rule_cases
 from receipts.cli import main
-from receipts.lint.expect import ratios
-from receipts.lint.page import page
-from receipts.lint.statement import Statement
+from receipts.publish.lint.expect import ratios
+from receipts.publish.lint.page import page
+from receipts.publish.lint.statement import Statement
 from receipts.receipt import Document
 from receipts.store import Store, open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK
 
 SCHEMA = json.loads((Path(__file__).parent / "sarif-2.1.0-subset.schema.json").read_text())

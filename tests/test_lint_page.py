@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from receipts.lint.page import Remark, page
-from receipts.lint.statement import Statement
+from receipts.publish.lint.page import Remark, page
+from receipts.publish.lint.statement import Statement
 from work_done import lines_run
 
 

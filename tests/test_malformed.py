@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malformed
+from receipts.base.errors import InputError, Problem
 from receipts.cli import main
-from receipts.errors import InputError, Problem
 from receipts.receipt import Document, parse
 
 pytestmark = pytest.mark.slow

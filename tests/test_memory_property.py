@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_setups import setup
-from receipts.memory.discipline import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
-from receipts.memory.estimate import by_stage, fullest
-from receipts.memory.recompute import FULL, NONE
-from receipts.memory.setup import Batch, Layer, Layout, Setup
-from receipts.memory.shrink import shrinks
-from receipts.memory.surface import Name
-from receipts.patterns import Kind
+from receipts.estimate.discipline import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
+from receipts.estimate.estimate import by_stage, fullest
+from receipts.estimate.recompute import FULL, NONE
+from receipts.estimate.setup import Batch, Layer, Layout, Setup
+from receipts.estimate.shrink import shrinks
+from receipts.estimate.surface import Name
+from receipts.receipt.patterns import Kind
 
 pytestmark = pytest.mark.slow
 

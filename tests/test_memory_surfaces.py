@@ -7,22 +7,22 @@ from dataclasses import replace
 import pytest
 
 from memory_setups import ADAM, DENSE, MODEL, setup
-from receipts.flops import FORMULAS, Geometry
-from receipts.memory import weights
-from receipts.memory.activations import activations, in_flight
-from receipts.memory.communication import communication
-from receipts.memory.discipline import FSDP, XLA, discipline_of
-from receipts.memory.estimate import by_stage, fullest
-from receipts.memory.optimizer_kind import optimizer_of
-from receipts.memory.recompute import FULL, policy_of
-from receipts.memory.routing import capacity, routing
-from receipts.memory.saved import kept
-from receipts.memory.serving import attention_map, kv_cache, state_pool
-from receipts.memory.setup import Batch, Layout, Types
-from receipts.memory.states import states
-from receipts.memory.surface import OUTSIDE, Name
-from receipts.memory.weights import Owner
-from receipts.patterns import Kind
+from receipts.estimate import weights
+from receipts.estimate.activations import activations, in_flight
+from receipts.estimate.communication import communication
+from receipts.estimate.discipline import FSDP, XLA, discipline_of
+from receipts.estimate.estimate import by_stage, fullest
+from receipts.estimate.optimizer_kind import optimizer_of
+from receipts.estimate.recompute import FULL, policy_of
+from receipts.estimate.routing import capacity, routing
+from receipts.estimate.saved import kept
+from receipts.estimate.serving import attention_map, kv_cache, state_pool
+from receipts.estimate.setup import Batch, Layout, Types
+from receipts.estimate.states import states
+from receipts.estimate.surface import OUTSIDE, Name
+from receipts.estimate.weights import Owner
+from receipts.metrics.flops import FORMULAS, Geometry
+from receipts.receipt.patterns import Kind
 
 A, M, E, R, MLP = (Kind.ATTENTION,), (Kind.MAMBA,), (Kind.EXPERT,), (Kind.RECURRENT,), (Kind.MLP,)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from receipts.errors import StoreError
-from receipts.resources import folder
+from receipts.base.errors import StoreError
+from receipts.base.resources import folder
 from receipts.store import open_store, schema
 from receipts.store.address import address
 from receipts.store.engine import connect

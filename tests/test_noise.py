@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 import rule_cases
+from receipts.axes.lane import Lane, Lanes
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise
-from receipts.compare import Request, compare
-from receipts.facts import Facts
-from receipts.lane import Lane, Lanes
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
 from receipts.metrics import Launch
-from receipts.noise import noise_floor, survey, with_floor
+from receipts.questions.noise import noise_floor, survey, with_floor
+from receipts.questions.replicates import groups, replicates, with_replicates
 from receipts.receipt import Document, Parsed
-from receipts.replicates import groups, replicates, with_replicates
 from receipts.stats.noise import together
 from receipts.store import Filters, Store, open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 
 def launches(count: int, *, rate: float = 3e-4, seconds: float = 0.8, name: str = "one") -> list[Parsed]:

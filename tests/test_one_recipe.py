@@ -16,26 +16,26 @@ import pytest
 
 import rule_cases as cases
 import section_store as section
-from receipts import noise
-from receipts.bridge.point import Judge
-from receipts.claims import judge
-from receipts.claims.gather import gather as gather_claim
-from receipts.claims.load import from_json
+from receipts.axes.lane import Lane
 from receipts.cli.session import Session
 from receipts.cli.sides import Asked, gather
-from receipts.lane import Lane
-from receipts.lint.check import Checker
+from receipts.judging.verdict import Comparison, to_json
 from receipts.metrics import get
-from receipts.neighbours import neighbours
+from receipts.publish.lint.check import Checker
+from receipts.publish.report.links import Links
+from receipts.publish.report.sections.retest import Retests
+from receipts.publish.report.shelf import Shelf
+from receipts.questions import noise
+from receipts.questions.bridge.point import Judge
+from receipts.questions.claims import judge
+from receipts.questions.claims.gather import gather as gather_claim
+from receipts.questions.claims.load import from_json
 from receipts.questions.comparisons import Comparisons
+from receipts.questions.neighbours import neighbours
 from receipts.receipt import Parsed
-from receipts.report.links import Links
-from receipts.report.sections.retest import Retests
-from receipts.report.shelf import Shelf
-from receipts.revalidate import Revalidation
 from receipts.store import Filters, Store, open_store
 from receipts.store.stale import Compared
-from receipts.verdict import Comparison, to_json
+from receipts.workflows.revalidate import Revalidation
 
 METRIC = "tokens_per_second"
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)

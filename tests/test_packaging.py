@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts import __version__, resources
+from receipts import __version__
+from receipts.base import resources
 
 pytestmark = pytest.mark.slow
 

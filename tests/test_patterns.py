@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.errors import InputError, Problem
-from receipts.patterns import (
+from receipts.base.errors import InputError, Problem
+from receipts.receipt.patterns import (
     ALPHABETS,
     Kind,
     Pattern,

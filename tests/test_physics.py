@@ -14,11 +14,11 @@ import pytest
 
 import rule_cases
 from command_line import Shell, shell
-from receipts.facts import Facts
-from receipts.judge import judge_case
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_case
+from receipts.judging.rule import Case
+from receipts.judging.verdict import Level
 from receipts.metrics import Launch
-from receipts.rule import Case
-from receipts.verdict import Level
 
 __all__ = ["shell"]  # a fixture
 NOW = datetime(2026, 4, 1, tzinfo=UTC)

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from receipts.draw import sequence, steps, strips, waterfall, weeks
-from receipts.draw.colours import of
-from receipts.draw.marks import MARKS, VARIABLES
+from receipts.publish.pictures import sequence, steps, strips, waterfall, weeks
+from receipts.publish.pictures.colours import of
+from receipts.publish.pictures.marks import MARKS, VARIABLES
 
 pytestmark = pytest.mark.slow
 

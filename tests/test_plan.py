@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.base.errors import InputError
 from receipts.cli.init import skeleton
-from receipts.errors import InputError
-from receipts.judge import judge_case
+from receipts.judging.judge import judge_case
+from receipts.judging.rule import Case
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import Level
 from receipts.metrics import Launch
-from receipts.plan import before_run, parse_plan, plan_of, read_plan, write_plan
+from receipts.questions.plan import before_run, parse_plan, plan_of, read_plan, write_plan
 from receipts.receipt import Document, Parsed
-from receipts.rule import Case
-from receipts.rulebook import RuleSet
-from receipts.verdict import Level
 from rule_cases import rulebook
 
 

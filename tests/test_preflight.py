@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from receipts.lane import Lane
-from receipts.plan import parse_plan
-from receipts.preflight import Answer, candidates, next_rung, preflight, ranked
-from receipts.preflight.answer import Fit
-from receipts.preflight.ladder import FIRST_THAT_REDUCES
+from receipts.axes.lane import Lane
+from receipts.questions.plan import parse_plan
+from receipts.questions.preflight import Answer, candidates, next_rung, preflight, ranked
+from receipts.questions.preflight.answer import Fit
+from receipts.questions.preflight.ladder import FIRST_THAT_REDUCES
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from store_receipts import RULEBOOK, parsed, ready

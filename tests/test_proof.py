@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rule_cases
-from receipts.compare import compare
-from receipts.facts import Facts
-from receipts.judge import judge_case, judge_receipt
+from receipts.judging.compare import compare
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_case, judge_receipt
+from receipts.judging.proof import is_required, reduced, same_place
+from receipts.judging.rule import Case, Rule
+from receipts.judging.verdict import Finding, Level, ProofLeaf, to_json
 from receipts.metrics import Launch
-from receipts.proof import is_required, reduced, same_place
 from receipts.receipt import Parsed
-from receipts.rule import Case, Rule
-from receipts.verdict import Finding, Level, ProofLeaf, to_json
 from rule_cases import RuleCase, rulebook
 
 RULES = rulebook().rules

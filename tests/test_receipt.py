@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 import malformed
 import rule_cases
+from receipts.base.errors import InputError
 from receipts.cli import main
-from receipts.errors import InputError
 from receipts.receipt import Document, Parsed, Role, parse, read
 from receipts.receipt.catalogue import _walk, find, leaves
 from receipts.receipt.document import VERSION, Receipt

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from command_line import Shell
-from receipts.evidence import read as evidence
+from receipts.ingest.evidence import read as evidence
 from receipts.receipt import parse, read
 
 pytestmark = pytest.mark.slow

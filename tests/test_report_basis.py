@@ -13,12 +13,12 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
-from receipts.export.datasets import Kind
-from receipts.export.datasets import datasets as exported
-from receipts.report import Basis, Week, WeekData, collect_with_basis, parquet, render
-from receipts.report.basis import FILES, datasets
-from receipts.report.columnar import column
+from receipts.publish.report import Basis, Week, WeekData, collect_with_basis, parquet, render
+from receipts.publish.report.basis import FILES, datasets
+from receipts.publish.report.columnar import column
 from receipts.store import Store, open_store
+from receipts.workflows.export.datasets import Kind
+from receipts.workflows.export.datasets import datasets as exported
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.cli import main
+from receipts.judging.verdict import Finding, Level, Question, Subject
+from receipts.publish.report.pair_page import _told
 from receipts.receipt import Parsed
-from receipts.report.pair_page import _told
 from receipts.store import Store, open_store
-from receipts.verdict import Finding, Level, Question, Subject
 from test_report_pages import Outline
 
 pytestmark = pytest.mark.slow

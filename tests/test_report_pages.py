@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import report_store as week
 import rule_cases as cases
+from receipts.base.errors import ResourceError, UsageError
 from receipts.cli import main
-from receipts.errors import ResourceError, UsageError
-from receipts.report import Week, WeekData, collect, moment, render, write
-from receipts.report.render import _broken
-from receipts.report.text import cell, change, gib, number, percent, plain, span
+from receipts.publish.report import Week, WeekData, collect, moment, render, write
+from receipts.publish.report.render import _broken
+from receipts.publish.report.text import cell, change, gib, number, percent, plain, span
 
 pytestmark = pytest.mark.slow
 

@@ -14,17 +14,17 @@ import pytest
 import report_store as week
 import rule_cases as cases
 from receipts.cli import main
+from receipts.judging.verdict import Taint
+from receipts.publish.report import Week, WeekData, collect, moment
+from receipts.publish.report.page import Figure, Link
+from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times
+from receipts.publish.report.pictures.over_sequence import interval
+from receipts.publish.report.shelf import Item, Shelf
 from receipts.receipt import Document, Parsed
-from receipts.report import Week, WeekData, collect, moment
-from receipts.report.page import Figure, Link
-from receipts.report.pictures import chips, over_sequence, over_weeks, step_times
-from receipts.report.pictures.over_sequence import interval
-from receipts.report.shelf import Item, Shelf
 from receipts.store import Entry, Store, open_store
 from receipts.store.course import MOST, days
 from receipts.store.ran import SHAPE
-from receipts.submit import submit
-from receipts.verdict import Taint
+from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
 

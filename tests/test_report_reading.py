@@ -9,11 +9,11 @@ from typing import Any
 
 import report_store as week
 import rule_cases as cases
-from receipts.judge import VERSION
+from receipts.judging.judge import VERSION
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.store.ran import Ran, Rules, Sought
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 BOOK = cases.rulebook()
 EVER = Sought(datetime(2030, 1, 1, tzinfo=UTC))

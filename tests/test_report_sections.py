@@ -13,10 +13,10 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
+from receipts.publish.report import WeekData, render
+from receipts.publish.report.sections.regime import said
+from receipts.publish.report.text import plain
 from receipts.receipt import Parsed
-from receipts.report import WeekData, render
-from receipts.report.sections.regime import said
-from receipts.report.text import plain
 from receipts.store import Entry, Store, open_store
 
 pytestmark = pytest.mark.slow
@@ -268,7 +268,7 @@ def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(stor
 def test_the_regime_follows_from_what_is_stated(
     small: Store, leaves: dict[str, Any], seconds: float, regimes: tuple[str, ...]
 ) -> None:
-    from receipts.report.sections.regime import work
+    from receipts.publish.report.sections.regime import work
 
     launch = week.launch("one", 0, seconds, **leaves)
     week.put(small, [launch])
@@ -277,7 +277,7 @@ def test_the_regime_follows_from_what_is_stated(
 
 
 def _item(store: Store) -> Any:
-    from receipts.report.shelf import Shelf
+    from receipts.publish.report.shelf import Shelf
 
     shelf = Shelf(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
     (row,) = shelf.rows
@@ -285,7 +285,7 @@ def _item(store: Store) -> Any:
 
 
 def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_named(small: Store) -> None:
-    from receipts.report.sections.regime import work
+    from receipts.publish.report.sections.regime import work
 
     rows = [{"chip": n, "phase": "steady", "peak_bytes": 95, "bytes_limit": 100, "bytes_used": 90} for n in range(8)]
     week.put(small, [week.launch("one", 0, memory__chips=rows, measurement__exposed_communication_seconds=None)])
@@ -296,7 +296,7 @@ def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_na
 
 
 def test_steps_that_never_settle_are_unstable(small: Store) -> None:
-    from receipts.report.sections.regime import work
+    from receipts.publish.report.sections.regime import work
 
     launch = week.drifting("one")
     week.put(small, [launch])

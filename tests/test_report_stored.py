@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 import report_store as week
 import rule_cases as cases
-from receipts.chips import account
-from receipts.errors import UsageError
-from receipts.judge import judge_receipt
+from receipts.base.errors import UsageError
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.verdict import ReceiptVerdict
+from receipts.metrics.chips import account
+from receipts.publish.report import Week, WeekData, collect, moment
+from receipts.publish.report.memory import left_of
+from receipts.publish.report.neighbours import Configurations
+from receipts.publish.report.reuse import may_reuse, without_asking
+from receipts.publish.report.shelf import Shelf
+from receipts.publish.report.week import Span, asked
 from receipts.receipt import Document, Parsed
-from receipts.report import Week, WeekData, collect, moment
-from receipts.report.memory import left_of
-from receipts.report.neighbours import Configurations
-from receipts.report.reuse import may_reuse, without_asking
-from receipts.report.shelf import Shelf
-from receipts.report.week import Span, asked
-from receipts.rulebook import Rulebook, RuleSet
 from receipts.store import Store, open_store
-from receipts.submit import submit
-from receipts.verdict import ReceiptVerdict
+from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
 
@@ -168,7 +168,7 @@ def test_a_verdict_that_was_stored_by_another_judge_is_given_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.launches("a", 1))
-    monkeypatch.setattr("receipts.report.shelf.VERSION", "2")
+    monkeypatch.setattr("receipts.publish.report.shelf.VERSION", "2")
     made = Shelf(store, BOOK, EVER)
     made.items(made.rows)
     assert made.judged == 1
@@ -306,7 +306,7 @@ def test_configurations_beyond_the_cap_are_counted(tmp_path: Path, monkeypatch: 
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     whole = told(store).lanes[0]
     assert whole.uncompared == 0
-    monkeypatch.setattr("receipts.report.pairs.LOOKED_AT", 2)
+    monkeypatch.setattr("receipts.publish.report.pairs.LOOKED_AT", 2)
     cut = told(store).lanes[0]
     assert (cut.configurations, cut.uncompared) == (whole.configurations, whole.configurations - 2)
     # What moved the frontier is looked at before all else.

@@ -13,10 +13,10 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
+from receipts.publish.report import WeekData, render
+from receipts.publish.report.page import Link
+from receipts.publish.report.summary import summary
 from receipts.receipt import Parsed
-from receipts.report import WeekData, render
-from receipts.report.page import Link
-from receipts.report.summary import summary
 from receipts.store import Store, open_store
 
 

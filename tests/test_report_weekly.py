@@ -14,14 +14,14 @@ import pytest
 import report_store as week
 import rule_cases as cases
 import section_store as section
+from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
-from receipts.errors import NotFound, UsageError
+from receipts.publish.report import Week, WeekData, asked, collect, moment
+from receipts.publish.report.links import Links, Pair
+from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
+from receipts.publish.report.pairs import _judged
+from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Parsed
-from receipts.report import Week, WeekData, asked, collect, moment
-from receipts.report.links import Links, Pair
-from receipts.report.neighbours import NEAREST, Configurations, Neighbours
-from receipts.report.pairs import _judged
-from receipts.report.shelf import Shelf
 from receipts.store import Store, open_store
 
 pytestmark = pytest.mark.slow
@@ -203,7 +203,7 @@ def test_shapes_stand_apart_on_the_frontier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["lane", "geometry", "depth", "sequence_length", "chips"])
 def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
-    from receipts.report.frontier import shapes
+    from receipts.publish.report.frontier import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
     other = [row._replace(**{column: "other" if column == "lane" else 7}) for row in rows]
@@ -286,7 +286,7 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
 
 
 def test_what_a_list_leaves_out_is_counted(data: WeekData) -> None:
-    from receipts.report.pairs import cut
+    from receipts.publish.report.pairs import cut
 
     (refused, *_) = data.lanes[0].refused
     kept, left = cut([refused] * 15, "rejected", 12)
@@ -392,7 +392,7 @@ def test_a_floor_is_of_equal_launches_of_the_class_that_had_run(tmp_path: Path) 
 
 
 def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: WeekData) -> None:
-    from receipts.report import render
+    from receipts.publish.report import render
 
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)

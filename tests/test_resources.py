@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts import resources
-from receipts.errors import ResourceError
+from receipts.base import resources
+from receipts.base.errors import ResourceError
 
 
 def _package(root: Path) -> Path:

@@ -11,14 +11,14 @@ import pytest
 
 import rule_cases as cases
 from command_line import Shell
-from receipts.audit import audit
-from receipts.compare import Request, compare
-from receipts.errors import RuleError
+from receipts.base.errors import RuleError
+from receipts.judging.compare import Request, compare
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
-from receipts.revalidate import Judged, Revalidation, Tally
-from receipts.rulebook import Rulebook
 from receipts.store import NewClaim, Store, open_store
-from receipts.submit import submit
+from receipts.workflows.audit import audit
+from receipts.workflows.revalidate import Judged, Revalidation, Tally
+from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ RULE = '''"""# {code} {name}
 
 from collections.abc import Iterator
 
-from receipts.rule import {level}, Case, Offence, rule
+from receipts.judging.rule import {level}, Case, Offence, rule
 
 
 @rule("{code}", "{name}", {level})
@@ -83,8 +83,8 @@ def _submitted(store: Store, group: list[Parsed]) -> list[str]:
 
 
 def _claims(store: Store, rulebook: Rulebook) -> Iterator[None]:
-    from receipts.claims import judge
-    from receipts.claims.gather import gather, stored
+    from receipts.questions.claims import judge
+    from receipts.questions.claims.gather import gather, stored
 
     for claim in stored(store).claims:
         store.record_claims([judge(claim, gather(claim, rulebook, store), rulebook)])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from receipts.emit.facts import Facts
-from receipts.evidence import FileEvidence, Reading
 from receipts.ingest import Options, assemble
-from receipts.route import NAMES, SPELLINGS, TYPES, parts, permitted, spelled
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.receipt.route import NAMES, SPELLINGS, TYPES, parts, permitted, spelled
 
 
 @pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])

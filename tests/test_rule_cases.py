@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import rule_cases
-from receipts.rule import Rule
-from receipts.verdict import Level
+from receipts.judging.rule import Rule
+from receipts.judging.verdict import Level
 from rule_cases import RuleCase, rulebook
 
 RULES = rulebook().rules.rules

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import drops
 import rule_cases
 from exempt import exempt
-from receipts.facts import Facts
+from receipts.judging.facts import Facts
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import Level
 from receipts.receipt.catalogue import find
-from receipts.rulebook import RuleSet
-from receipts.verdict import Level
 from rule_cases import RuleCase
 
 pytestmark = pytest.mark.slow

@@ -15,17 +15,17 @@ from sqlalchemy import select
 import report_store as week
 import rule_cases as cases
 import section_store as section
-from receipts.compare import Request
-from receipts.facts import Facts
+from receipts.judging.compare import Request
+from receipts.judging.facts import Facts
+from receipts.judging.verdict import Finding, Level, Question, Taint, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.sample import Rank, concerns, grade, unspoilt
+from receipts.publish.report import Week, collect, moment
+from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
-from receipts.report import Week, collect, moment
 from receipts.store import Filters, Store, open_store, samples
 from receipts.store.engine import reading
 from receipts.store.tables import receipts
-from receipts.sweep import Sweep, sweep
-from receipts.verdict import Finding, Level, Question, Taint, path_answer, receipt_status, tainted, undecided
 from store_receipts import ready
 
 KINDS = tuple(kind for kind in Taint if kind is not Taint.NONE)

@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 
 import malformed
 import rule_cases
+from receipts.base.errors import InputError
+from receipts.base.resources import folder
 from receipts.cli import main
-from receipts.errors import InputError
 from receipts.receipt.catalogue import leaves
-from receipts.resources import folder
 
 
 def _schema(name: str) -> dict[str, Any]:

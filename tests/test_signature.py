@@ -10,9 +10,9 @@ import pytest
 
 import rule_cases
 from receipts.axes import axis_leaves
-from receipts.plan import parse_plan, write_plan
+from receipts.axes.signature import MICRO_BATCH, NO_MATTER, SEQUENCE_LENGTH, Signature, parts, sign, signature, unstated
+from receipts.questions.plan import parse_plan, write_plan
 from receipts.receipt import Document, Parsed
-from receipts.signature import MICRO_BATCH, NO_MATTER, SEQUENCE_LENGTH, Signature, parts, sign, signature, unstated
 from rule_cases import rulebook
 
 

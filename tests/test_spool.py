@@ -16,11 +16,11 @@ import pytest
 
 import postgres_server
 from command_line import Shell
-from receipts import spool
-from receipts.errors import StoreError, Unreachable
-from receipts.rulebook import Rulebook
+from receipts.base.errors import StoreError, Unreachable
+from receipts.judging.rulebook import Rulebook
 from receipts.store import open_store
 from receipts.store.address import address
+from receipts.workflows import spool
 from store_receipts import raw
 
 pytestmark = pytest.mark.slow
@@ -306,7 +306,7 @@ def server() -> Iterator[postgres_server.Server]:
 def test_a_server_that_goes_in_the_middle_of_a_submit_loses_nothing(
     away: Shell, server: postgres_server.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from receipts import submit as module
+    from receipts.workflows import submit as module
 
     (away.folder / "many").mkdir()
     for number in range(250):

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, func, select, text
 
-from receipts.errors import StoreError, UsageError
+from receipts.base.errors import StoreError, UsageError
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
 from receipts.store.engine import connect, reading

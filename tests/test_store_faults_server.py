@@ -19,16 +19,16 @@ from sqlalchemy import create_engine, func, inspect, select, text
 
 import postgres_server
 from command_line import Shell
-from receipts.audit import audit
-from receipts.errors import StoreError, Unreachable
+from receipts.base.errors import StoreError, Unreachable
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
 from receipts.store.backup import backup
 from receipts.store.engine import connect, reading
 from receipts.store.tables import HEAD, documents, receipts, subjects, verdicts
-from receipts.submit import submit
+from receipts.workflows.audit import audit
+from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, parsed, publish, raw, ready
 from test_migrations import empty
 
@@ -40,9 +40,9 @@ RULEBOOK = Rulebook()
 SUBMITS = """
 import sys
 from pathlib import Path
-from receipts.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook
 from receipts.store import open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 url, folder = sys.argv[1:]
 paths = [str(path) for path in sorted(Path(folder).iterdir())]
 with open_store(url) as store:

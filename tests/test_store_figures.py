@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 from receipts.store import Filters, Store, condition, figures, open_store
 from receipts.store import find as find_module
 from receipts.store.conditions import meets

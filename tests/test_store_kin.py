@@ -16,7 +16,7 @@ from receipts.store.arrays import written
 from receipts.store.engine import reading, write_at_once
 from receipts.store.statement import Driven, Statement, run, together
 from receipts.store.tables import axis_values, receipts
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, parsed, raw, ready
 
 

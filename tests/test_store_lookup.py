@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection, select
 
 from receipts.axes.shape import shape_key
-from receipts.errors import NotFound, UsageError
-from receipts.facts import Shape
+from receipts.base.errors import NotFound, UsageError
+from receipts.judging.facts import Shape
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered, sought
 from receipts.store import find as find_module

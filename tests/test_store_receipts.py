@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.exc import DBAPIError
 
-from receipts.errors import ConflictError, InputError, NotFound, UsageError
+from receipts.base.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, triggers
 from receipts.store.address import address
 from receipts.store.engine import connect, writing
@@ -261,7 +261,7 @@ def test_bytes_that_were_changed_in_the_store_are_not_handed_out(tmp_path: Path)
         raw.execute("UPDATE documents SET body = (SELECT body FROM documents LIMIT 1) || x'00'")
         raw.execute("UPDATE documents SET body = x'789c030000000001'")
     raw.close()
-    from receipts.errors import StoreError
+    from receipts.base.errors import StoreError
 
     with open_store(str(file)) as store, pytest.raises(StoreError, match="changed in the store"):
         store.document(made.id)

@@ -15,13 +15,13 @@ from sqlalchemy.exc import ProgrammingError
 
 import rule_cases as cases
 from command_line import Shell
-from receipts.errors import StoreError
+from receipts.base.errors import StoreError
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
 from receipts.store.roles import OWNERS, quoted, statements
 from receipts.store.tables import metadata
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 from store_receipts import publish, raw
 
 pytestmark = pytest.mark.slow

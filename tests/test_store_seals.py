@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, text
 
+from receipts.judging.verdict import ReceiptVerdict
 from receipts.store import Store, merkle, open_store
 from receipts.store.address import address
 from receipts.store.backup import backup, restore
 from receipts.store.engine import connect, reading, writing
 from receipts.store.leaves import KINDS
 from receipts.store.seal import Seal, all_seals, held, seal
-from receipts.verdict import ReceiptVerdict
 from store_receipts import publish, ready
 from tampering import tamper
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.errors import InputError
+from receipts.base.errors import InputError
 from receipts.metrics.lazy import Lazy
 from receipts.receipt import parse
 from receipts.receipt.load import MAX_DEPTH, MAX_DIGITS, Document, parse_json

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts.errors import ConflictError, InputError
-from receipts.judge import judge_receipt
+from receipts.base.errors import ConflictError, InputError
+from receipts.judging.judge import judge_receipt
 from receipts.receipt import Document
 from receipts.store import Store, open_store
-from receipts.submit import BATCH, Outcome, exit_code, submit
+from receipts.workflows.submit import BATCH, Outcome, exit_code, submit
 from store_receipts import RULEBOOK, raw
 
 

@@ -16,14 +16,14 @@ import pytest
 
 import postgres_proxy
 from command_line import Shell
-from receipts.errors import ConflictError, InputError
+from receipts.base.errors import ConflictError, InputError
 from receipts.receipt import Document
 from receipts.receipt.load import MAX_BYTES
 from receipts.receipt.stream import documents
 from receipts.store import Store, open_store
 from receipts.store.statement import COPIED
-from receipts.submit import BATCH, Outcome, batch, submit
-from receipts.submit.workers import AHEAD
+from receipts.workflows.submit import BATCH, Outcome, batch, submit
+from receipts.workflows.submit.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 
 pytestmark = pytest.mark.slow

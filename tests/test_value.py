@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from receipts import value
-from receipts.value import dataclass
+from receipts.base import value
+from receipts.base.value import dataclass
 
 # What a type checker takes for the same is told apart here.
 own: Callable[..., Any] = vars(value)["dataclass"]

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 import rule_cases
+from receipts.base.resources import folder
 from receipts.cli import main
-from receipts.compare import Request, compare
-from receipts.facts import Facts
-from receipts.judge import judge_receipt
+from receipts.judging.compare import Request, compare
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import ReceiptVerdict
+from receipts.judging.witness import RECOMPUTE, lend
+from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Document, Parsed
-from receipts.report.shelf import Shelf
-from receipts.resources import folder
 from receipts.store import Filters, Store, condition, kin, open_store
 from receipts.store.engine import reading
 from receipts.store.statement import run
-from receipts.submit import submit
-from receipts.verdict import ReceiptVerdict
-from receipts.witness import RECOMPUTE, lend
+from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK
 
 BOOK = rule_cases.rulebook()

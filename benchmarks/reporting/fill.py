@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, insert, text
 
 from receipts.axes.configuration import Configuration, configuration
-from receipts.facts import Facts
-from receipts.judge import judge_receipt
+from receipts.axes.signature import Signature
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.rulebook import Rulebook
-from receipts.signature import Signature
 from receipts.store import Store, index, open_store, signatures
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.rows import Answer, promoted

@@ -14,13 +14,13 @@ from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import BASES, CENTRE, STATES, Kind, Launch, Point
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import Configuration, configuration
-from receipts.bridge import bridge
-from receipts.lane import Lane
-from receipts.neighbours import MOST, neighbours
-from receipts.preflight import preflight
+from receipts.axes.lane import Lane
+from receipts.axes.signature import sign
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.bridge import bridge
+from receipts.questions.neighbours import MOST, neighbours
+from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse
-from receipts.rulebook import Rulebook
-from receipts.signature import sign
 from receipts.store import Filters, Store, condition
 from receipts.store.tables import receipts
 

@@ -17,12 +17,12 @@ from sqlalchemy import select
 from benchmarks.scaling import load
 from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import launches
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
 from receipts.store.packing import unpack
 from receipts.store.tables import metadata
-from receipts.submit import BATCH, submit
+from receipts.workflows.submit import BATCH, submit
 
 # When a row was written, and the store's own id.
 _OF_ITS_OWN: Final = {"submitted_at", "judged_at", "at", "created_at"}

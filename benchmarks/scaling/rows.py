@@ -18,13 +18,13 @@ from typing import Any, Final, NamedTuple
 from benchmarks.scaling.documents import WORDS, Size, tree
 from benchmarks.scaling.launches import LASTS, Kind, Launch, commit, imported
 from receipts import metrics
-from receipts import signature as signature_module
+from receipts.axes import signature as signature_module
 from receipts.axes.configuration import Configuration, Part, _part
-from receipts.judge import judge_receipt
-from receipts.lane import Lane
+from receipts.axes.lane import Lane
+from receipts.axes.signature import Signature
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
-from receipts.rulebook import Rulebook
-from receipts.signature import Signature
 from receipts.store import prepared
 from receipts.store.listed import instant
 from receipts.store.packing import pack

@@ -15,10 +15,10 @@ from benchmarks.result import Result
 from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import launches
 from benchmarks.scaling.rows import Maker
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 WARM: Final = 20
 BAR: Final = 10.0

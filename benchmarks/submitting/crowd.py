@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.submitting.documents import summary
+from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.rulebook import Rulebook
 from receipts.store import open_store
-from receipts.submit import submit
+from receipts.workflows.submit import submit
 
 PROCESSES, SUBMITS, SHARED = 16, 2000, 0.2
 

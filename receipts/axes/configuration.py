@@ -26,8 +26,8 @@ from receipts.axes.effective import (
     settings,
 )
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+from receipts.base.value import dataclass
 from receipts.receipt import Parsed
-from receipts.value import dataclass
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 3

@@ -1,6 +1,6 @@
 """What a receipt says of its configuration alone, as every launch of that configuration says it.
 
-Rules that read nothing else find the same in all of them, and are asked once (`receipts.judge`).
+Rules that read nothing else find the same in all of them, and are asked once (`receipts.judging.judge`).
 """
 
 from __future__ import annotations

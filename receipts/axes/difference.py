@@ -24,8 +24,8 @@ from receipts.axes.effective import (
     settings,
 )
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+from receipts.base.value import dataclass
 from receipts.receipt import Parsed, Role
-from receipts.value import dataclass
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")

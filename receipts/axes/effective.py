@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
 
-from receipts.accelerators import find as find_accelerator
 from receipts.axes.switches import OFF as OFF  # rules import it from here
 from receipts.axes.switches import SWITCHES, Stated
 from receipts.receipt import Parsed
+from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import Leaf, leaves
 from receipts.receipt.leaf import Role, Section
 from receipts.receipt.maps import COMPLETE
@@ -77,7 +77,7 @@ def _graphs(stated: Stated) -> Mapping[str, Value]:
 
 def _stack(stated: Stated) -> Mapping[str, Value]:
     """The shortest tile that makes the stack, and the kind of its attention blocks where they have but one."""
-    from receipts.patterns import shortest_tile  # what a command without receipts never needs
+    from receipts.receipt.patterns import shortest_tile  # what a command without receipts never needs
 
     pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
     if pattern is None or depth is None:

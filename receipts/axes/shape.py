@@ -59,7 +59,7 @@ def _digest(members: Mapping[str, Any]) -> int:
 
 def meets(parsed: Parsed, bounds: Mapping[str, Any]) -> bool:
     """Whether a launch ran at these values of leaves; a pattern is the stack that it makes at the launch's depth."""
-    from receipts.patterns import shortest_tile
+    from receipts.receipt.patterns import shortest_tile
 
     values = effective(parsed)
     wanted, depth = dict(bounds), values.get(DEPTH)
@@ -79,7 +79,7 @@ class Description(NamedTuple):
 
 def described(stated: Mapping[str, Any]) -> Description:
     """What to call the shape of a receipt: its family as stated, else as pattern or experts show it."""
-    from receipts.patterns import family_of
+    from receipts.receipt.patterns import family_of
 
     paths = (PATTERN, DEPTH, "model.sparse_attention", "model.attention_kinds")
     pattern, depth, sparse, kinds = map(stated.get, paths)

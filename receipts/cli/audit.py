@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.audit import Audit
     from receipts.store import Store
     from receipts.store.seal import Seal
+    from receipts.workflows.audit import Audit
 
 EPILOG = """\b
 Examples:
@@ -42,7 +42,7 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
     Finds a changed byte, an edited column, a receipt or verdict that was taken away without a tombstone, a row that
     was put among sealed ones, and a verdict or reference that leads nowhere.
     """
-    from receipts.audit import audit
+    from receipts.workflows.audit import audit
 
     if proof is not None and (sealing or expect):
         raise UsageError("--proof is asked for alone: receipts audit --proof ID")

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
+from receipts.base.errors import NotFound, near
 from receipts.cli import output
-from receipts.errors import NotFound, near
 
 EPILOG = """\b
 Examples:

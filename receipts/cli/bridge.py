@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.bridge import Bridge
+    from receipts.questions.bridge import Bridge
     from receipts.receipt import Parsed
     from receipts.store import Store
 
@@ -59,7 +59,7 @@ def command(
     A and B are files, ids or unique beginnings of ids, labels, or @pins. Where the store has no chain, the fewest
     configurations that would complete one are printed.
     """
-    from receipts.bridge import bridge
+    from receipts.questions.bridge import bridge
 
     if as_dot and as_json:
         raise UsageError("--dot and --json are two forms of one answer; ask for one of them")
@@ -72,11 +72,11 @@ def command(
     if svg is not None:
         _draw(svg, found)
     if as_json:
-        from receipts.bridge.data import as_data
+        from receipts.questions.bridge.data import as_data
 
         output.as_json({**as_data(found), **({"plans": written} if folder is not None else {})})
     elif as_dot:
-        from receipts.bridge.data import dot
+        from receipts.questions.bridge.data import dot
 
         output.line(dot(found).rstrip("\n"))
     else:
@@ -92,9 +92,9 @@ def _one(store: Store, word: str) -> Parsed:
 
 def _draw(path: str, found: Bridge) -> None:
     """Write the picture; where there is no bridge, say so."""
-    from receipts.bridge.waterfall import picture
-    from receipts.draw.figure import save
-    from receipts.draw.inline import alone
+    from receipts.publish.pictures.figure import save
+    from receipts.publish.pictures.inline import alone
+    from receipts.questions.bridge.waterfall import picture
 
     drawn = picture(found)
     if drawn is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from receipts.bridge import Bridge, Chain, Gain, Hop, Interaction, Point, Route, Run
-from receipts.bridge.data import percent
 from receipts.cli import output
 from receipts.cli.comparison_text import effect_word, value
+from receipts.questions.bridge import Bridge, Chain, Gain, Hop, Interaction, Point, Route, Run
+from receipts.questions.bridge.data import percent
 
 NARROW = 100  # columns under which a hop is told in lines and not in a row
 SHOWN_UNSTATED = 12

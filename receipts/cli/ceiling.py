@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import NotFound
 from receipts.cli import output
 from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
-from receipts.errors import NotFound
 
 if TYPE_CHECKING:
     from receipts.axes.shape import Description
-    from receipts.ceiling import Cause, Ceiling, Frontier, Size
+    from receipts.questions.ceiling import Cause, Ceiling, Frontier, Size
 
 EPILOG = """\b
 Examples:
@@ -39,7 +39,7 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
     nor retracted.
     """
     from receipts.axes.shape import described
-    from receipts.ceiling import as_data, frontiers
+    from receipts.questions.ceiling import as_data, frontiers
 
     begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
@@ -47,7 +47,7 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
         found = frontiers(rows)
         names = {item.receipt: described(store.parsed(item.receipt).stated) for item in found.frontiers}
     if not rows and lane not in session.rulebook.lanes.names():
-        from receipts.errors import near
+        from receipts.base.errors import near
 
         hint = near(lane, session.rulebook.lanes.names())
         raise NotFound(f"no launch of a lane {lane!r}, and no such lane is declared; see: receipts lanes{hint}")

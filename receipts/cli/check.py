@@ -12,9 +12,9 @@ from receipts.cli.session import Session, fetch, is_file, pass_session, witnessi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from receipts.facts import Facts
+    from receipts.judging.facts import Facts
+    from receipts.judging.verdict import ReceiptVerdict
     from receipts.receipt import Parsed
-    from receipts.verdict import ReceiptVerdict
 
 EPILOG = """\b
 Examples:
@@ -42,9 +42,9 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
     names. Where --store names a store, or a receipt is given by its id, that store is asked for witnesses, successors
     and earlier failures.
     """
-    from receipts.errors import InputError, NotFound
-    from receipts.judge import judge_receipt
-    from receipts.verdict import to_json
+    from receipts.base.errors import InputError, NotFound
+    from receipts.judging.judge import judge_receipt
+    from receipts.judging.verdict import to_json
 
     given: list[Parsed] = []
     refused = 0
@@ -77,7 +77,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
     from dataclasses import replace
     from datetime import UTC, datetime
 
-    from receipts.facts import Facts
+    from receipts.judging.facts import Facts
 
     every = [*given, *witnesses]
     among = replace(Facts.among(every), now=datetime.now(UTC))
@@ -98,7 +98,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
 
 def worst(verdicts: list[ReceiptVerdict]) -> int:
     """The exit code of several verdicts: invalid before unwitnessed before valid."""
-    from receipts.verdict import EXIT
+    from receipts.judging.verdict import EXIT
 
     codes = [EXIT[item.status] for item in verdicts]
     return 1 if 1 in codes else max(codes, default=0)

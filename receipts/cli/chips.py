@@ -11,9 +11,9 @@ from receipts.cli import output
 from receipts.cli.session import Session, fetch, is_file, pass_session
 
 if TYPE_CHECKING:
-    from receipts.chips import Account, Figure, Metric, Phase, Pressure
-    from receipts.draw.heat import Heat
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
+    from receipts.metrics.chips import Account, Figure, Metric, Phase, Pressure
+    from receipts.publish.pictures.heat import Heat
     from receipts.receipt import Parsed
 
 EPILOG = """\b
@@ -52,7 +52,7 @@ def command(
     session: Session, a: str, b: str | None, phase: str | None, metric: Metric | None, svg: str | None, as_json: bool
 ) -> int:
     """Draw memory by physical chip: who leads, who peaks earlier, what is left; or what B changed against A."""
-    from receipts.errors import UsageError
+    from receipts.base.errors import UsageError
 
     if b is not None:
         return _changed(session, (a, b), phase, metric, svg, as_json)
@@ -65,7 +65,7 @@ def command(
 
 def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
     """The first of live peak, pool peak and in use that every launch states; live peak where none is."""
-    from receipts.chips import PHASES
+    from receipts.metrics.chips import PHASES
 
     names: tuple[Metric, ...] = ("peak", "pool", "used")
     phases = (phase,) if phase else PHASES
@@ -75,8 +75,8 @@ def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
 def _one(
     session: Session, parsed: Parsed, phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
-    from receipts.chips import account, words
-    from receipts.chips.as_json import to_json
+    from receipts.metrics.chips import account, words
+    from receipts.metrics.chips.as_json import to_json
 
     made = account(parsed)
     metric = asked or _stated([made], phase)
@@ -103,7 +103,7 @@ def _one(
 
 def _nothing(parsed: Parsed, made: Account, phase: str | None, metric: Metric) -> int:
     """Say what is not there, and what is."""
-    from receipts.chips import METRICS, TITLES, words
+    from receipts.metrics.chips import METRICS, TITLES, words
 
     where = f" in phase {phase}" if phase else ""
     output.wrapped(f"{output.clean(parsed.name)}: no chip states its {TITLES[metric]}{where}", 0, 2)
@@ -123,8 +123,8 @@ def _nothing(parsed: Parsed, made: Account, phase: str | None, metric: Metric) -
 
 
 def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lane) -> Heat:
-    from receipts.chips import TITLES, words
-    from receipts.draw.heat import Heat
+    from receipts.metrics.chips import TITLES, words
+    from receipts.publish.pictures.heat import Heat
 
     ranking = phase.ranking(metric)
     assert ranking is not None  # the caller looked
@@ -147,7 +147,7 @@ def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lan
 
 
 def _layout(parsed: Parsed, made: Account, chips: Sequence[int]) -> Any:
-    from receipts.draw.layout import layout
+    from receipts.publish.pictures.layout import layout
 
     hardware = parsed.receipt.hardware
     return layout(
@@ -171,8 +171,8 @@ def _about(parsed: Parsed) -> str:
 def _changed(
     session: Session, names: tuple[str, str], phase: str | None, asked: Metric | None, svg: str | None, as_json: bool
 ) -> int:
-    from receipts.chips import account, pressure, pressure_json, words
-    from receipts.chips.as_json import to_json
+    from receipts.metrics.chips import account, pressure, pressure_json, words
+    from receipts.metrics.chips.as_json import to_json
 
     sides = fetch(session, names)
     accounts = [[account(item) for item in side] for side in sides]
@@ -200,7 +200,7 @@ def _changed(
 
 def _spread(session: Session, parsed: Parsed) -> float | None:
     """How far one chip's live peak lies apart in equal launches of the store."""
-    from receipts.noise import noise_floor
+    from receipts.questions.noise import noise_floor
 
     with session.open_store() as store:
         return noise_floor(store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread
@@ -208,8 +208,8 @@ def _spread(session: Session, parsed: Parsed) -> float | None:
 
 def _change(sides: list[list[Parsed]], accounts: list[list[Account]], made: Pressure, metric: Metric) -> Heat:
     """B less A on every chip, of several launches each chip's median."""
-    from receipts.chips import TITLES, middle, words
-    from receipts.draw.heat import Heat
+    from receipts.metrics.chips import TITLES, middle, words
+    from receipts.publish.pictures.heat import Heat
 
     before, after = (middle([one.by_chip(metric, made.phases) for one in side]) for side in accounts)
     values = {chip: after[chip] - before[chip] for chip in before if chip in after}
@@ -232,7 +232,7 @@ def _change(sides: list[list[Parsed]], accounts: list[list[Account]], made: Pres
 
 
 def _print(heat: Heat) -> None:
-    from receipts.draw.terminal import lines
+    from receipts.publish.pictures.terminal import lines
 
     output.line(output.paint(heat.title, "head"))
     output.wrapped(heat.about, 0, 2)
@@ -243,8 +243,8 @@ def _print(heat: Heat) -> None:
 
 
 def _save(heat: Heat, path: str) -> None:
-    from receipts.draw.chips import picture
-    from receipts.draw.figure import save
+    from receipts.publish.pictures.chips import picture
+    from receipts.publish.pictures.figure import save
 
     save(path, picture(heat))
     output.note(f"wrote {path}")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.claims import Claim, ClaimFile
+    from receipts.judging.verdict import ClaimVerdict
+    from receipts.questions.claims import Claim, ClaimFile
     from receipts.store import Store
-    from receipts.verdict import ClaimVerdict
 
 EPILOG = """\b
 Examples:
@@ -88,8 +88,8 @@ def _claims(
     session: Session, files: tuple[str, ...], *, every: bool, record: bool = False
 ) -> Iterator[tuple[list[ClaimFile], Store | None]]:
     """The claims that were asked for, and the store where it is needed: some word of a claim is no file."""
-    from receipts.claims import read
-    from receipts.claims.gather import is_file, stored
+    from receipts.questions.claims import read
+    from receipts.questions.claims.gather import is_file, stored
 
     groups = [read(file) for file in files]
     words = [word for group in groups for claim in group.claims for word in (*claim.baseline, *claim.candidate)]
@@ -105,8 +105,8 @@ def _claims(
 def _judge(
     session: Session, claim: Claim, group: ClaimFile, store: Store | None, *, replicates: bool = True
 ) -> ClaimVerdict:
-    from receipts.claims import judge
-    from receipts.claims.gather import gather
+    from receipts.questions.claims import judge
+    from receipts.questions.claims.gather import gather
 
     evidence = gather(claim, session.rulebook, store, group.folder, replicates=replicates)
     return judge(claim, evidence, session.rulebook)
@@ -114,7 +114,7 @@ def _judge(
 
 def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
     if as_json:
-        from receipts.verdict import to_json
+        from receipts.judging.verdict import to_json
 
         output.as_json([to_json(item) for item in verdicts])
     else:
@@ -138,8 +138,8 @@ Exit codes: 0 added, 2 wrong call or input; what the claims came out as is print
 @pass_session
 def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     """Add the claims of files to the store, with a first verdict on each. A claim is never edited afterwards."""
-    from receipts.claims import read
-    from receipts.claims.stored import new_claims
+    from receipts.questions.claims import read
+    from receipts.questions.claims.stored import new_claims
 
     groups = [read(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
@@ -172,8 +172,8 @@ Examples:
 @pass_session
 def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
     """List the store's claims with their present verdicts."""
-    from receipts.claims.gather import stored
-    from receipts.verdict import to_json
+    from receipts.judging.verdict import to_json
+    from receipts.questions.claims.gather import stored
 
     with session.open_store() as store:
         gone = {item.id: item.superseded for item in store.claims(standing=False)}
@@ -205,7 +205,7 @@ Examples:
 @pass_session
 def show(session: Session, claim_id: str, as_json: bool) -> int:
     """Show one claim: its verdict now, how it was judged before, and what was decided on its receipts."""
-    from receipts.claims.stored import history
+    from receipts.questions.claims.stored import history
 
     with session.open_store() as store:
         found = history(store, claim_id, session.rulebook)
@@ -284,8 +284,8 @@ Examples:
 @pass_session
 def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -> int:
     """Write the footnote of a claim: differences, waivers, sample sizes, interval, rule set."""
-    from receipts.claims.footnote import footnote as written
-    from receipts.errors import NotFound
+    from receipts.base.errors import NotFound
+    from receipts.questions.claims.footnote import footnote as written
 
     with _claims(session, (file,) if file else (), every=file is None) as (groups, store):
         found = next(((item, group) for group in groups for item in group.claims if item.id == claim_id), None)
@@ -295,7 +295,7 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
         decided = store.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     if as_json:
-        from receipts.verdict import to_json
+        from receipts.judging.verdict import to_json
 
         output.as_json({"footnote": text, "verdict": to_json(verdict)})
     else:

@@ -10,8 +10,8 @@ from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
 
 if TYPE_CHECKING:
-    from receipts.claims.stored import History
-    from receipts.verdict import ClaimVerdict
+    from receipts.judging.verdict import ClaimVerdict
+    from receipts.questions.claims.stored import History
 
 MOST_REASONS = 6
 

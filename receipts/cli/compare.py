@@ -12,12 +12,12 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
-    from receipts.chips import Pressure
     from receipts.cli.requirement import Required
-    from receipts.facts import Facts
+    from receipts.judging.facts import Facts
+    from receipts.judging.verdict import Comparison
+    from receipts.metrics.chips import Pressure
     from receipts.receipt import Parsed
     from receipts.store import Decision
-    from receipts.verdict import Comparison
 
 EPILOG = """\b
 Examples:
@@ -84,7 +84,7 @@ def command(session: Session, asked: Asked, require: Required | None, record: bo
 
 def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> tuple[list[str], Pressure]:
     """Both sides chip by chip in sentences, and what became of the pressure: C109 says the same of it."""
-    from receipts.chips import account, pressure, words
+    from receipts.metrics.chips import account, pressure, words
 
     a, b = ([account(item) for item in side] for side in (left, right))
     made = pressure(a, b, spread=facts.chip_spread)
@@ -95,7 +95,7 @@ def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> 
     """Where the shape of each side lies in the lane's envelope; nothing where that can be told of neither."""
     if not facts.shapes:
         return {}
-    from receipts.envelope import standing
+    from receipts.judging.envelope import standing
 
     found = {side: standing(facts, group[0]) for side, group in (("A", left), ("B", right))}
     known = any(place.word != "unknown" for place in found.values())
@@ -116,8 +116,8 @@ def print_comparison(
     """
     says, pressure = memory
     if form == "json":
-        from receipts.chips import pressure_json
-        from receipts.verdict import to_json
+        from receipts.judging.verdict import to_json
+        from receipts.metrics.chips import pressure_json
 
         told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
         values = pressure_json(pressure)

@@ -24,8 +24,8 @@ from receipts.cli.comparison_text import (
 )
 from receipts.cli.decisions import sentence
 from receipts.cli.findings import grouped, on_sides, places, waiting_text
-from receipts.report.text import cell
-from receipts.verdict import Comparison, Finding
+from receipts.judging.verdict import Comparison, Finding
+from receipts.publish.report.text import cell
 
 if TYPE_CHECKING:
     from receipts.store import Decision

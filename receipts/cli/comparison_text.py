@@ -11,7 +11,7 @@ from receipts.axes import Member, in_words
 from receipts.cli import output
 from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
-from receipts.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
+from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
 
 if TYPE_CHECKING:
     from receipts.store import Decision

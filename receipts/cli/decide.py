@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.decisions import print_decisions, sentence
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 EPILOG = """\b
 Examples:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.advance import Advance, beside
 from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.export import Asked, Exported
+    from receipts.workflows.export import Asked, Exported
 
 EPILOG = """\b
 Examples:
@@ -61,7 +61,7 @@ def command(
     Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. With a condition, whatever
     is about a receipt that is left out is left out as well.
     """
-    from receipts.export import export
+    from receipts.workflows.export import export
 
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
@@ -97,8 +97,8 @@ def _by_name(place: Path) -> str:
 
 
 def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Asked:
-    from receipts.export import Asked
     from receipts.store import Filters, condition
+    from receipts.workflows.export import Asked
 
     filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
     begin, end = (

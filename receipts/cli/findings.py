@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from receipts.base.value import dataclass
 from receipts.cli import output
-from receipts.value import dataclass
-from receipts.verdict import Finding, Level, Question
+from receipts.judging.verdict import Finding, Level, Question
 
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 

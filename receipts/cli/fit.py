@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, named_plan, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.fit import Estimate
-    from receipts.fit.calibrate import Calibration
-    from receipts.fit.compiled import Answer
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
+    from receipts.questions.fit import Estimate
+    from receipts.questions.fit.calibrate import Calibration
+    from receipts.questions.fit.compiled import Answer
     from receipts.receipt import Parsed
 
 EPILOG = """\b
@@ -59,7 +59,7 @@ def command(
     PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
     """
     from receipts.cli import fit_text
-    from receipts.fit import estimate
+    from receipts.questions.fit import estimate
 
     if oom is not None and not aot:
         raise UsageError("--oom writes what the compiler refuses; give --aot with it")
@@ -82,7 +82,7 @@ def command(
 
 
 def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibration | None]:
-    from receipts.fit import calibrations
+    from receipts.questions.fit import calibrations
 
     lanes = session.rulebook.lanes
     with session.open_store() as store:
@@ -90,7 +90,7 @@ def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibratio
 
 
 def _compile(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
-    from receipts.fit.compiled import ask_compiler
+    from receipts.questions.fit.compiled import ask_compiler
 
     return ask_compiler(parsed, lane, made)
 
@@ -99,7 +99,7 @@ def _write_refusal(path: str, parsed: Parsed, made: Estimate, answer: Answer) ->
     import json
     from pathlib import Path
 
-    from receipts.fit.compiled import oom_receipt
+    from receipts.questions.fit.compiled import oom_receipt
 
     text = json.dumps(oom_receipt(parsed, made, answer), indent=2) + "\n"
     try:

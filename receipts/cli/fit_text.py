@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.amounts import amount
+from receipts.base.amounts import amount
+from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.draw.geometry import SIGNS, Bar, Part, geometry, text_bar
-from receipts.errors import UsageError
-from receipts.fit import Estimate, compared, growth
-from receipts.fit.compiled import Answer, as_json
-from receipts.memory.surface import OUTSIDE, Name
+from receipts.estimate.surface import OUTSIDE, Name
+from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
+from receipts.questions.fit import Estimate, compared, growth
+from receipts.questions.fit.compiled import Answer, as_json
 
 if TYPE_CHECKING:
-    from receipts.fit.calibrate import Calibration
+    from receipts.questions.fit.calibrate import Calibration
 
 _ORDER = {name: index for index, name in enumerate(Name)}
 _MOST = 8  # changes that are told; --json has them all

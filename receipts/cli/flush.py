@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.spool import Flushed
+    from receipts.workflows.spool import Flushed
 
 EPILOG = """\b
 Examples:
@@ -31,8 +31,8 @@ Exit codes: 0 all are stored, 2 some were refused and stay here with the reason,
 @pass_session
 def command(session: Session, again: bool, as_json: bool) -> int:
     """Store every document that was kept on this machine while the store's server did not answer."""
-    from receipts import spool
     from receipts.store.address import address
+    from receipts.workflows import spool
 
     target = address(session.store_url).target
     if target is None:
@@ -67,7 +67,7 @@ def command(session: Session, again: bool, as_json: bool) -> int:
 
 def _elsewhere(as_json: bool) -> int:
     """The store is a file, for which nothing ever waits: say for which others something does."""
-    from receipts import spool
+    from receipts.workflows import spool
 
     found = spool.others()
     if found:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from receipts.errors import ReceiptsError
+from receipts.base.errors import ReceiptsError
 
 # Section of --help → name → (module, one line). The command object in the module is called `command`.
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {

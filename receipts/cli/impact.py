@@ -12,7 +12,7 @@ from receipts.cli.decisions import print_decisions
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.claims.stored import Impact
+    from receipts.questions.claims.stored import Impact
 
 EPILOG = """\b
 Examples:
@@ -31,7 +31,7 @@ Exit codes: 0 it stands, or nothing quotes it; 3 it no longer stands, and what i
 @pass_session
 def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bool) -> int:
     """List what quotes a receipt: claims that stand on it, and documents. All of it goes stale with the receipt."""
-    from receipts.claims.stored import impact
+    from receipts.questions.claims.stored import impact
 
     with session.open_store() as store:
         found = impact(store, store.resolve(receipt), [Path(place) for place in places])

@@ -13,7 +13,7 @@ from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.importers import Imported
+    from receipts.workflows.tables import Imported
 
 EPILOG = """\b
 Examples:
@@ -62,7 +62,7 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
 
     What the table does not state stays unstated. What cannot be read is printed, and kept under notes.
     """
-    from receipts.importers import import_file
+    from receipts.workflows.tables import import_file
 
     found = import_file(table, mapping)
     if out is not None:
@@ -76,7 +76,7 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
 
 
 def _write(found: Imported, folder: Path) -> None:
-    from receipts.errors import UsageError
+    from receipts.base.errors import UsageError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _write(found: Imported, folder: Path) -> None:
 
 def _submit(session: Session, found: Imported) -> int:
     from receipts.receipt import Document
-    from receipts.submit import submit
+    from receipts.workflows.submit import submit
 
     documents = [Document(item.parsed.raw, item.row.where) for item in found.made]
     stored = 0

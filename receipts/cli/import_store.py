@@ -12,7 +12,7 @@ from receipts.cli.advance import Advance, beside
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.export.bring import Imported
+    from receipts.workflows.export.bring import Imported
 
 EPILOG = """\b
 Examples:
@@ -36,8 +36,8 @@ def store(session: Session, place: Path, as_json: bool) -> int:
 
     Every document is hashed and checked again. What this store holds already is skipped; nothing in it changes.
     """
-    from receipts.export.bring import bring
-    from receipts.export.source import source
+    from receipts.workflows.export.bring import bring
+    from receipts.workflows.export.source import source
 
     found = source(place)
     progress = Advance()

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import InputError, UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Options
@@ -165,7 +165,7 @@ def _unknown() -> int:
 
 def _submit(session: Session, receipt: bytes, name: str) -> int:
     from receipts.receipt import Document
-    from receipts.submit import submit
+    from receipts.workflows.submit import submit
 
     with session.open_store(create=True) as store:
         (outcome,) = submit([Document(receipt, name)], store, session.rulebook)

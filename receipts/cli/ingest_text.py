@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.evidence import FileEvidence, Reading
     from receipts.ingest import Found, Ingested, Told
+    from receipts.ingest.evidence import FileEvidence, Reading
 
 SHOWN = 12
 FILES_SHOWN = 40

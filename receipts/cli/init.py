@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
 
 EPILOG = """\b
 Examples:

@@ -11,7 +11,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
 
 EPILOG = """\b
 Examples:

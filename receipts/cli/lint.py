@@ -13,8 +13,8 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.claims import ClaimFile
-    from receipts.lint.check import Result, State
+    from receipts.publish.lint.check import Result, State
+    from receipts.questions.claims import ClaimFile
 
 EPILOG = """\b
 Examples:
@@ -52,9 +52,9 @@ def command(
 
     The store is only opened where some statement names a receipt or a claim.
     """
-    from receipts.lint.check import Checker
-    from receipts.lint.files import pages
-    from receipts.lint.page import page
+    from receipts.publish.lint.check import Checker
+    from receipts.publish.lint.files import pages
+    from receipts.publish.lint.page import page
 
     claims = _claims(claim_files)
     with ExitStack() as stack:
@@ -67,7 +67,7 @@ def command(
 def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
     if not files:
         return ()
-    from receipts.claims import read
+    from receipts.questions.claims import read
 
     return tuple(read(file) for file in files)
 
@@ -83,7 +83,7 @@ def exit_code(results: Sequence[Result], *, strict: bool = False, max_warnings: 
 
 
 def _print(session: Session, results: list[Result], form: str) -> None:
-    from receipts.lint import forms
+    from receipts.publish.lint import forms
 
     counts = dict(sorted(Counter(item.state for item in results).items()))
     if form == "json":
@@ -104,7 +104,7 @@ STYLE = {"refuted": "E", "stale": "E", "unproven": "I", "unreceipted": "W", "rem
 
 
 def _text(results: list[Result], counts: Mapping[State, int]) -> None:
-    from receipts.lint import forms
+    from receipts.publish.lint import forms
 
     for result in results:
         if forms.told(result):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import InputError, Problem, UsageError
 from receipts.cli import output
-from receipts.errors import InputError, Problem, UsageError
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged, Part

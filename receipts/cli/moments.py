@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime

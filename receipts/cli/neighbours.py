@@ -11,8 +11,8 @@ from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
 
 if TYPE_CHECKING:
-    from receipts.neighbours import Judged, Neighbourhood
-    from receipts.verdict import Comparison
+    from receipts.judging.verdict import Comparison
+    from receipts.questions.neighbours import Judged, Neighbourhood
 
 SHOWN_UNSTATED = 12
 
@@ -42,7 +42,7 @@ Exit codes: 0 there are neighbours, 2 wrong call or input, 3 there is none that 
 @pass_session
 def command(session: Session, receipt: str, axis: str | None, metric: str, limit: int, as_json: bool) -> int:
     """Show every stored receipt that differs in one axis, with effect and verdict."""
-    from receipts.neighbours import neighbours
+    from receipts.questions.neighbours import neighbours
 
     if axis is not None:
         axis = _axis(axis)
@@ -69,7 +69,7 @@ def _axis(name: str) -> str:
     """The axis that a name means: an axis, a leaf of one, or the last part of a leaf. Raises NotFound."""
     from receipts.axes import axis_leaves, axis_of
     from receipts.axes.effective import OPEN_MAPS
-    from receipts.errors import NotFound, near
+    from receipts.base.errors import NotFound, near
 
     if name.partition(".")[0] in OPEN_MAPS:
         return axis_of(name)

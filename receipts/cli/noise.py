@@ -13,7 +13,7 @@ from receipts.cli.session import Session, pass_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from receipts.noise import Noise
+    from receipts.questions.noise import Noise
     from receipts.stats.noise import SelfCheck
 
 COLUMNS = ("lane", "accelerator", "chips", "sequence", "groups", "launches", "σ", "df", "largest spread", "δ")
@@ -33,7 +33,7 @@ Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 not
 @pass_session
 def command(session: Session, lane: str | None, as_json: bool) -> int:
     """Show how much equal launches differ (the noise floor), and check the statistics on them."""
-    from receipts.noise import survey
+    from receipts.questions.noise import survey
     from receipts.stats.noise import together
 
     lanes = session.rulebook.lanes

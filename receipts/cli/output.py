@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from receipts.errors import InputError, ReceiptsError
+from receipts.base.errors import InputError, ReceiptsError
 
 Row = Sequence[str]
 STYLES = {

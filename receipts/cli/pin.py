@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.errors import UsageError
 
 EPILOG = """\b
 Examples:

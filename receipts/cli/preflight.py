@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, from_stdin, is_file, laid_out, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from receipts.preflight import Answer, Rung
+    from receipts.questions.preflight import Answer, Rung
     from receipts.receipt import Parsed
     from receipts.store import Store
 
@@ -90,8 +90,8 @@ def _known(session: Session, *, needed: bool) -> Iterator[Store | None]:
 
 
 def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int:
-    from receipts.plan import parse_plan, read_plan
-    from receipts.preflight import next_rung, preflight
+    from receipts.questions.plan import parse_plan, read_plan
+    from receipts.questions.preflight import next_rung, preflight
 
     with _known(session, needed=not is_file(word)) as store:
         if word == "-":
@@ -147,7 +147,7 @@ def _print(plan: Parsed, answer: Answer, rung: Rung | None, smaller: str | None)
 
 
 def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
-    from receipts.preflight import as_lines, candidates, preflight, ranked
+    from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
     try:
         raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.amounts import amount
+from receipts.base.amounts import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.preflight import Answer, Evidence, Ranked, Rung
+    from receipts.questions.preflight import Answer, Evidence, Ranked, Rung
 
 
 def print_evidence(by: Evidence, answer: Answer) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base.errors import InputError, Problem, UsageError
 from receipts.cli import output
-from receipts.errors import InputError, Problem, UsageError
 
 if TYPE_CHECKING:
     from receipts.emit.record import Record
-    from receipts.evidence.reading import Failure
+    from receipts.ingest.evidence.reading import Failure
 
 EPILOG = """\b
 Examples:
@@ -136,9 +136,9 @@ def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
 
 def failure_in(text: bytes) -> Failure | None:
     """The failed allocation that began what a text tells; None where it tells of none."""
-    from receipts.evidence.memory.classify import first_cause
-    from receipts.evidence.memory.oom import OomReader
-    from receipts.evidence.scan import scan
+    from receipts.ingest.evidence.memory.classify import first_cause
+    from receipts.ingest.evidence.memory.oom import OomReader
+    from receipts.ingest.evidence.scan import scan
 
     found = scan([text.rstrip(b"\n") + b"\n"], [OomReader])
     return first_cause(item for reading in found for item in reading.failures if item.fatal)

@@ -13,7 +13,7 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import Asked, gather, of_two_sides
 
 if TYPE_CHECKING:
-    from receipts.report import Ref, WeekData
+    from receipts.publish.report import Ref, WeekData
 
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
@@ -82,7 +82,7 @@ def weekly(
     Frontier and ceilings per lane, comparable and refused comparisons with their axes, what did not survive, claims,
     failures, and the receipts behind every number.
     """
-    from receipts.report import asked, collect_with_basis, moment, parquet, render
+    from receipts.publish.report import asked, collect_with_basis, moment, parquet, render
 
     at = moment(as_of)
     wanted = asked(week, since, until, at)
@@ -123,7 +123,7 @@ def lane(
     as_json: bool,
 ) -> int:
     """Write the page of one lane: its frontier and ceilings, and the last week in which it ran."""
-    from receipts.report import Week, asked, collect_with_basis, moment, parquet, render_lane
+    from receipts.publish.report import Week, asked, collect_with_basis, moment, parquet, render_lane
 
     at = moment(as_of)
     wanted = asked(week, since, until, at)
@@ -159,7 +159,7 @@ def compare_(session: Session, asked: Asked, out: Path, as_json: bool) -> int:
     A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store.
     """
-    from receipts.report import pair, render_pair
+    from receipts.publish.report import pair, render_pair
 
     stored = not asked.all_files
     sides, verdict, decided = gather(session, asked, stored=stored)
@@ -196,7 +196,7 @@ change the exit code: receipts claim show answers with its own. {TEMPLATES}"""
 @pass_session
 def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
     """Write the page of one claim of the store: its verdict, its comparison, its past, and who quotes it."""
-    from receipts.report import claim, moment, render_claim
+    from receipts.publish.report import claim, moment, render_claim
 
     with session.open_store() as store:
         data = claim(store, claim_id, session.rulebook, moment(as_of))
@@ -240,7 +240,7 @@ def _print_files(files: Iterable[str], out: Path) -> None:
 
 def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Iterable[Ref]) -> None:
     """Write the files, and write down which receipts they quote, for `receipts impact`."""
-    from receipts.report import write
+    from receipts.publish.report import write
 
     write(files, out)
     named: list[tuple[str, str | None]] = [(item.id, item.name) for item in quoted]
@@ -250,7 +250,7 @@ def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Itera
 
 def _remember(session: Session, document: Path, quoted: list[tuple[str, str | None]]) -> None:
     """Write down which receipts a report quotes, for `receipts impact`. A store that may only be read is left alone."""
-    from receipts.errors import StoreError
+    from receipts.base.errors import StoreError
 
     try:
         with session.open_store() as store:

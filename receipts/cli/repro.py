@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, fetch, pass_session
-from receipts.errors import UsageError
 
 EPILOG = """\b
 Examples:
@@ -22,7 +22,7 @@ Examples:
 @pass_session
 def command(session: Session, receipt: str, as_json: bool) -> int:
     """Print the command, flags and wheels of a receipt as a shell script, and what the receipt does not say."""
-    from receipts.repro import recipe
+    from receipts.questions.repro import recipe
 
     found = fetch(session, [receipt])[0]
     if len(found) > 1:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from receipts.value import dataclass
+from receipts.base.value import dataclass
 
 if TYPE_CHECKING:
-    from receipts.verdict import Comparison, MetricResult
+    from receipts.judging.verdict import Comparison, MetricResult
 
 Requirement = Literal["faster", "not-slower", "equivalent"]
 Answer = Literal["holds", "fails", "open"]

@@ -11,8 +11,8 @@ from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.revalidate import Judged, Tally
     from receipts.store import Store
+    from receipts.workflows.revalidate import Judged, Tally
 
 EPILOG = """\b
 Examples:
@@ -38,7 +38,7 @@ def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run
 
     A flip is a change of status. It is printed with the findings that appeared or vanished, and their rules.
     """
-    from receipts.revalidate import Revalidation, Tally
+    from receipts.workflows.revalidate import Revalidation, Tally
 
     begin = moment("--since", since) if since is not None else None
     tally = Tally()
@@ -65,7 +65,7 @@ def _known(lane: str, store: Store, session: Session) -> None:
     """Raise NotFound for a pattern that fits no declared lane and no receipt: a slip must not read as nothing to do."""
     import fnmatch
 
-    from receipts.errors import NotFound, near
+    from receipts.base.errors import NotFound, near
     from receipts.store import Condition, Filters
 
     names = session.rulebook.lanes.names()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli.session import Session, named_plan, pass_session
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
     from receipts.cli.run_tools import Launcher
     from receipts.receipt import Parsed
-    from receipts.runner import Folder
+    from receipts.workflows.run import Folder
 
 EPILOG = """\b
 Examples:
@@ -75,8 +75,8 @@ def command(
     one is.
     """
     from receipts.cli.run_tools import Launcher
-    from receipts.runner.child import Limits
-    from receipts.runner.mesh import Mesh, placed
+    from receipts.workflows.run.child import Limits
+    from receipts.workflows.run.mesh import Mesh, placed
 
     placed(node_rank, nodes)
     if resume is not None:
@@ -97,10 +97,10 @@ def command(
 
 def _taken_up(place: Path) -> tuple[Folder, Parsed]:
     """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
-    from receipts.plan import parse_plan
+    from receipts.questions.plan import parse_plan
     from receipts.receipt import read
-    from receipts.runner import Folder
-    from receipts.runner.child import alive
+    from receipts.workflows.run import Folder
+    from receipts.workflows.run.child import alive
 
     folder = Folder(place)
     folder.open()
@@ -118,7 +118,7 @@ def _begun(
     session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
 ) -> tuple[Folder, Parsed]:
     """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
-    from receipts.runner import Folder, Words
+    from receipts.workflows.run import Folder, Words
 
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
@@ -145,7 +145,7 @@ def _walk(
 ) -> int:
     from receipts.cli.run_text import Teller
     from receipts.cli.run_tools import tools
-    from receipts.runner import Words, walk
+    from receipts.workflows.run import Words, walk
 
     lane = session.rulebook.lanes.of(plan.receipt.run.lane)
     teller = Teller(folder, as_json)

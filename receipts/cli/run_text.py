@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from receipts.amounts import amount
+from receipts.base.amounts import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.preflight import Rung
-    from receipts.runner import Attempt, Folder, Outcome, Step
+    from receipts.questions.preflight import Rung
+    from receipts.workflows.run import Attempt, Folder, Outcome, Step
 
 
 class Teller:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts.base.errors import ReceiptsError, UsageError
 from receipts.cli.session import Session
-from receipts.errors import ReceiptsError, UsageError
 
 if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
     from receipts.cli.run_text import Teller
-    from receipts.lane import Lane
-    from receipts.preflight import Answer
+    from receipts.questions.preflight import Answer
     from receipts.receipt import Document, Parsed
-    from receipts.runner import Attempt, Ended, Folder, Limits, Tools
-    from receipts.runner.mesh import Mesh
+    from receipts.workflows.run import Attempt, Ended, Folder, Limits, Tools
+    from receipts.workflows.run.mesh import Mesh
 
 RECORDED: Final = "run.json"
 HOST_OOM: Final = "the kernel's out-of-memory killer ended a process of this control group while the command ran"
@@ -29,7 +29,7 @@ class Launcher:
     """Runs an attempt's command on this node. ``words`` are the command's as they were typed."""
 
     def __init__(self, folder: Folder, mesh: Mesh, limits: Limits, words: Sequence[str], show: bool) -> None:
-        from receipts.runner import Words
+        from receipts.workflows.run import Words
 
         self._folder = folder
         self._mesh = mesh
@@ -44,9 +44,9 @@ class Launcher:
     def here(self, attempt: Attempt) -> Ended:
         """Run it here, and give how it ended here."""
         from receipts.emit.cgroup import oom_kills
-        from receipts.plan import parse_plan
+        from receipts.questions.plan import parse_plan
         from receipts.receipt import read
-        from receipts.runner.child import run, started
+        from receipts.workflows.run.child import run, started
 
         folder, plan = self._folder, self._folder.plan(attempt)
         places = {"plan": plan, "dir": folder.of(attempt)}
@@ -74,7 +74,7 @@ class Launcher:
 
     def follow(self) -> int:
         """Run what node 0 writes down until it is over; gives the exit code."""
-        from receipts.runner.mesh import follow
+        from receipts.workflows.run.mesh import follow
 
         code = follow(self._folder, self.here, self._mesh)
         return code if code >= 0 else 128 - code
@@ -100,10 +100,10 @@ class Launcher:
 def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, teller: Teller, force: bool) -> Tools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
     from receipts.ingest.layout import pretty
-    from receipts.runner import Tools
+    from receipts.workflows.run import Tools
 
     def ask(plan: Parsed) -> Answer:
-        from receipts.preflight import Answer, preflight
+        from receipts.questions.preflight import Answer, preflight
 
         if force:
             return Answer("unknown", "not asked: --force", plan.name, "")
@@ -127,7 +127,7 @@ def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, tell
 
 
 def _submit(session: Session, document: Document) -> str:
-    from receipts.submit import submit
+    from receipts.workflows.submit import submit
 
     with session.open_store(create=True) as store:
         (outcome,) = submit([document], store, session.rulebook)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from receipts.errors import NoStore, NotFound, UsageError
+from receipts.base.errors import NoStore, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from receipts.config import Config
+    from receipts.base.config import Config
+    from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
-    from receipts.rulebook import Rulebook
     from receipts.store import Store
 
 
@@ -35,14 +35,14 @@ class Session:
     @cached_property
     def config(self) -> Config:
         """What the ``receipts.toml`` says that was named; the empty configuration where none was."""
-        from receipts.config import read_config
+        from receipts.base.config import read_config
 
         return read_config(Path(self._config) if self._config else None)
 
     @cached_property
     def rulebook(self) -> Rulebook:
         """Rules, lanes and studies in force."""
-        from receipts.rulebook import Rulebook
+        from receipts.judging.rulebook import Rulebook
 
         return Rulebook(self.config.validators if self._config else ())
 
@@ -120,7 +120,7 @@ def named(store: Store, word: str) -> list[Parsed]:
 
 def witnessing(witnesses: Sequence[Parsed], receipts: Sequence[Parsed]) -> None:
     """Refuse a ``--witness`` that names none of the receipts that it was given for. Raises UsageError."""
-    from receipts.witness import names
+    from receipts.judging.witness import names
 
     for item in witnesses:
         if not any(names(item, other) for other in receipts):
@@ -137,7 +137,7 @@ def named_plan(session: Session, word: str) -> Parsed:
 
     Raises InputError where no chips can hold its layout. A lane that nobody declared is told, since it bars nothing.
     """
-    from receipts.plan import parse_plan, read_plan
+    from receipts.questions.plan import parse_plan, read_plan
 
     if word == "-":
         plan = parse_plan(from_stdin())
@@ -154,8 +154,8 @@ def named_plan(session: Session, word: str) -> Parsed:
 def _tell_undeclared(session: Session, plan: Parsed) -> None:
     name, lanes = plan.receipt.run.lane, session.rulebook.lanes
     if name not in lanes.names():
+        from receipts.base.errors import near
         from receipts.cli import output
-        from receipts.errors import near
 
         said = near(name, lanes.names()) or "; see: receipts lanes"
         output.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{said}")
@@ -163,8 +163,8 @@ def _tell_undeclared(session: Session, plan: Parsed) -> None:
 
 def laid_out(session: Session, plan: Parsed) -> None:
     """Refuse a plan that no chips can hold, whatever their memory. Raises InputError with every place."""
-    from receipts.errors import InputError
-    from receipts.plan.layout import torn
+    from receipts.base.errors import InputError
+    from receipts.questions.plan.layout import torn
 
     rulebook = session.rulebook
     problems = torn(plan, rulebook.lanes.of(plan.receipt.run.lane), rulebook.rules)

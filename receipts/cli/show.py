@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from receipts.amounts import amount
+from receipts.base.amounts import amount
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 
 if TYPE_CHECKING:
-    from receipts.answers import Answers
-    from receipts.chips import Chip
-    from receipts.facts import Facts
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
+    from receipts.judging.facts import Facts
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.metrics.chips import Chip
+    from receipts.questions.answers import Answers
     from receipts.receipt import Parsed
     from receipts.store import Decision
-    from receipts.verdict import ReceiptVerdict
 
 MOST_ROWS = 64  # of chips and phases, before a table shows one phase
 FEW_ROWS = 16
@@ -40,7 +40,7 @@ Examples:
 @pass_session
 def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json: bool) -> int:
     """Show one receipt: what ran, where, on which path, what it measured, and what the rules say."""
-    from receipts.facts import Facts
+    from receipts.judging.facts import Facts
 
     if is_file(receipt):
         found = parsed_file(receipt)
@@ -79,8 +79,8 @@ def _print_raw(document: bytes) -> None:
 
 
 def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answers]:
-    from receipts.answers import answers
-    from receipts.judge import judge_receipt
+    from receipts.judging.judge import judge_receipt
+    from receipts.questions.answers import answers
 
     lane = session.rulebook.lanes.of(item.parsed.receipt.run.lane)
     verdict = judge_receipt(item.parsed, lane, session.rulebook.rules, item.facts)
@@ -88,9 +88,9 @@ def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answe
 
 
 def _print_json(session: Session, item: _Shown) -> None:
-    from receipts.chips import account
-    from receipts.chips.as_json import to_json as memory_json
-    from receipts.verdict import to_json
+    from receipts.judging.verdict import to_json
+    from receipts.metrics.chips import account
+    from receipts.metrics.chips.as_json import to_json as memory_json
 
     _, verdict, five = _judged(session, item)
     output.as_json(
@@ -154,8 +154,8 @@ def _answers(five: Answers) -> None:
 
 def _witnesses(parsed: Parsed, lane: Lane, facts: Facts) -> None:
     """Which launches show this one's path, and what they lend; or whose path this one shows."""
+    from receipts.judging.rule import Case
     from receipts.metrics import Launch
-    from receipts.rule import Case
 
     case = Case(Launch(parsed, lane), lane, facts)
     known = {item.id: item for item in facts.witnesses}
@@ -236,7 +236,7 @@ def _failed(parsed: Parsed) -> None:
     for rung in failure.ladder or ():
         alone = f", rank {rung.rank} alone" if rung.rank is not None else ""
         output.wrapped(f"then {rung.rung}: {rung.launch}{alone}{f' ({rung.reason})' if rung.reason else ''}", 2, 6)
-    from receipts.memory.families import attribution
+    from receipts.estimate.families import attribution
 
     blocks = attribution(parsed.stated)
     if blocks is not None:
@@ -245,7 +245,7 @@ def _failed(parsed: Parsed) -> None:
 
 def _memory(parsed: Parsed) -> None:
     """Every phase in a sentence, and chips as a table: of many chips the fullest phase, or its tightest chips."""
-    from receipts.chips import account, words
+    from receipts.metrics.chips import account, words
 
     made = account(parsed)
     if not made and made.aggregate is None:

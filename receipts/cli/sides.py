@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from receipts.base.errors import UsageError
 from receipts.cli.session import Session, fetch, is_file, named, parsed_file, several, witnessing
-from receipts.errors import UsageError
 
 if TYPE_CHECKING:
+    from receipts.judging.verdict import Comparison
     from receipts.questions.comparisons import Sides
     from receipts.receipt import Parsed
     from receipts.store import Decision, Store
-    from receipts.verdict import Comparison
 
 METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
 WAIVE = click.option(

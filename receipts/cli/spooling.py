@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from receipts.base.errors import InputError, StoreError, Unreachable
 from receipts.cli import output
 from receipts.cli.session import Session
-from receipts.errors import InputError, StoreError, Unreachable
 
 if TYPE_CHECKING:
     from receipts.receipt.stream import Item
-    from receipts.spool import Pending
+    from receipts.workflows.spool import Pending
 
 SHOWN = 5
 
@@ -37,7 +37,7 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
 
     Other faults of a store pass: a user who may not write, or a full disk, is nothing that waiting mends.
     """
-    from receipts.spool import Pending
+    from receipts.workflows.spool import Pending
 
     found = Spooling(Pending(documents), rows)
     try:
@@ -50,8 +50,8 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
 
 
 def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
-    from receipts import spool
     from receipts.store.address import address
+    from receipts.workflows import spool
 
     target = address(session.store_url).target
     assert target is not None  # a file is never out of reach
@@ -93,7 +93,7 @@ def remind(session: Session) -> None:
     target = address(session.store_url).target
     if target is None:
         return
-    from receipts import spool
+    from receipts.workflows import spool
 
     waiting = spool.count(target)
     if waiting:

@@ -14,8 +14,8 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.spooling import spooling
 
 if TYPE_CHECKING:
-    from receipts.submit import Outcome
-    from receipts.verdict import Status
+    from receipts.judging.verdict import Status
+    from receipts.workflows.submit import Outcome
 
 MANY = 100  # files from which on nobody reads a line for each
 EPILOG = """\b
@@ -57,7 +57,7 @@ def command(
     goes on where it stopped, since it skips what is stored already. At the end a seal is written (receipts audit).
     """
     from receipts.receipt.stream import documents, is_many
-    from receipts.submit import exit_code, submit
+    from receipts.workflows.submit import exit_code, submit
 
     wanted: Status | None = "valid" if require else None
     many = len(files) > MANY or any(is_many(word) for word in files)

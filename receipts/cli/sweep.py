@@ -11,8 +11,8 @@ from receipts.cli.session import Session, fetch, pass_session
 from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
 
 if TYPE_CHECKING:
-    from receipts.sweep import Cell, Sweep
-    from receipts.verdict import MetricResult
+    from receipts.judging.verdict import MetricResult
+    from receipts.questions.sweep import Cell, Sweep
 
 EPILOG = """\b
 Examples:
@@ -41,10 +41,10 @@ def command(
     as_json: bool,
 ) -> int:
     """Lay receipts out as a grid: effects against a base, one-axis links, and refused cells with the reason."""
-    from receipts.compare import Request
-    from receipts.errors import UsageError
-    from receipts.facts import Facts
-    from receipts.sweep import sweep
+    from receipts.base.errors import UsageError
+    from receipts.judging.compare import Request
+    from receipts.judging.facts import Facts
+    from receipts.questions.sweep import sweep
 
     found = [item for group in fetch(session, receipts) for item in group]
     unique = list({item.id: item for item in found}.values())
@@ -105,7 +105,7 @@ def _own_value(grid: Sweep, cell: Cell, metric: str) -> float | None:
 
 
 def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:
-    from receipts.verdict import to_json
+    from receipts.judging.verdict import to_json
 
     cells = [
         {

@@ -1,7 +1,7 @@
 """Ingesting: what a run left behind, files of any known form, put together into one receipt.
 
-`assemble` takes what `receipts.evidence.read` found and gives the tree of a receipt with the place of every leaf,
-what was not found, and what does not agree. It fills nothing in.
+`assemble` takes what `receipts.ingest.evidence.read` found and gives the tree of a receipt with the place of every
+leaf, what was not found, and what does not agree. It fills nothing in.
 """
 
 from __future__ import annotations

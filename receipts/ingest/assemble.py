@@ -8,13 +8,13 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from receipts.errors import Problem
-from receipts.evidence import FileEvidence
+from receipts.base.errors import Problem
 from receipts.ingest.chips import state_memory
 from receipts.ingest.compiled import state_compile
 from receipts.ingest.config import SET, readings, state_config
 from receipts.ingest.draft import Contradiction, Draft, Found, Missing, Told, Where
 from receipts.ingest.ending import state_ending
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.identity import state_identity
 from receipts.ingest.intent import state_intent
 from receipts.ingest.layout import pretty

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence, MemoryRow, Reading
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, MemoryRow, Reading
 from receipts.ingest.series import Series
 
 SOURCE: Final = "memory"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from receipts.errors import UsageError
-from receipts.evidence import FileEvidence, Place
-from receipts.evidence.stream import HEAD, Source
+from receipts.base.errors import UsageError
+from receipts.ingest.evidence import FileEvidence, Place
+from receipts.ingest.evidence.stream import HEAD, Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
 _LEAD: Final = 96

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from receipts.evidence import FileEvidence, Reading
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.warmup import state_warmup
 
 _LEAVES: Final = {

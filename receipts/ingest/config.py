@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence, Reading, Stated
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Reading, Stated
 from receipts.ingest.leaves import alike, fitting
 from receipts.receipt.catalogue import find
 

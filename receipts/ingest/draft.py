@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from receipts.errors import near
-from receipts.evidence import Place
+from receipts.base.errors import near
+from receipts.ingest.evidence import Place
 from receipts.ingest.leaves import alike, fitting, parts
-from receipts.route import NAMES, spelled
+from receipts.receipt.route import NAMES, spelled
 
 MAX_TOLD = 500
 NOWHERE = Place()

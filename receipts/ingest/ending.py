@@ -9,13 +9,13 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Final
 
-from receipts.errors import UsageError
-from receipts.evidence import Failure, FileEvidence, Reading
-from receipts.evidence.registry import line_readers
-from receipts.evidence.scan import scan
-from receipts.evidence.stream import HEAD, Source
+from receipts.base.errors import UsageError
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import Failure, FileEvidence, Reading
+from receipts.ingest.evidence.registry import line_readers
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.stream import HEAD, Source
 from receipts.ingest.series import Series
 
 SOURCE: Final = "ending"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from receipts.errors import UsageError
-from receipts.evidence import FileEvidence, read
-from receipts.evidence.stream import CHUNK
+from receipts.base.errors import UsageError
+from receipts.ingest.evidence import FileEvidence, read
+from receipts.ingest.evidence.stream import CHUNK
 
 MAX_FILES: Final = 2_000
 MAX_DEPTH: Final = 8

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final
 
-from receipts.accelerators import find as find_accelerator
-from receipts.evidence import FileEvidence
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, yearless
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import Contract, Options
 from receipts.ingest.witness import LIBRARIES
-from receipts.route import permitted
+from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.route import permitted
 
 SOURCE: Final = "identity"
 UNLISTED: Final = "unlisted"

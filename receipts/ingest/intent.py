@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import Contract
 from receipts.ingest.witness import HOSTS
-from receipts.route import ANYTHING, dtypes, parts
+from receipts.receipt.route import ANYTHING, dtypes, parts
 
 SOURCE: Final = "intent"
 _LANE: Final = Where("--lane")

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from receipts.accelerators import find as find_accelerator
-from receipts.errors import InputError, Problem, near
+from receipts.base.errors import InputError, Problem, near
 from receipts.receipt import Receipt
+from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import find, leaves
 from receipts.receipt.load import MAX_DIGITS
 from receipts.stats.rounding import half_of

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence, Reading
-from receipts.evidence.reading import LINE, alike
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.reading import LINE, alike
 from receipts.ingest.leaves import fitting
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
 from receipts.ingest.witness import LEVELS
-from receipts.route import CAUSE
+from receipts.receipt.route import CAUSE
 
 SOURCE: Final = "evidence"
 MAX_OBSERVED: Final = 200

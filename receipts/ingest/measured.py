@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Final
 
-from receipts.evidence import FileEvidence
-from receipts.evidence.reading import Reason
 from receipts.ingest.config import stated
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.series import Series
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of

@@ -11,12 +11,12 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence, Reading
-from receipts.evidence.reading import Reason
-from receipts.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.clock import first_stamp
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.reading import Reason
+from receipts.ingest.evidence.steps import ABSENT, FIELDS
 
 # Ranks of one launch start together; attempts and other launches do not.
 TOGETHER_SECONDS: Final = 600.0

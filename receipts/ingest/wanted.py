@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from receipts.evidence import FileEvidence
 from receipts.ingest.draft import Draft, Missing
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import Contract
-from receipts.route import ANYTHING, parts
+from receipts.receipt.route import ANYTHING, parts
 
 _ALWAYS: Final = (
     "run.started",

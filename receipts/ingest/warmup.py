@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from receipts.evidence import FileEvidence
-from receipts.evidence.reading import CompileCounts, Report, Span
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.reading import CompileCounts, Report, Span
 
 DEFAULT: Final = 2
 # A default is a guess: a compile this close behind it is not shown to be late. R201 says the same of slow steps.

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from receipts.evidence import FileEvidence, Seen
-from receipts.evidence.reading import Report
-from receipts.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
+from receipts.ingest.evidence import FileEvidence, Seen
+from receipts.ingest.evidence.reading import Report
+from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.options import Contract
 from receipts.ingest.warmup import reports_of
 from receipts.receipt.catalogue import find

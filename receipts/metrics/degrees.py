@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from receipts.lane import Lane
+from receipts.axes.lane import Lane
 
 CHIPS, DATA = "hardware.chips", "parallelism.data"
 TENSOR, PIPELINE, CONTEXT = "parallelism.tensor", "parallelism.pipeline", "parallelism.context"

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
-from receipts.accelerators import find as find_accelerator
-from receipts.chips import highest
-from receipts.lane import Lane
+from receipts.axes.lane import Lane
+from receipts.judging.verdict import Reading
+from receipts.metrics.chips import highest
 from receipts.receipt import Parsed
-from receipts.verdict import Reading
+from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
     from receipts.metrics.registry import Metric

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from receipts.errors import NotFound, near
-from receipts.verdict import Taint
+from receipts.base.errors import NotFound, near
+from receipts.judging.verdict import Taint
 
 Better = Literal["higher", "lower", "neither"]
 

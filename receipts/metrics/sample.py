@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from receipts.judging.verdict import Finding, Level, Question, Status, Taint, path_answer, undecided
 from receipts.metrics.launch import Launch
 from receipts.metrics.registry import Metric
-from receipts.verdict import Finding, Level, Question, Status, Taint, path_answer, undecided
 
 _FROM_STEPS: Final = (Taint.RATE, Taint.MFU)
 _MEASURED: Final = ("step", "rate", "memory")

@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts import metrics
-from receipts.compare import Request, choose, compare
-from receipts.facts import Facts
-from receipts.judge import judge_case
-from receipts.lane import Lane
+from receipts.axes.lane import Lane
+from receipts.judging.compare import Request, choose, compare
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_case
+from receipts.judging.rule import Case
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison, Finding, Lost
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
-from receipts.rule import Case
-from receipts.rulebook import Rulebook
-from receipts.verdict import Comparison, Finding, Lost
 
 if TYPE_CHECKING:
-    from receipts.noise import Floor
+    from receipts.questions.noise import Floor
     from receipts.store import Store
 
 Group = Sequence[Parsed]
@@ -93,7 +93,7 @@ class Comparisons:
         """A group with the stored launches that replicate it, whether they count or not; none of the other side."""
         if self._store is None or not group:
             return list(group)
-        from receipts.replicates import with_replicates
+        from receipts.questions.replicates import with_replicates
 
         return with_replicates(self._store, group, self._lane(group[0]), other, self._until)
 
@@ -117,7 +117,7 @@ class Comparisons:
 
     def floor(self, like: Parsed) -> Floor:
         """The noise floor of a receipt's lane and shape class, each read once. Needs a store."""
-        from receipts.noise import floor_key, noise_floor
+        from receipts.questions.noise import floor_key, noise_floor
 
         assert self._store is not None
         key = floor_key(like)
@@ -132,7 +132,7 @@ class Comparisons:
     def _with_floor(self, facts: Facts, groups: Sequence[Group], metric: str) -> Facts:
         if self._store is None or not groups:
             return facts
-        from receipts.noise import wants_floor, with_floor
+        from receipts.questions.noise import wants_floor, with_floor
 
         return with_floor(facts, self.floor(groups[0][0])) if wants_floor(groups, metric) else facts
 

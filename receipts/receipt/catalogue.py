@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from receipts.base.value import dataclass
 from receipts.receipt.document import Receipt
 from receipts.receipt.leaf import Role, Section
-from receipts.value import dataclass
 
 Scalar = bool | int | float | str
 

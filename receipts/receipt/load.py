@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from receipts.errors import InputError, Problem
+from receipts.base.errors import InputError, Problem
 from receipts.receipt.problems import capped, join
 
 MAX_BYTES = 16 * 1024 * 1024

@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from receipts.errors import InputError
+from receipts.base.errors import InputError
+from receipts.base.value import dataclass
 from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.flat import Flat
 from receipts.receipt.load import MAX_BYTES, Document, parse_json, surely_strict
 from receipts.receipt.problems import problems
 from receipts.receipt.upcast import upcast
-from receipts.value import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from receipts.errors import Problem
+from receipts.base.errors import Problem
 
 MAX_REPORTED = 50
 MAX_SHOWN = 120

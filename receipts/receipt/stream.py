@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 import orjson
 
-from receipts.errors import InputError, Problem
+from receipts.base.errors import InputError, Problem
 from receipts.receipt.load import MAX_BYTES, Document
 
 LINES: Final = (".jsonl", ".ndjson")

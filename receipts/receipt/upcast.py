@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from receipts.errors import InputError, Problem
+from receipts.base.errors import InputError, Problem
 from receipts.receipt.document import VERSION
 from receipts.receipt.problems import shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from receipts.value import dataclass
+from receipts.base.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from receipts.value import dataclass
+from receipts.base.value import dataclass
 
 # Rounding of the arithmetic itself, many times what a handful of products and quotients can add up to.
 FLOAT_ROUNDING = 1e-9

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

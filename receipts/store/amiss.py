@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from receipts.axes.configuration import Configuration
-from receipts.signature import Signature
+from receipts.axes.signature import Signature
 from receipts.store.listed import LISTED, Listed
 from receipts.store.sound import Placed, Soundness
 from receipts.store.tables import configurations, facets, placements, signatures

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
-from receipts.facts import EarlierFailure, Facts
+from receipts.axes.signature import Signature
+from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
-from receipts.signature import Signature
 from receipts.store import facts as facts_module
 from receipts.store import near
 from receipts.store import shapes as shapes_module

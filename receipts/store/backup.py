@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text
 
-from receipts.errors import StoreError, UsageError
+from receipts.base.errors import StoreError, UsageError
 from receipts.store import schema, triggers
 from receipts.store.address import Address, address
 from receipts.store.engine import connect, snapshot, told, writing

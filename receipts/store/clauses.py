@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, String, and_, or_
 
-from receipts.errors import NotFound, UsageError, near
+from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
 from receipts.store.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
@@ -109,7 +109,7 @@ def typed(column: str, item: Condition) -> Any:
 
 
 def _accelerator(value: str) -> str:
-    from receipts.accelerators import find as find_accelerator
+    from receipts.receipt.accelerators import find as find_accelerator
 
     known = find_accelerator(value)
     return known.key if known else value

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from receipts.axes.effective import flag_text
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {

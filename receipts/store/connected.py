@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from receipts.errors import NotFound
+from receipts.base.errors import NotFound
 from receipts.receipt import Parsed
 from receipts.store import submission as submission_module
 from receipts.store.address import Address

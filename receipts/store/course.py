@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, func, null, select
 
+from receipts.judging.verdict import Taint
 from receipts.store import samples
 from receipts.store.ran import SHAPE
 from receipts.store.rows import Entry, entries, entry, standing
 from receipts.store.store import Store
 from receipts.store.tables import receipts
-from receipts.verdict import Taint
 
 MOST: Final = 5  # launches of a day, and of the time before, that are looked at
 _RATE: Final = receipts.c.tokens_per_second_per_chip

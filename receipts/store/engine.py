@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from receipts.errors import StoreError, Unreachable, UsageError
+from receipts.base.errors import StoreError, Unreachable, UsageError
 from receipts.store.address import Address
 from receipts.store.statement import Driven, bare, run
 

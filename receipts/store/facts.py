@@ -21,12 +21,13 @@ from sqlalchemy import (
     tuple_,
 )
 
-from receipts.accelerators import find as find_accelerator
 from receipts.axes.configuration import Configuration
 from receipts.axes.shape import ShapeKey, shape_key
-from receipts.errors import StoreError
-from receipts.facts import Facts, Shape
+from receipts.base.errors import StoreError
+from receipts.judging.facts import Facts, Shape
+from receipts.judging.verdict import Taint
 from receipts.receipt import Document, Parsed, parse_again
+from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store import kin, near, samples
 from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, safe, standing
@@ -35,7 +36,6 @@ from receipts.store.signatures import earlier
 from receipts.store.statement import Ask, Driven, Row, Statement, together
 from receipts.store.tables import receipts, supersessions
 from receipts.store.varied import varied
-from receipts.verdict import Taint
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from receipts.errors import ConflictError, UsageError
+from receipts.base.errors import ConflictError, UsageError
 from receipts.store import index
 from receipts.store.submission import lock
 from receipts.store.tables import (

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Column, Connection, Select, Table, exists, func, select
 from sqlalchemy.exc import DBAPIError
 
-from receipts.errors import StoreError
+from receipts.base.errors import StoreError
 from receipts.store import merkle, sound
 from receipts.store.amiss import Amiss, Read, amiss
 from receipts.store.leaves import KINDS

@@ -25,7 +25,7 @@ from sqlalchemy import (
     true,
 )
 
-from receipts.facts import exact_start
+from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.arrays import Array
 from receipts.store.rows import safe, standing

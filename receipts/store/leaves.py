@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from sqlalchemy import Column, Connection, Select, Table, select
 
-from receipts.errors import StoreError
+from receipts.base.errors import StoreError
 from receipts.store import merkle
 from receipts.store.packing import unpack
 from receipts.store.tables import (

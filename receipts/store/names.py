@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from receipts.errors import NotFound
+from receipts.base.errors import NotFound
 from receipts.store.rows import standing
 from receipts.store.tables import pins, purges, receipts
 

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exist
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
+from receipts.judging.verdict import Taint
 from receipts.receipt import Parsed
 from receipts.store import samples
 from receipts.store.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
@@ -17,7 +18,6 @@ from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
-from receipts.verdict import Taint
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
 MOST_VALUES: Final = 20

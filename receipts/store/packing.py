@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from isal import isal_zlib
 
-from receipts.errors import StoreError
+from receipts.base.errors import StoreError
 
 # zlib's format, which every zlib reads. ISA-L writes it five times as fast: a 15 kB receipt (64 chips, 300 steps) takes
 # 0.02 ms for 4.7 kB, where zlib takes 0.11 ms for 4.8 kB at level 3. ISA-L's level 3 takes half as long again for 1 %.

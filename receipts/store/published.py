@@ -1,6 +1,7 @@
 """What people published and decided: claims with their verdicts, decisions on receipts, documents that quote them.
 
-Each is a row that is added, as in `history`. Claims are kept as JSON and read by `receipts.claims`, higher up.
+Each is a row that is added, as in `history`. Claims are kept as JSON and read by `receipts.questions.claims`, higher
+up.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 from sqlalchemy import Connection, func, insert, select
 
-from receipts.errors import ConflictError, NotFound, UsageError
+from receipts.base.errors import ConflictError, NotFound, UsageError
+from receipts.judging.verdict import ClaimVerdict, to_json
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims, decisions, quotes
-from receipts.verdict import ClaimVerdict, to_json
 
 DECISIONS: Final = ("ship", "hold", "drop")
 

@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.configuration import Configuration
+from receipts.judging.verdict import Taint
 from receipts.store import near, samples
 from receipts.store.many import Lookup
 from receipts.store.packing import unpack
@@ -33,7 +34,6 @@ from receipts.store.rows import Entry, entries, entry, entry_of, standing
 from receipts.store.statement import Statement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
-from receipts.verdict import Taint
 
 _AT_ONCE: Final = 500  # keys of one statement
 _FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, Select, case, func, select
 
 from receipts.axes.configuration import Configuration, configuration, reading_of
-from receipts.errors import InputError, StoreError
-from receipts.lane import Lanes
+from receipts.axes.lane import Lanes
+from receipts.base.errors import InputError, StoreError
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import index, schema, signatures, sound
 from receipts.store.address import Address

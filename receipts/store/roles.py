@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from receipts.errors import UsageError
+from receipts.base.errors import UsageError
 from receipts.store.tables import erased, metadata, purges, stores, version
 
 # What only the owner writes: tombstones with what they took out from under seals, and the store's own identity.

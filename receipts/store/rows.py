@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Row, Select, exists, select
 
 from receipts import metrics
-from receipts.accelerators import find as find_accelerator
 from receipts.axes.shape import shape_key
-from receipts.errors import InputError, Problem
+from receipts.base.errors import InputError, Problem
+from receipts.judging.verdict import ReceiptVerdict, Status, Taint, undecided, undecided_by
 from receipts.metrics import Launch
 from receipts.metrics.sample import status_for, unspoilt
+from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store.samples import kinds_of, text_of
 from receipts.store.tables import receipts, supersessions
-from receipts.verdict import ReceiptVerdict, Status, Taint, undecided, undecided_by
 
 # Column → where it stands in the document. `list` takes either name.
 PATHS: Final[Mapping[str, str]] = {

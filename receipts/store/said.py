@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from receipts.judging.verdict import ClaimVerdict
 from receipts.store import published
 from receipts.store.connected import Connected
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
-from receipts.verdict import ClaimVerdict
 
 if TYPE_CHECKING:
     from receipts.store.chronicle import Chronicle

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, literal
 
+from receipts.judging.verdict import Taint
 from receipts.store.conditions import Condition
 from receipts.store.tables import receipts
-from receipts.verdict import Taint
 
 # Not null, so that an index passes spoilt launches by, however many they are.
 NOTHING: Final = Taint.NONE.value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
-from receipts.errors import StoreError
+from receipts.base.errors import StoreError
 from receipts.store import triggers
 from receipts.store.address import Address
 from receipts.store.engine import BUSY_SECONDS, connect, reading, told, writing
@@ -197,7 +197,7 @@ def configuration(connection: Connection) -> Config:
     """Alembic's configuration for one open connection; there is no alembic.ini that could disagree."""
     from alembic.config import Config
 
-    from receipts.resources import folder
+    from receipts.base.resources import folder
 
     config = Config()
     config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
 from receipts.axes.shape import ShapeKey
-from receipts.facts import Shape
+from receipts.judging.facts import Shape
+from receipts.judging.verdict import Taint
 from receipts.store import samples
 from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts
-from receipts.verdict import Taint
 
 _KEY: Final = ShapeKey._fields
 _SIZE: Final = ("chips", "sequence_length", "micro_batch", "depth")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
-from receipts.facts import EarlierFailure
+from receipts.axes.signature import Signature, sign, signature, unstated
+from receipts.judging.facts import EarlierFailure
 from receipts.receipt import Parsed
-from receipts.signature import Signature, sign, signature, unstated
 from receipts.store.rows import safe, standing
 from receipts.store.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
 
 if TYPE_CHECKING:
-    from receipts.lane import Lane
+    from receipts.axes.lane import Lane
 
 # A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.
 FAILED: Final = ("oom", "crash", "hang")

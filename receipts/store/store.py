@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import bindparam, select
 
-from receipts.errors import ConflictError, InputError, NoStore, NotFound, StoreError
+from receipts.base.errors import ConflictError, InputError, NoStore, NotFound, StoreError
+from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import around, history, names, schema
@@ -29,7 +30,6 @@ from receipts.store.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.verdicts import StoredVerdict, Verdict
-from receipts.verdict import ReceiptVerdict
 
 if TYPE_CHECKING:
     from receipts.store.inspection import Inspection

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from receipts.axes.configuration import Configuration, configuration
-from receipts.errors import ConflictError
+from receipts.axes.signature import Signature
+from receipts.base.errors import ConflictError
+from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.signature import Signature
 from receipts.store import index, listed, signatures
 from receipts.store.around import Neighbour, World, around
 from receipts.store.listed import Listed
@@ -22,7 +23,6 @@ from receipts.store.rows import Answer, promoted
 from receipts.store.statement import Driven, Rows, Statement, write
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import row_of
-from receipts.verdict import ReceiptVerdict
 
 __all__ = ["Prepared", "Submitted", "lock", "prepare", "take"]
 

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 import orjson
 from sqlalchemy import Connection, select
 
-from receipts.errors import NotFound
+from receipts.base.errors import NotFound
+from receipts.judging.verdict import SCHEMA_VERSION, Comparison, ReceiptVerdict, to_json
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts, subjects, verdicts
-from receipts.verdict import SCHEMA_VERSION, Comparison, ReceiptVerdict, to_json
 
 Verdict = ReceiptVerdict | Comparison
 _VERDICT: Final = Statement.insert(verdicts)

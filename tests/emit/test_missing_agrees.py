@@ -10,9 +10,9 @@ import pytest
 
 from receipts.emit.facts import Facts
 from receipts.emit.missing import missing
-from receipts.judge import judge_receipt
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import builtin
 from receipts.receipt import Document, parse
-from receipts.rulebook import builtin
 
 LANES = builtin().lanes
 RUN = {"launch": "none", "kind": "training", "outcome": "ok", "provenance": "measured", "context": "mine"}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from receipts.evidence import scan as scanning
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.shapes import Sieve
-from receipts.evidence.steps import FIELDS
+from receipts.ingest.evidence import scan as scanning
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.shapes import Sieve
+from receipts.ingest.evidence.steps import FIELDS
 
 pytestmark = pytest.mark.slow
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.reader import LineReader
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.cuda_graphs import CudaGraphsReader
-from receipts.evidence.witnesses.fallback_hints import FallbackHintsReader
-from receipts.evidence.witnesses.path_counters import PathCountersReader
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.cuda_graphs import CudaGraphsReader
+from receipts.ingest.evidence.witnesses.fallback_hints import FallbackHintsReader
+from receipts.ingest.evidence.witnesses.path_counters import PathCountersReader
 
 
 def readings(kind: type[LineReader], *lines: str) -> list[Reading]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.memory.classify import Figures, classify, first_cause
-from receipts.evidence.memory.oom import OomReader
-from receipts.evidence.reading import Failure, Place, Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.memory.classify import Figures, classify, first_cause
+from receipts.ingest.evidence.memory.oom import OomReader
+from receipts.ingest.evidence.reading import Failure, Place, Reading
+from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30
 MIB = 1 << 20

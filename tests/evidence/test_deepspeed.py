@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.frameworks.deepspeed import DeepSpeed
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.frameworks.deepspeed import DeepSpeed
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 LOG = "[2024-03-02 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] "
 TIMER = "[2024-03-02 04:05:06,790] [INFO] [timer.py:260:stop] "

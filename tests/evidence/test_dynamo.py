@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import Reading, read
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.dynamo import DynamoReader
+from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
 
 SAMPLES = Path(__file__).parent / "samples"
 HEAD = "V0101 10:00:00.000000 77 torch/_dynamo/guards.py:5000] "

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import Reading, read
-from receipts.evidence.reader import FileReader, LineReader
-from receipts.evidence.registry import file_readers, line_readers
-from receipts.evidence.scan import DEFECT, scan
-from receipts.evidence.stream import Source
+from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.reader import FileReader, LineReader
+from receipts.ingest.evidence.registry import file_readers, line_readers
+from receipts.ingest.evidence.scan import DEFECT, scan
+from receipts.ingest.evidence.stream import Source
 
 WORDS = (
     *("1", "0", "-1", "nan", "inf", "1e999", "9" * 400, "0x1f", "1,234.5", "12.5GiB", "17179869184.00 GiB", "3/10"),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence.frameworks.hf_state import TrainerState
-from receipts.evidence.frameworks.hf_trainer import HfTrainer
-from receipts.evidence.frameworks.hf_trainer_literal import literal
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.stream import Source
+from receipts.ingest.evidence.frameworks.hf_state import TrainerState
+from receipts.ingest.evidence.frameworks.hf_trainer import HfTrainer
+from receipts.ingest.evidence.frameworks.hf_trainer_literal import literal
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.stream import Source
 
 BANNER = (
     "***** Running training *****\n"

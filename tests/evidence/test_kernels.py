@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.kernels import classify
-from receipts.evidence.witnesses.kernels_histogram import Histogram
-from receipts.evidence.witnesses.key_averages import KeyAveragesReader
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.kernels import classify
+from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.ingest.evidence.witnesses.key_averages import KeyAveragesReader
 
 SAMPLES = Path(__file__).parent / "samples"
 ENGINE = "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(float*)"

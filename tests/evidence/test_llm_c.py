@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.frameworks.llm_c import LlmC
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.frameworks.llm_c import LlmC
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 
 def read(text: str) -> Reading:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.frameworks.maxtext import MaxText
-from receipts.evidence.frameworks.maxtext_metrics import MaxTextMetrics
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.frameworks.maxtext import MaxText
+from receipts.ingest.evidence.frameworks.maxtext_metrics import MaxTextMetrics
+from receipts.ingest.evidence.scan import scan
 
 
 def log(*lines: str) -> Reading:

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.evidence.frameworks.megatron import Megatron
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import DEFECT, scan
+from receipts.ingest.evidence.frameworks.megatron import Megatron
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import DEFECT, scan
 
 
 def read(text: str) -> Reading:

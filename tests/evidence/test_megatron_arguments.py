@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.frameworks.megatron import Megatron
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.frameworks.megatron import Megatron
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 
 def dump(arguments: dict[str, str], prefix: str = "", column: int = 48) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.frameworks.megatron import Megatron
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.frameworks.megatron import Megatron
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 END = " number of skipped iterations:   0 | number of nan iterations:   0 |"
 

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from receipts.evidence.frameworks.golden import Golden
-from receipts.evidence.reading import Reading
-from receipts.evidence.stream import Source
+from receipts.ingest.evidence.frameworks.golden import Golden
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import Source
 
 
 def read(folder: Path, found: Any) -> Reading:

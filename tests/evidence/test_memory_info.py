@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from receipts.evidence.memory.memory_info import MemoryInfoReader
-from receipts.evidence.memory.torch_memory import TorchMemoryReader
-from receipts.evidence.reader import LineReader
-from receipts.evidence.reading import MemoryRow, Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.memory.memory_info import MemoryInfoReader
+from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import MemoryRow, Reading
+from receipts.ingest.evidence.scan import scan
 
 STATS = {"num_allocs": 3, "bytes_in_use": 10, "peak_bytes_in_use": 20, "bytes_limit": 100, "bytes_reserved": 0}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from receipts.evidence.frameworks.mlperf import Mlperf
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import DEFECT, scan
+from receipts.ingest.evidence.frameworks.mlperf import Mlperf
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import DEFECT, scan
 
 
 def record(key: str, value: Any = None, at: int = 0, **metadata: Any) -> str:

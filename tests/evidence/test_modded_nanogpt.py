@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.frameworks.modded_nanogpt import ModdedNanogpt
-from receipts.evidence.frameworks.modded_nanogpt_loops import PlainLoop
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.frameworks.modded_nanogpt import ModdedNanogpt
+from receipts.ingest.evidence.frameworks.modded_nanogpt_loops import PlainLoop
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 
 def read(text: str) -> Reading:

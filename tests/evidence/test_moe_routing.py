@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.moe_routing import MoeRoutingReader
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.moe_routing import MoeRoutingReader
 
 
 def readings(*lines: str) -> list[Reading]:

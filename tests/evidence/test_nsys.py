@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import Reading, read
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.nsys import NsysDatabaseReader, NsysStatsReader
+from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.nsys import NsysDatabaseReader, NsysStatsReader
 
 ENGINE = "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(float *)"
 CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_1x1x1_kernel0_0"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.memory.nvidia_smi import NvidiaSmiReader
-from receipts.evidence.memory.peak_pairs import PeakPairsReader
-from receipts.evidence.reader import LineReader
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.memory.nvidia_smi import NvidiaSmiReader
+from receipts.ingest.evidence.memory.peak_pairs import PeakPairsReader
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.scan import scan
 
 MIB = 1 << 20
 TABLE = """\

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from late_compiles import late
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.pt_xla_debug import PtXlaDebug
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.pt_xla_debug import PtXlaDebug
 
 RULE = "=" * 80
 SYNC = "user torch_xla.sync"

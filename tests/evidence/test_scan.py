@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from receipts.evidence import read
-from receipts.evidence.reader import LineReader, Spans
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import DEFECT, scan
-from receipts.evidence.shapes import Columns, Sieve, in_order, learn
+from receipts.ingest.evidence import read
+from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import DEFECT, scan
+from receipts.ingest.evidence.shapes import Columns, Sieve, in_order, learn
 
 
 class Counts(LineReader):

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from late_compiles import late
-from receipts.evidence import Reading
-from receipts.evidence.frameworks.jax_loop import JaxLoop
-from receipts.evidence.scan import scan
-from receipts.evidence.step_lines import STEPS, step_of
-from receipts.evidence.witnesses.dynamo import DynamoReader
-from receipts.evidence.witnesses.jax_compiles import JaxCompiles
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.frameworks.jax_loop import JaxLoop
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.step_lines import STEPS, step_of
+from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
+from receipts.ingest.evidence.witnesses.jax_compiles import JaxCompiles
 
 FORMS = [
     "completed step: {}, seconds: 0.5",

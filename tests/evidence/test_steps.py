@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from receipts.evidence import steps as module
-from receipts.evidence.steps import ABSENT, FIELDS, Steps
+from receipts.ingest.evidence import steps as module
+from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps
 
 
 def facts(steps: Steps) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from receipts.evidence.rows import Rows, rising
+from receipts.ingest.evidence.rows import Rows, rising
 
 
 def filled(*numbers: int) -> Rows:

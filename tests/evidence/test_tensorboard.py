@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import FileEvidence, Reading, read
-from receipts.evidence.frameworks.protobuf_stream import masked_crc32c
-from receipts.evidence.frameworks.tensorboard import TensorBoard
+from receipts.ingest.evidence import FileEvidence, Reading, read
+from receipts.ingest.evidence.frameworks.protobuf_stream import masked_crc32c
+from receipts.ingest.evidence.frameworks.tensorboard import TensorBoard
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from late_compiles import late
-from receipts.evidence.reading import Reading, Timing
-from receipts.evidence.scan import scan
-from receipts.evidence.stream import Source
-from receipts.evidence.witnesses.torch_xla_durations import seconds, size
-from receipts.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics
-from receipts.evidence.witnesses.torch_xla_metrics_json import TorchXlaMetricsJson
+from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence.witnesses.torch_xla_durations import seconds, size
+from receipts.ingest.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics
+from receipts.ingest.evidence.witnesses.torch_xla_metrics_json import TorchXlaMetricsJson
 
 TAIL = (
     "  ValueRate: 011ms200.000us / second\n  Rate: 3.5 / second\n  Percentiles: 1%=001ms002.000us; 99%=002ms003.000us\n"

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.frameworks.jax_loop import JaxLoop
-from receipts.evidence.frameworks.torch_xla_script import TorchXlaScript
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.frameworks.jax_loop import JaxLoop
+from receipts.ingest.evidence.frameworks.torch_xla_script import TorchXlaScript
+from receipts.ingest.evidence.scan import scan
 
 
 def script(*lines: str) -> Reading:

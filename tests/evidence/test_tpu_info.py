@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.memory.tpu_info import TpuInfoReader
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.memory.tpu_info import TpuInfoReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30
 

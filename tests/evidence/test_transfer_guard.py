@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from receipts.evidence.reading import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.transfer_guard import TransferGuard
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.transfer_guard import TransferGuard
 
 
 def guard(direction: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence import Reading
-from receipts.evidence.scan import scan
-from receipts.evidence.witnesses.te_literals import entries, plain
-from receipts.evidence.witnesses.transformer_engine import TransformerEngineReader
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.witnesses.te_literals import entries, plain
+from receipts.ingest.evidence.witnesses.transformer_engine import TransformerEngineReader
 
 CONFIG = (
     "Running with config={'transformer_engine_version': '2.11.0+abc', 'compute_capability': 'sm90', "

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.evidence import read
-from receipts.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.evidence.reading import Reading
 
 NANOTRON = """\
 12/21 01:39:51 [INFO|DP=0|TP=0|node7]: iteration: 211364 / 1500000 | consumed_tokens: 480B | \

@@ -7,7 +7,7 @@ import json
 import math
 from pathlib import Path
 
-from receipts.evidence import Reading, read
+from receipts.ingest.evidence import Reading, read
 
 SAMPLE = Path(__file__).parent / "samples" / "wandb_run.wandb.gz"
 

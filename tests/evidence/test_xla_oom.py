@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.evidence.memory.oom import OomReader
-from receipts.evidence.reading import Failure, Reading
-from receipts.evidence.scan import scan
+from receipts.ingest.evidence.memory.oom import OomReader
+from receipts.ingest.evidence.reading import Failure, Reading
+from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30
 MIB = 1 << 20

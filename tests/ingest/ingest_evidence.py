@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from receipts.evidence import FileEvidence, Reading
-from receipts.evidence.reading import Remark
 from receipts.ingest import Ingested, Options, assemble
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.reading import Remark
 from receipts.receipt import Document, parse
 
 

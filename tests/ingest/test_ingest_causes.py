@@ -9,10 +9,10 @@ import pytest
 
 from receipts.ingest import Options, assemble, gather
 from receipts.ingest.files import given
-from receipts.judge import judge_receipt
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import builtin
+from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.receipt import Document, parse
-from receipts.rulebook import builtin
-from receipts.verdict import Level, ReceiptVerdict
 
 SAMPLES = Path(__file__).parent / "samples" / "causes"
 WHOLE = {"compile.posture": "whole_graph"}

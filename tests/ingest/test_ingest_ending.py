@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from ingest_evidence import at, file, ingested, stepping
 
-from receipts.evidence import Failure, Reading, read
-from receipts.evidence.reading import Place
 from receipts.ingest import Ingested, Options, assemble
+from receipts.ingest.evidence import Failure, Reading, read
+from receipts.ingest.evidence.reading import Place
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from ingest_evidence import at, file, ingested, reading, stepping, told
 
-from receipts.evidence import Reading
-from receipts.evidence.frameworks.maxtext import MaxText
-from receipts.evidence.reading import Timing
-from receipts.evidence.scan import scan
+from receipts.axes.lane import Coupling, Lane
 from receipts.ingest import Ingested, Options, assemble
-from receipts.lane import Coupling, Lane
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.frameworks.maxtext import MaxText
+from receipts.ingest.evidence.reading import Timing
+from receipts.ingest.evidence.scan import scan
 
 LANE = Lane(
     name="mine",

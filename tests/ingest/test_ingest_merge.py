@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from ingest_evidence import at, file, ingested, reading, stepping, told
 
-from receipts.errors import InputError
-from receipts.evidence import Failure, MemoryRow, Place, Reading
-from receipts.evidence.reading import Remark, Report
+from receipts.base.errors import InputError
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp
+from receipts.ingest.evidence import Failure, MemoryRow, Place, Reading
+from receipts.ingest.evidence.reading import Remark, Report
 
 
 def test_a_leaf_comes_with_its_file_and_line(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from ingest_evidence import at, file, ingested, reading, stepping, told
 
+from receipts.judging.rule import Case
+from receipts.judging.rulebook import builtin
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.rule import Case
-from receipts.rulebook import builtin
 
 DURATIONS = "measurement.step_durations_seconds"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from ingest_evidence import at, file, ingested, stepping, told
 
 from late_compiles import late
-from receipts.evidence import Reading
-from receipts.evidence.reading import Report, Span
+from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.reading import Report, Span
 
 AFTER = "compile.compiles_after_warmup"
 TRANSFERS = "path.witnessed.host_transfers_per_step"

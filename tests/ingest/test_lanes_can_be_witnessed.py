@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from receipts.evidence import read
+from receipts.axes.lane import Lanes
 from receipts.ingest import Ingested, Options, assemble
-from receipts.judge import judge_receipt
-from receipts.lane import Lanes
+from receipts.ingest.evidence import read
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import builtin
+from receipts.judging.verdict import Question, ReceiptVerdict
 from receipts.receipt import Document, parse
-from receipts.rulebook import builtin
-from receipts.verdict import Question, ReceiptVerdict
 
 pytestmark = pytest.mark.slow
 

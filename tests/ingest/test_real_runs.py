@@ -13,10 +13,10 @@ import pytest
 
 from receipts.ingest import Ingested, Options, assemble, gather
 from receipts.ingest.files import given
-from receipts.judge import judge_receipt
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import builtin
+from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.receipt import Document, parse
-from receipts.rulebook import builtin
-from receipts.verdict import Level, ReceiptVerdict
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"
 pytestmark = [

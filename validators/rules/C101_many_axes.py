@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from receipts.axes import in_words
-from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, Offence, Pair, rule
 
 _MOST = 6  # axes that are named in a row; each has a finding of its own
 

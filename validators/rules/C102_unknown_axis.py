@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterator
 
 from receipts.axes import Unknown
+from receipts.judging.rule import COMPARABLE, I, Offence, Pair, rule
 from receipts.metrics.rates import stated
-from receipts.rule import COMPARABLE, I, Offence, Pair, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 _DETERMINES = {"measurement.tokens_per_step": ("batch.global_batch", "batch.sequence_length")}
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 from receipts.metrics.windows import Stretch, read_window
 from receipts.receipt.memory import MemoryPhase
-from receipts.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
 
 _WINDOW = ("measurement.window.start", "measurement.window.stop", "measurement.window.stated")
 _CACHE = "compile.cache_state"  # found at the start, and another one after each launch

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from receipts.judging.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
+from receipts.judging.verdict import Finding, Level, Question, Taint
 from receipts.metrics import Launch
-from receipts.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
-from receipts.verdict import Finding, Level, Question, Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 
 @rule("C106", "different_basis", E, on="pair", question=COMPARABLE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
 
 
 @rule("C107", "different_metric", E, on="pair", question=COMPARABLE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, Offence, Pair, rule
 
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.chips import account, pressure
-from receipts.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.metrics.chips import account, pressure
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)

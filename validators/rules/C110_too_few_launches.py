@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.effect import effect_of
-from receipts.rule import EFFECT, RATE, I, Offence, Pair, rule
+from receipts.judging.effect import effect_of
+from receipts.judging.rule import EFFECT, RATE, I, Offence, Pair, rule
 
 
 @rule("C110", "too_few_launches", I, on="pair", question=EFFECT, taints=(RATE,))

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from receipts.judging.rule import EFFECT, E, I, Offence, Pair, W, rule
 from receipts.metrics import Launch
-from receipts.rule import EFFECT, E, I, Offence, Pair, W, rule
 
 
 @rule("C111", "uneven_hosts", W, on="pair", question=EFFECT)

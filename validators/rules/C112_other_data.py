@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, rule
-from receipts.verdict import Level
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, rule
+from receipts.judging.verdict import Level
 
 _DATA = ("data.dataset", "data.tokenizer")
 _SEEDS = ("numerics.seed", "data.order_seed")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offence, Pair, W, rule
 
 
 @rule("C113", "same_name", W, on="pair", question=NONE)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offence, Pair, W, rule
 
 
 @rule("C114", "other_program", W, on="pair", question=NONE)

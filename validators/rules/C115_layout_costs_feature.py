@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import OFF, UNSET, effective, in_words
-from receipts.rule import PATH, E, Offence, Pair, rule
+from receipts.judging.rule import PATH, E, Offence, Pair, rule
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
 _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)

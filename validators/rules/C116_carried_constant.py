@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, canonical
-from receipts.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offence, Pair, W, rule
 
 _GROUPING = (
     "topology",

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from receipts.effect import effect_of
+from receipts.judging.effect import effect_of
+from receipts.judging.rule import EFFECT, MFU, RATE, I, Offence, Pair, rule
 from receipts.metrics import Launch
-from receipts.rule import EFFECT, MFU, RATE, I, Offence, Pair, rule
 
 CLOCK = "measurement.health.clock_mhz"
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.rule import NONE, Offence, Pair, W, rule
-from receipts.verdict import counted_of
+from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.verdict import counted_of
 
 MOST = 1 / 3
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, ClaimCase, E, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, E, Offence, rule
 
 
 @rule("K101", "no_receipt", E, on="claim", question=NONE)

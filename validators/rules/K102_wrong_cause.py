@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
+from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
 from receipts.metrics import Launch
-from receipts.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
 
 if TYPE_CHECKING:
-    from receipts.claims.mechanism import Trace
+    from receipts.questions.claims.mechanism import Trace
 
 SLACK = 0.01  # a metric that moved by less did not move
 

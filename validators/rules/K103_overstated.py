@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, ClaimCase, E, Offence, rule
+from receipts.judging.rule import EFFECT, ClaimCase, E, Offence, rule
 
 
 @rule("K103", "overstated", E, on="claim", question=EFFECT)

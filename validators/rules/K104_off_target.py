@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, ClaimCase, I, Offence, W, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, W, rule
 
 
 @rule("K104", "off_target", I, on="claim", question=NONE)
@@ -25,7 +25,7 @@ def off_target(case: ClaimCase) -> Iterator[Offence]:
 
     if not case.candidate or case.claim.kind == "does-not-fit":
         return
-    from receipts.claims.judge import away_from_lane  # every command loads the rules, and few of them claims
+    from receipts.questions.claims.judge import away_from_lane  # every command loads the rules, and few of them claims
 
     if case.at_target is False:
         yield Offence(

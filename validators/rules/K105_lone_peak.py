@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, ClaimCase, E, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, E, Offence, rule
 
 
 @rule("K105", "lone_peak", E, on="claim", question=NONE)

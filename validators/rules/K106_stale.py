@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.envelope import REPEATED, SHAPE
-from receipts.rule import NONE, ClaimCase, I, Offence, rule
+from receipts.judging.envelope import REPEATED, SHAPE
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, rule
 
 
 @rule("K106", "stale", I, on="claim", question=NONE, facts=True)

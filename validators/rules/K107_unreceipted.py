@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Offence, StatementCase, W, rule
+from receipts.judging.rule import NONE, Offence, StatementCase, W, rule
 
 
 @rule("K107", "unreceipted", W, on="statement", question=NONE)

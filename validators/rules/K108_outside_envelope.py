@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, ClaimCase, I, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, rule
 
 
 @rule("K108", "outside_envelope", I, on="claim", question=NONE, facts=True)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, W, rule
 from receipts.metrics.rates import (
     EACH,
     STEP,
@@ -37,7 +38,6 @@ from receipts.metrics.rates import (
     stated_loosely,
     step_statistics,
 )
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, W, rule
 
 # Median and mean of steady steps, and the mean of rates, lie within what the steady segment's thirds may differ by.
 TWO_STATISTICS = 0.005

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from receipts.accelerators import find as find_accelerator
-from receipts.flops import eras, geometry_of
+from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.metrics.flops import eras, geometry_of
 from receipts.metrics.rates import STATED, Candidate, nearest, rates, stated, stated_loosely
-from receipts.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.receipt.accelerators import find as find_accelerator
 from receipts.stats.interval import Interval
 
 RATIO, TFLOPS, FLOPS, PEAK = (

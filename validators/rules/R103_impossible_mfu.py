@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.accelerators import Accelerator, dtype_of
-from receipts.accelerators import find as find_accelerator
-from receipts.flops import geometry_of
-from receipts.flops.least import least_flops_per_token
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
+from receipts.metrics.flops import geometry_of
+from receipts.metrics.flops.least import least_flops_per_token
 from receipts.metrics.rates import EACH, STATED, STEP, TOTAL, rate_from_step_time, rate_statistics, stated
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
+from receipts.receipt.accelerators import Accelerator, dtype_of
+from receipts.receipt.accelerators import find as find_accelerator
 
 RATIO, TFLOPS, FLOPS, PEAK = (
     f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.accelerators import Accelerator
-from receipts.accelerators import find as find_accelerator
-from receipts.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.receipt.accelerators import Accelerator
+from receipts.receipt.accelerators import find as find_accelerator
 
 STATED = "measurement.stated"
 RATIO, PEAK, DTYPE, SPARSE = (

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
@@ -29,7 +30,6 @@ from receipts.metrics.degrees import (
     model_ways,
     wanted,
 )
-from receipts.rule import ALL, COMPARABLE, Case, E, Offence, rule
 
 
 def needs(case: Case) -> Iterable[str]:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
 TOKENS, LENGTH = "measurement.tokens_per_step", "batch.sequence_length"

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.patterns import ATTENDING, Pattern, read
-from receipts.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.receipt.patterns import ATTENDING, Pattern, read
 
 TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
 REPLICATION = ("features.", "flags.", "patches.")

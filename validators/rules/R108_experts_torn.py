@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.rule import ALL, COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
 
 EXPERT, EXPERTS = "parallelism.expert", "model.experts"
 

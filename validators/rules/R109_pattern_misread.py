@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
 from receipts.metrics.degrees import degree
-from receipts.patterns import ALPHABETS, ATTENDING, Kind, Pattern, contradiction, kind_counts, read
-from receipts.rule import ALL, COMPARABLE, Case, E, Offence, rule
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, Kind, Pattern, contradiction, kind_counts, read
 
 TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
 KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"

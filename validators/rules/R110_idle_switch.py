@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, axis_leaves, in_words, intended
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
 # What a degree says when it acts on nothing: one.

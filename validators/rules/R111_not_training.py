@@ -18,7 +18,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"

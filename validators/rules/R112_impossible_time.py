@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, rule
 from receipts.metrics.launch import median_of
 from receipts.receipt import Parsed
-from receipts.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, rule
 
 STARTED, FINISHED = "run.started", "run.finished"
 STEPS, GOODPUT = "measurement.step_durations_seconds", "measurement.goodput."

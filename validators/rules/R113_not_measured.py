@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, Case, E, Offence, rule
+from receipts.judging.rule import EFFECT, Case, E, Offence, rule
 
 NUMBERS = ("measurement.", "memory.chips", "memory.aggregate", "compile.compile_seconds", "evidence[")
 # How a number was to be taken is no number.

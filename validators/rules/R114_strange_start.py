@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 # Share of ln(vocabulary). The spread of untrained logits adds a little; a seventh more or less is something else.
 FAR = 0.15

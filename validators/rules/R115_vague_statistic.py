@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 STATISTIC = "measurement.stated.statistic"
 RATES = ("measurement.stated.tokens_per_second", "measurement.stated.tokens_per_second_per_chip")

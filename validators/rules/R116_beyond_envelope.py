@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.envelope import shown, standing
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.envelope import shown, standing
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 
 @rule("R116", "beyond_envelope", W, question=NONE, facts=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 HEALTH = "measurement.health"
 # Raised by every chip that waits for work: no sign of ill health.

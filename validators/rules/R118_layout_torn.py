@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.flops import geometry_of
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
-from receipts.patterns import STAGE
-from receipts.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.metrics.flops import geometry_of
+from receipts.receipt.patterns import STAGE
 
 LAYOUT, VIRTUAL, DEPTH = "parallelism.stage_layout", "parallelism.virtual_pipeline", "model.depth"
 SEQUENCE, FFN, EXPERT_FFN = "batch.sequence_length", "model.ffn", "model.expert_ffn"

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from receipts.judging.rule import GOODPUT, LOSS, PATH, Case, E, I, Offence, W, rule
 from receipts.receipt import Parsed
-from receipts.rule import GOODPUT, LOSS, PATH, Case, E, I, Offence, W, rule
 
 PARTS, RESUMED = "run.parts", "run.resumed_from"
 KINDS = ("wheels.", "code.", "flags.")

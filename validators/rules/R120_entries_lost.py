@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.judging.rule import ALL, COMPARABLE, Case, I, Offence, rule
 from receipts.receipt.entries import lost
-from receipts.rule import ALL, COMPARABLE, Case, I, Offence, rule
 
 
 @rule("R120", "entries_lost", I, question=COMPARABLE, taints=(ALL,))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, E, I, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offence, rule
 from receipts.stats.order_statistics import median
 
 START, STOP = "measurement.window.start", "measurement.window.stop"

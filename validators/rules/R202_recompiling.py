@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, E, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offence, rule
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
 START, FLAGS = "measurement.window.start", "measurement.step_flags"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
 from receipts.stats.order_statistics import median
 
 

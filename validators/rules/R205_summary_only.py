@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 

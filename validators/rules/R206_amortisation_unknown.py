@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
 
 STATE, COMPILES = "compile.cache_state", "compile.compiles"
 COUNTS = (COMPILES, "compile.cache_misses")

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.route import WITNESSED
-from receipts.rule import ALL, PATH, Case, I, Offence, rule
-from receipts.witness import LEVELS, level
+from receipts.judging.rule import ALL, PATH, Case, I, Offence, rule
+from receipts.judging.witness import LEVELS, level
+from receipts.receipt.route import WITNESSED
 
 _GRAPHS = "cuda_graphs"
 

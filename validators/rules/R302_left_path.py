@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from receipts.accelerators import find
-from receipts.route import ANYTHING, HOST_READ, WITNESSED, anything_witnessed, dtypes, parts, permitted
-from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.receipt.accelerators import find
+from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, anything_witnessed, dtypes, parts, permitted
 
 _NAMES = (
     *("framework", "runtime", "attention", "gemm", "dispatch", "ssm"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import MFU, PATH, RATE, Case, E, Offence, rule
+from receipts.judging.rule import MFU, PATH, RATE, Case, E, Offence, rule
 
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 FRAMEWORK = "path.witnessed.framework"

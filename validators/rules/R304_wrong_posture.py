@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from receipts.route import anything_witnessed
-from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.receipt.route import anything_witnessed
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from receipts.lane import Lineage, fits
-from receipts.rule import PATH, Case, E, I, Offence, W, rule
+from receipts.axes.lane import Lineage, fits
+from receipts.judging.rule import PATH, Case, E, I, Offence, W, rule
 
 _ABSENT = ""
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.route import anything_witnessed
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.receipt.route import anything_witnessed
 
 _ONE, _EVERY = "path.witnessed.framework", "path.witnessed.frameworks"
 

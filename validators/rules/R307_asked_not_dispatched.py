@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.route import ANYTHING, dtypes, parts
-from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.receipt.route import ANYTHING, dtypes, parts
 
 _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
 _GRAPHS, _GRAPHS_SEEN = "compile.cuda_graph_implementation", "path.witnessed.cuda_graphs"

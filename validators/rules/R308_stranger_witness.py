@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.route import WITNESSED
-from receipts.rule import PATH, Case, E, I, Offence, W, rule
-from receipts.witness import apart
+from receipts.judging.rule import PATH, Case, E, I, Offence, W, rule
+from receipts.judging.witness import apart
+from receipts.receipt.route import WITNESSED
 
 _NAMED = "run.witness_for"
 _DO = "profile the configuration that was measured; until then this launch lends nothing"

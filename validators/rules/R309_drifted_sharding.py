@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.route import ANYTHING, parts
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.receipt.route import ANYTHING, parts
 
 ASKED, SEEN = "path.intended.sharding", "path.witnessed.sharding"
 REPLICATED = "path.witnessed.replicated"

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
 from receipts.receipt.maps import Flag
-from receipts.rule import ALL, PATH, Case, E, Offence, rule
 
 
 def _early(case: Case) -> Iterator[tuple[str, bool | None]]:

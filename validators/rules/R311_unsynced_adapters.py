@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.route import parts
-from receipts.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.receipt.route import parts
 
 _KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injected", "gradient_sync"))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
 
 _ROWS, _ONE = "memory.chips", "memory.aggregate"
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.chips import Phase, account
-from receipts.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
+from receipts.metrics.chips import Phase, account
 
 _ROWS = "memory.chips"
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.accelerators import find
-from receipts.chips import account
-from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.metrics.chips import account
+from receipts.receipt.accelerators import find
 
 _GIB = 2**30
 

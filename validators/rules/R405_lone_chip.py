@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.chips import account
-from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.metrics.chips import account
 
 _GIB = 2**30
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.chips import highest
-from receipts.memory.surface import Name
-from receipts.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.estimate.surface import Name
+from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.metrics.chips import highest
 
 _GIB = 2**30
 

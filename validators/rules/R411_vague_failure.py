@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, Case, E, Offence, rule
 
 _ABOUT = {
     "failure.phase": "startup, compile, first_window or steady",

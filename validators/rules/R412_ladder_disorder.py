@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Case, E, Offence, rule
+from receipts.judging.rule import NONE, Case, E, Offence, rule
 
 
 def applies(case: Case) -> bool:

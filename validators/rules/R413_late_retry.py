@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.rule import NONE, Case, E, I, Offence, rule
+from receipts.judging.rule import NONE, Case, E, I, Offence, rule
 
 LAST_STEP = 1  # the first step behind step 0
 _PHASE, _STEP = "failure.phase", "failure.step"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 
 @rule("R414", "known_failure", W, question=NONE, facts=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.rule import NONE, Case, E, Offence, rule
+from receipts.judging.rule import NONE, Case, E, Offence, rule
 
 _CHIPS = "hardware.chips"
 

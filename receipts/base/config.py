@@ -1,0 +1,57 @@
+"""Configuration: what a ``receipts.toml`` adds to the built-in lanes, rules and report templates.
+
+It is read only where ``--config`` or ``RECEIPTS_CONFIG`` names it: nothing is loaded from the current directory
+unasked.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from receipts.base.errors import UsageError
+from receipts.base.value import dataclass
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``receipts.toml`` says. Paths are relative to the file."""
+
+    validators: tuple[Path, ...] = ()
+    reports: tuple[Path, ...] = ()
+    store: str | None = None
+
+
+_KEYS = {"validators", "reports", "store"}
+
+
+def read_config(path: Path | None) -> Config:
+    """Read a ``receipts.toml``; None is the empty configuration. Raises UsageError naming the key."""
+    if path is None:
+        return Config()
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file; leave --config out, or write it") from None
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    unknown = sorted(set(table) - _KEYS)
+    if unknown:
+        raise UsageError(f"{path}: no such key: {', '.join(unknown)}; known: {', '.join(sorted(_KEYS))}")
+    store = table.get("store")
+    if store is not None and not isinstance(store, str):
+        raise UsageError(f"{path}: store must be a text")
+    return Config(_folders(table, "validators", path), _folders(table, "reports", path), store)
+
+
+def _folders(table: dict[str, object], key: str, path: Path) -> tuple[Path, ...]:
+    named = table.get(key, [])
+    named = [named] if isinstance(named, str) else named
+    if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+        raise UsageError(f"{path}: {key} must be a folder or a list of folders")
+    places = tuple(path.parent / item for item in named)
+    for place in places:
+        if not place.is_dir():
+            raise UsageError(f"{path}: {key}: there is no folder {place}")
+    return places

@@ -1,0 +1,115 @@
+"""Activations of a pipeline stage: what is stored until the backward pass, what one block works with, and the loss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from receipts.estimate.recompute import FULL, drops, survives
+from receipts.estimate.routing import Routing
+from receipts.estimate.saved import kept, routing_of, stream_bytes
+from receipts.estimate.setup import Layer, Setup
+from receipts.receipt.patterns import Kind
+
+# Rows of logits that a chunked cross-entropy makes at once (Liger-Kernel, ops/fused_linear_cross_entropy.py).
+_LOSS_CHUNK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Bytes on a rank. ``stored`` between forward and backward, ``working`` while one block's backward runs.
+
+    ``loss`` while the loss is computed. The same for features (MTP depths) and for routing scratch.
+    """
+
+    stored: float = 0.0
+    working: float = 0.0
+    loss: float = 0.0
+    features_stored: float = 0.0
+    features_loss: float = 0.0
+    routing_stored: float = 0.0
+    routing_working: float = 0.0
+
+
+def in_flight(setup: Setup, stage: int) -> float:
+    """Micro batches whose activations a stage holds at once.
+
+    One forward, one backward: the stages behind it and itself (Narayanan et al. 2021, arXiv:2104.04473, section 2.2).
+    Interleaving adds (p − 1) / (p · v) of it (Korthikanti et al. 2022, section 4.2.3).
+    """
+    ways, virtual = setup.layout.pipeline, setup.layout.virtual
+    waiting = float(ways - stage)
+    if virtual > 1:
+        waiting = min(ways * (1.0 + (ways - 1) / (ways * virtual)), waiting + (ways - 1) / virtual)
+    return min(waiting, float(max(1, setup.batch.accumulation)))
+
+
+def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool) -> Activations:
+    """The activations of one stage. Serving keeps one layer's working set and the logits of one position a sequence."""
+    count = Counter(kind for layer in which for kind in layer)
+    working = max((_working(setup, kind) for kind in count), default=0.0)
+    scratch = routing_of(setup) if Kind.EXPERT in count and setup.model.experts else None
+    if setup.serving:
+        logits = setup.batch.micro * setup.model.vocabulary / setup.layout.tensor * 4.0
+        return Activations(0.0, working, logits if last else 0.0, routing_working=scratch.total if scratch else 0.0)
+    flight = in_flight(setup, stage)
+    stored = sum(number * survives(setup.recompute, kept(setup, kind)) for kind, number in count.items())
+    if last:
+        # The final norm's input and output feed the head.
+        stored += 2 * stream_bytes(setup) / flight
+    loss = _loss(setup) if last else 0.0
+    depth, feature = (setup.model.mtp_depth, _feature(setup)) if last else (0, 0.0)
+    return Activations(
+        stored=stored * flight,
+        working=working,
+        loss=loss,
+        features_stored=depth * feature,
+        features_loss=depth * _kept_logits(setup),
+        routing_stored=_routing_stored(setup, scratch, count[Kind.EXPERT]) * flight,
+        routing_working=scratch.total if scratch else 0.0,
+    )
+
+
+def _routing_stored(setup: Setup, scratch: Routing | None, blocks: int) -> float:
+    """Receive buffers are the experts' input and wait for the backward pass; combine buffers are freed."""
+    if scratch is None:
+        return 0.0
+    return blocks * (scratch.counts + (0.0 if drops(setup.recompute, "receive") else scratch.receive))
+
+
+def _working(setup: Setup, kind: Kind) -> float:
+    """While a block's backward runs: gradients of the tensors that it kept, and the tensors themselves if recomputed.
+
+    Of the gradients no more than the two widest live together with that of the residual stream.
+    """
+    saved = kept(setup, kind)
+    gradients = sum(sorted((item.bytes for item in saved), reverse=True)[:2]) + stream_bytes(setup)
+    if setup.serving:
+        return sum(item.bytes for item in saved)
+    recomputed = sum(item.bytes for item in saved) - survives(setup.recompute, saved)
+    return gradients + (recomputed if setup.recompute else 0.0)
+
+
+def _loss(setup: Setup) -> float:
+    """Logits at the loss: tokens · vocabulary / tensor, in the compute type, in fp32, and the gradient.
+
+    Vocabulary-parallel cross-entropy keeps its rank's part only (Shoeybi et al. 2019, section 3). A chunked one keeps
+    the hidden states' gradient and a chunk of logits (Hsu et al. 2024, Liger Kernel, arXiv:2410.10989, section 3.2).
+    """
+    width = setup.model.vocabulary / setup.layout.tensor
+    if setup.chunked_loss:
+        return min(_LOSS_CHUNK, setup.tokens) * width * setup.discipline.loss_bytes + stream_bytes(setup)
+    return setup.tokens * width * setup.discipline.loss_bytes
+
+
+def _kept_logits(setup: Setup) -> float:
+    """The fp32 softmax that a further head keeps until its backward."""
+    return 0.0 if setup.chunked_loss else setup.tokens * setup.model.vocabulary / setup.layout.tensor * 4.0
+
+
+def _feature(setup: Setup) -> float:
+    """One MTP depth: its layers, its two norms and the joined input of its projection (arXiv:2412.19437, 2.2)."""
+    layers = sum(survives(setup.recompute, kept(setup, kind)) for layer in setup.model.mtp for kind in layer)
+    joined = 0.0 if setup.recompute == FULL else 4 * stream_bytes(setup)
+    return layers + joined

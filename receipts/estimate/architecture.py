@@ -1,0 +1,151 @@
+"""The model's part of a setup: layers from the pattern or the family, widths, and what Mamba leaves to its defaults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from receipts.estimate.facts import Facts
+from receipts.estimate.setup import Architecture, Layer
+from receipts.estimate.weights import parameters_total
+from receipts.metrics.flops import Geometry, geometry_of
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, STATEFUL, Kind, Pattern, read
+
+# Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
+_EXPAND = 2
+_HEAD = 64
+_STATE = 128
+# The width of a head where nothing tells it: that of most models since Llama (Touvron et al. 2023, arXiv:2302.13971).
+_ATTENTION_HEAD = 128
+
+
+def architecture(facts: Facts) -> tuple[Architecture, tuple[str, ...]]:
+    """The architecture, and what of it has no formula here (it is then counted as the block that it is nearest to)."""
+    geometry = geometry_of(facts.stated)
+    main, mtp = _layers(facts, geometry)
+    kinds = {kind for layer in (*main, *mtp) for kind in layer}
+    hidden = facts.need("model.hidden")
+    model = Architecture(
+        hidden=hidden,
+        layers=main,
+        vocabulary=facts.need("model.vocabulary"),
+        mtp=mtp,
+        mtp_depth=geometry.mtp_depth or 0,
+        tied=bool(geometry.tied_embeddings),
+    )
+    if geometry.tied_embeddings is None:
+        facts.assume("model.tied_embeddings", value=False, because="the larger of the two")
+    if geometry.mtp_depth is None:
+        facts.assume("model.mtp_depth", 0, "a model without stated MTP heads")
+    if kinds & ATTENDING:
+        model = _with_attention(facts, model)
+    if Kind.MLP in kinds:
+        model = replace(model, ffn=facts.need("model.ffn"))
+    if Kind.EXPERT in kinds:
+        model = _with_experts(facts, model)
+    if kinds & STATEFUL:
+        model = _with_states(facts, model, kinds)
+    if kinds & {Kind.MLP, Kind.EXPERT}:
+        model = replace(model, projections=_projections(facts, model))
+    return model, _uncounted(facts, kinds)
+
+
+def _layers(facts: Facts, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+    """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
+    depth = facts.need("model.depth")
+    text = facts.stated.get("model.pattern")
+    found = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    if isinstance(found, Pattern):
+        table = ALPHABETS[found.alphabet].letters
+        blocks = [tuple(table[letter] for letter in group) for group in found.blocks]
+        mtp = tuple(tuple(table[letter] for letter in group) for group in found.mtp)
+        # Only as far as anything is counted: a stack is summed kind by kind, but a stage needs the order.
+        main = tuple(blocks[index % len(blocks)] for index in range(min(depth, 100_000)))
+        return main, mtp or main[-1:]
+    if found is not None:
+        facts.need(f"model.pattern ({found[0].what})")
+    if geometry.family in ("hybrid", "ssm") and text is None:
+        facts.need("model.pattern")
+    layer: Layer = (Kind.ATTENTION, Kind.MLP if _dense(facts, geometry) else Kind.EXPERT)
+    return (layer,) * min(depth, 100_000), (layer,)
+
+
+def _dense(facts: Facts, geometry: Geometry) -> bool:
+    if geometry.family is None and geometry.experts is None:
+        facts.assume("model.family", "dense", "no experts are stated")
+        return True
+    return geometry.family != "moe" and not (geometry.experts or 0) > 1
+
+
+def _with_attention(facts: Facts, model: Architecture) -> Architecture:
+    heads = facts.stated.get("model.heads")
+    if heads is None and model.hidden:
+        wide = int(facts.stated.get("model.head_dim") or _ATTENTION_HEAD)
+        heads = max(1, model.hidden // wide)
+        facts.assume("model.heads", heads, f"as many heads of {wide} as the hidden width has room for")
+    heads = int(heads or 1)
+    kv_heads = facts.take("model.kv_heads", heads, "as many as query heads, the larger cache and projection")
+    head_dim = facts.take(
+        "model.head_dim", model.hidden // max(1, heads), "hidden width over heads (Vaswani et al. 2017)"
+    )
+    return replace(model, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
+
+
+def _with_experts(facts: Facts, model: Architecture) -> Architecture:
+    width = facts.stated.get("model.expert_ffn")
+    if width is None and facts.stated.get("model.ffn") is not None and facts.stated.get("model.pattern") is None:
+        facts.assume("model.expert_ffn", int(facts.stated["model.ffn"]), "the one feed-forward width that is stated")
+        width = facts.stated["model.ffn"]
+    factor = facts.stated.get("model.capacity_factor")
+    if factor is None:
+        facts.assume("model.capacity_factor", "none", "dropless routing: no row is padded, none is dropped")
+    return replace(
+        model,
+        experts=facts.need("model.experts"),
+        top_k=facts.need("model.top_k"),
+        expert_ffn=int(width) if width is not None else facts.need("model.expert_ffn"),
+        shared_ffn=facts.take("model.shared_expert_ffn", 0, "no shared expert is stated"),
+        capacity_factor=factor,
+    )
+
+
+def _with_states(facts: Facts, model: Architecture, kinds: set[Kind]) -> Architecture:
+    inner = _EXPAND * model.hidden
+    heads = facts.take("model.ssm_heads", max(1, inner // _HEAD), "twice the hidden width in heads of 64, as Mamba-2's")
+    said = facts.word("model.ssm_variant")
+    if Kind.RECURRENT in kinds and "rnn" not in said:
+        facts.assume("model.ssm_variant", f"{said or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
+    return replace(
+        model,
+        ssm_inner=inner,
+        ssm_heads=heads,
+        ssm_state=facts.take("model.ssm_state", _STATE, "Mamba-2's default"),
+        ssm_groups=facts.take("model.ssm_groups", 1, "Mamba-2's default"),
+        matrix_recurrence=Kind.RECURRENT in kinds and "rnn" in said,
+    )
+
+
+def _projections(facts: Facts, model: Architecture) -> int:
+    """Matrices of a feed-forward. Where they are not stated but the total is, the one that comes nearer to it."""
+    stated = facts.stated.get("model.ffn_projections")
+    if stated is not None:
+        return int(stated)
+    total = facts.stated.get("model.parameters_total")
+    if total is None or facts.missing:
+        facts.assume("model.ffn_projections", 3, "gated feed-forwards (Shazeer 2020, arXiv:2002.05202)")
+        return 3
+    near = min((2, 3), key=lambda ways: abs(parameters_total(replace(model, projections=ways)) - total))
+    facts.assume("model.ffn_projections", near, f"it comes nearest to the {total:,} parameters that are stated")
+    return near
+
+
+def _uncounted(facts: Facts, kinds: set[Kind]) -> tuple[str, ...]:
+    found = []
+    said = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
+    if Kind.SPARSE_ATTENTION in kinds or any(word in said for word in ("dsa", "sparse", "mla")):
+        found.append("sparse or latent attention is counted as full attention; an indexer's scores are not counted")
+    if Kind.DELTA in kinds:
+        found.append("a gated delta net is counted as a Mamba block")
+    variant = facts.word("model.ssm_variant")
+    if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:
+        found.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
+    return tuple(found)

@@ -1,0 +1,42 @@
+"""Buffers that exist for collectives alone: gathered parameters, gradient buckets, gathered sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from receipts.estimate.saved import stream_bytes
+from receipts.estimate.setup import Layer, Setup
+from receipts.estimate.weights import Owner, block
+
+# Parameters of this many layers are whole at once: the one that computes and the one that is fetched for the next
+# (torch.distributed.fsdp: limit_all_gathers keeps two; XLA's latency hiding scheduler overlaps one gather).
+_WHOLE = 2
+
+
+def communication(setup: Setup, which: Sequence[Layer]) -> float:
+    """Bytes on a rank.
+
+    State sharding of parameters: two layers gathered in the compute type and one layer's gradients before they are
+    scattered (Zhao et al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3.2). Sequence parallelism: the gathered
+    stream, kept as one reused buffer (Megatron-Core, GlobalMemoryBuffer in utils.py). A stated bucket counts twice,
+    for the one that fills and the one on the wire (torch DistributedDataParallel, bucket_cap_mb).
+    """
+    found = 0.0
+    if setup.layout.zero >= 3 and not setup.serving:
+        widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
+        found += widest * (_WHOLE * setup.types.compute + setup.types.compute)
+    if setup.layout.sequence_parallel and setup.layout.tensor > 1:
+        found += stream_bytes(setup) * setup.layout.tensor
+    if setup.layout.bucket_bytes is not None and not setup.discipline.persistent_gradients and not setup.serving:
+        found += 2.0 * setup.layout.bucket_bytes
+    return found
+
+
+def _elements(setup: Setup, layer: Layer) -> float:
+    """Elements that gathering a layer over the state ranks makes; an expert that one rank alone holds is not cut."""
+    found = 0.0
+    for kind in layer:
+        for tensor in block(setup.model, setup.layout, kind):
+            ways = setup.layout.expert_shard if tensor.owner is Owner.EXPERT else setup.layout.shard
+            found += tensor.elements if ways > 1 else 0.0
+    return found

@@ -1,0 +1,104 @@
+"""The layout's part of a setup: degrees in the order of sharding, tensor → pipeline → state → expert."""
+
+from __future__ import annotations
+
+import re
+
+from receipts.estimate.discipline import Discipline
+from receipts.estimate.facts import Facts
+from receipts.estimate.setup import Architecture, Layout
+from receipts.receipt.patterns import Kind, Pattern, read
+
+_STAGE_3 = ("zero3", "zero-3", "zero_3", "fsdp", "hsdp", "fully_shard", "full_shard")
+_STAGE_2 = ("zero2", "zero-2", "zero_2", "shard_grad_op")
+_STAGE_1 = ("zero1", "zero-1", "zero_1", "distributed", "dist_opt", "dist-opt")
+
+
+def zero_stage(strategy: str, discipline: Discipline, *, shard: int | None) -> int | None:
+    """The stage of state sharding that a strategy names; None where it says nothing.
+
+    Megatron's plain ``ddp`` is None too: whether its distributed optimizer is on is a switch beside it.
+    """
+    for stage, words in ((3, _STAGE_3), (2, _STAGE_2), (1, _STAGE_1)):
+        if any(word in strategy for word in words):
+            return stage
+    if strategy in ("none", "replicated"):
+        return 0
+    if shard is not None and shard > 1:
+        return 3
+    if re.search(r"\bddp\b|replicat", strategy):
+        return None if discipline.zero == 1 else 0
+    return None
+
+
+def layout(facts: Facts, model: Architecture, discipline: Discipline, convention: str) -> Layout:
+    """The layout. Degrees that are not stated are 1 where a single chip leaves no choice, and assumed 1 elsewhere."""
+    tensor, pipeline, context, expert = (
+        _degree(facts, name) for name in ("tensor", "pipeline", "context", "expert")
+    )  # fmt: skip
+    has_experts = any(Kind.EXPERT in layer for layer in (*model.layers, *model.mtp))
+    if not has_experts:
+        expert = 1
+    expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
+    data = _data(facts, tensor * pipeline * context * (expert if convention == "expert_in_world" else 1))
+    shard = facts.stated.get("parallelism.shard")
+    zero = zero_stage(facts.word("parallelism.strategy"), discipline, shard=shard)
+    # Ranks that hold the same shard of the model, context ranks among them (Megatron-Core, dist_optimizer.md).
+    ways = int(shard) if shard is not None else data * context
+    if zero is None:
+        zero = discipline.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
+        if ways > 1:
+            says = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
+            facts.assume("parallelism.strategy", f"{says} sharded {ways} ways", f"the default of {discipline.name}")
+    beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
+    return Layout(
+        tensor=tensor,
+        sequence_parallel=bool(facts.stated.get("parallelism.sequence")) and tensor > 1,
+        context=context,
+        pipeline=pipeline,
+        virtual=int(facts.stated.get("parallelism.virtual_pipeline") or 1) if pipeline > 1 else 1,
+        stages=_stages(facts, model, pipeline),
+        zero=zero,
+        shard=ways,
+        expert=expert,
+        expert_tensor=expert_tensor,
+        expert_shard=beside,
+        bucket_bytes=facts.stated.get("parallelism.bucket_bytes"),
+    )
+
+
+def _degree(facts: Facts, name: str) -> int:
+    path = f"parallelism.{name}"
+    if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
+        return 1
+    return facts.take(path, 1, "not split that way unless it is told")
+
+
+def _expert_tensor(facts: Facts, tensor: int) -> int:
+    if tensor == 1:
+        return 1
+    return facts.take("parallelism.expert_tensor", tensor, "experts follow the tensor degree (Megatron-Core's default)")
+
+
+def _data(facts: Facts, ways: int) -> int:
+    stated = facts.stated.get("parallelism.data")
+    if stated is not None:
+        return int(stated)
+    chips = facts.stated.get("hardware.chips")
+    if chips is None:
+        facts.assume("parallelism.data", 1, "neither the data degree nor the number of chips is stated")
+        return 1
+    return max(1, int(chips) // ways)
+
+
+def _stages(facts: Facts, model: Architecture, pipeline: int) -> tuple[int, ...]:
+    """Layers of each stage: as the pattern divides them, else as evenly as they go (Megatron-Core's default)."""
+    depth = len(model.layers)
+    text = facts.stated.get("model.pattern")
+    found = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    if isinstance(found, Pattern) and len(found.stages) == pipeline > 1 and sum(found.stages) == depth:
+        return found.stages
+    if pipeline > 1 and facts.stated.get("parallelism.stage_layout") is None:
+        facts.assume("parallelism.stage_layout", "even", "layers are cut over stages as evenly as they go")
+    whole, rest = divmod(depth, pipeline)
+    return tuple(whole + (stage < rest) for stage in range(pipeline))

@@ -1,0 +1,169 @@
+"""From stated leaves to a `Setup`: what cannot be done without, what may be assumed, and for which reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+from receipts.estimate.architecture import architecture
+from receipts.estimate.discipline import TORCH, Discipline, discipline_of
+from receipts.estimate.facts import Assumed, Facts
+from receipts.estimate.layout import layout
+from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
+from receipts.estimate.recompute import NONE, policy_of
+from receipts.estimate.setup import Batch, Setup, Types
+from receipts.receipt.accelerators import dtype_of, find
+
+BYTES: Mapping[str, float] = {
+    "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp6": 0.75, "fp4": 0.5,
+}  # fmt: skip
+_UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
+_CHUNKED = ("liger", "linear", "chunk", "cce", "fused_linear")
+
+
+class Circumstances(NamedTuple):
+    """What a lane adds to a receipt: its frameworks in order, how it counts experts, and its name."""
+
+    lane: str = ""
+    frameworks: tuple[str, ...] = ()
+    convention: Literal["expert_in_data", "expert_in_world", "none"] = "none"
+
+
+class Resolved(NamedTuple):
+    """A setup with what was assumed for it, or None with the paths that must be stated first."""
+
+    setup: Setup | None
+    missing: tuple[str, ...]
+    assumed: tuple[Assumed, ...]
+    uncounted: tuple[str, ...] = ()
+
+
+def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstances()) -> Resolved:  # noqa: B008
+    """The setup that a receipt or a plan describes. Nothing is filled in without being written down."""
+    facts = Facts(stated)
+    discipline = _discipline(facts, circumstances)
+    serving = stated.get("run.kind") == "serving"
+    model, uncounted = architecture(facts)
+    placed = layout(facts, model, discipline, circumstances.convention)
+    types = _types(facts, discipline, serving=serving)
+    matrix, other = _optimizers(facts, serving=serving)
+    setup = Setup(
+        model=model,
+        layout=placed,
+        batch=Batch(
+            facts.need("batch.micro_batch"), facts.need("batch.sequence_length"), _accumulation(facts, serving=serving)
+        ),
+        types=types,
+        matrix_optimizer=matrix,
+        other_optimizer=other,
+        recompute=NONE if serving else _recompute(facts),
+        discipline=discipline,
+        fused_attention=_fused(facts),
+        chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
+        serving=serving,
+    )
+    if facts.missing:
+        # What was taken on the way stands on values that are not there: heads of no width, one key-value head.
+        return Resolved(None, facts.missing, (), ())
+    return Resolved(setup, (), facts.assumed, uncounted)
+
+
+def _paths(leaf: str) -> tuple[str, str]:
+    return f"path.witnessed.{leaf}", f"path.intended.{leaf}"
+
+
+def _discipline(facts: Facts, circumstances: Circumstances) -> Discipline:
+    named = facts.word(*_paths("framework"))
+    found = discipline_of(named, *circumstances.frameworks, circumstances.lane)
+    if found is None:
+        facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
+        found = TORCH
+    elif not named:
+        facts.assume("path.intended.framework", found.name, "as the lane's frameworks keep their tensors")
+    chip = find(facts.stated.get("hardware.accelerator"))
+    # The reserve is that of CUDA's context and NCCL's channels.
+    return found if chip is None or chip.vendor == "NVIDIA" else replace(found, reserve_bytes=0)
+
+
+def _types(facts: Facts, discipline: Discipline, *, serving: bool) -> Types:
+    compute = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
+    if compute is None:
+        facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
+        compute = "bf16"
+    # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
+    active = 2.0 if BYTES[compute] < 2.0 else BYTES[compute]
+    usual = discipline.parameter_dtype if BYTES[compute] <= 2.0 and not serving else compute
+    parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {discipline.name} stores ({compute} matmuls)")
+    if serving:
+        return Types(active, parameter, 0.0, 0.0)
+    full = "fp32" if parameter >= 4.0 else discipline.gradient_dtype
+    if not discipline.persistent_gradients:
+        # Autograd gives a gradient the type of its parameter; a type of reduction is that of a transient.
+        gradient = parameter
+    else:
+        gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {discipline.name}")
+    said = facts.word("numerics.optimizer", "notes.master_weights")
+    master = 4.0 if discipline.master and parameter < 4.0 and "no-master" not in said else 0.0
+    return Types(active, parameter, gradient, master)
+
+
+def _type(facts: Facts, path: str, otherwise: str, because: str) -> float:
+    named = dtype_of(facts.word(path))
+    if named is None:
+        facts.assume(path, otherwise, because)
+        named = otherwise
+    return BYTES[named]
+
+
+def _optimizers(facts: Facts, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
+    if serving:
+        nothing = OptimizerKind("none", 0, 0.0)
+        return nothing, nothing
+    said = facts.word("numerics.optimizer_state_dtype")
+    size = BYTES[dtype_of(said) or "fp32"]
+    if not said:
+        facts.assume("numerics.optimizer_state_dtype", "fp32", "the type of every optimizer's states unless it is told")
+    matrix = optimizer_of(facts.word("numerics.optimizer"), size)
+    if matrix is None:
+        facts.assume("numerics.optimizer", "adamw", "two moments, the usual pretraining optimizer")
+        matrix = optimizer_of("adamw", size)
+    other = optimizer_of(facts.word("numerics.optimizer_other"), size)
+    if matrix is not None and matrix.matrices_only and other is None:
+        facts.assume("numerics.optimizer_other", "adamw", "what is usually put beside Muon")
+        other = optimizer_of("adamw", size)
+    assert matrix is not None
+    return matrix, other or matrix
+
+
+def _accumulation(facts: Facts, *, serving: bool) -> int:
+    stated = facts.stated
+    if serving:
+        return 1
+    if stated.get("batch.accumulation") is not None:
+        return int(stated["batch.accumulation"])
+    whole, micro, data = (
+        stated.get(path) for path in ("batch.global_batch", "batch.micro_batch", "parallelism.data")
+    )  # fmt: skip
+    if whole and micro and data and whole % (micro * data) == 0:
+        return int(whole // (micro * data))
+    facts.assume("batch.accumulation", 1, "the global batch and the data degree do not say how many micro steps")
+    return 1
+
+
+def _recompute(facts: Facts) -> frozenset[str]:
+    said = facts.word("numerics.recompute_applied", "numerics.recompute")
+    found = policy_of(said) if said else None
+    if found is None:
+        why = f"{said!r} names no known policy" if said else "frameworks recompute nothing unless asked to"
+        facts.assume("numerics.recompute", "none", why)
+        return NONE
+    return found
+
+
+def _fused(facts: Facts) -> bool:
+    said = facts.word(*_paths("attention"))
+    if not said:
+        facts.assume("path.intended.attention", "fused", "every lane's path asks for attention that stores no scores")
+        return True
+    return not any(word in said for word in _UNFUSED)

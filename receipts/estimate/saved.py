@@ -1,0 +1,133 @@
+"""What each kind of block keeps for its backward pass, tensor by tensor, in bytes on a rank.
+
+The lists follow Korthikanti et al. 2022, arXiv:2205.05198, section 4 (equation 1 counts 34·s·b·h for a 16-bit block of
+multi-head attention and a plain MLP of four widths with dropout), with the widths that the model really has, without
+dropout, with gated feed-forwards and with attention that keeps a row sum and no scores (Dao et al. 2022,
+arXiv:2205.14135).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from receipts.estimate.routing import Routing, routing
+from receipts.estimate.setup import Setup
+from receipts.estimate.weights import heads_a_rank
+from receipts.receipt.patterns import Kind
+
+# What a selective recompute may name (Megatron-Core, `recompute_modules`; MaxText, remat policies).
+Part = Literal["input", "norm", "projection", "core", "activation", "routing"]
+# Chunk of the state-space dual form (mamba_ssm, ops/triton/ssd_combined.py, chunk_size of Mamba2).
+CHUNK = 256
+# Steps of a matrix recurrence between two states that are kept: the square root of a sequence of 4,096.
+STEPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A tensor kept from forward to backward. ``part`` is what a selective recompute drops it by."""
+
+    name: str
+    part: Part
+    bytes: float
+
+
+def kept(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
+    """Everything that one block keeps when nothing is recomputed."""
+    stream = (
+        Saved("block input", "input", stream_bytes(setup)),
+        Saved("norm output", "norm", stream_bytes(setup)),
+    )
+    if kind in (Kind.ATTENTION, Kind.SPARSE_ATTENTION):
+        return (*stream, *_attention(setup))
+    if kind is Kind.MLP:
+        return (*stream, *_feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp"))
+    if kind is Kind.EXPERT:
+        return (*stream, *_experts(setup))
+    return (*stream, *_state_space(setup, kind))
+
+
+def stream_bytes(setup: Setup) -> float:
+    """The residual stream of a micro batch: tokens · hidden, divided by the tensor degree under sequence parallelism.
+
+    Korthikanti et al. 2022, section 4.2.2: without it norms and residuals are replicated over tensor ranks.
+    """
+    ways = setup.layout.tensor if setup.layout.sequence_parallel else 1
+    return setup.tokens * setup.model.hidden * setup.types.compute / ways
+
+
+def _attention(setup: Setup) -> tuple[Saved, ...]:
+    model, size, tokens = setup.model, setup.types.compute, setup.tokens
+    query, key_value = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
+    found = [
+        Saved("query, key, value", "projection", tokens * (query + 2 * key_value) * model.head_dim * size),
+        Saved("attention output", "projection", tokens * query * model.head_dim * size),
+    ]
+    if setup.fused_attention:
+        found.append(Saved("row sums", "core", tokens * query * 4.0))
+    else:
+        # Scores after the softmax, as the values' product needs them: the 5·a·s²·b of the paper without its dropout.
+        found.append(Saved("scores", "core", setup.batch.micro * query * setup.length * setup.batch.length * size))
+    return tuple(found)
+
+
+def _feed_forward(setup: Setup, width: int, rows: float, ways: int, name: str) -> tuple[Saved, ...]:
+    """What goes into the activation function, and what comes out of it: p − 1 widths and one."""
+    size = setup.types.compute
+    return (
+        Saved(f"{name} hidden", "projection", rows * (setup.model.projections - 1) * width / ways * size),
+        Saved(f"{name} activation", "activation", rows * width / ways * size),
+    )
+
+
+def _experts(setup: Setup) -> tuple[Saved, ...]:
+    """Router scores in fp32, the experts' hidden rows, the shared expert. Receive buffers are routing scratch.
+
+    The routing weights scale the activation, so that the experts' outputs need not be kept (Megatron-Core,
+    moe/experts.py, `weighted_bias_swiglu_impl`).
+    """
+    model, found = setup.model, routing_of(setup)
+    saved = [Saved("router scores", "routing", setup.tokens * model.experts * 4.0)]
+    saved += _feed_forward(setup, model.expert_ffn, found.rows, setup.layout.expert_tensor, "expert")
+    if model.shared_ffn:
+        saved += _feed_forward(setup, model.shared_ffn, float(setup.tokens), setup.layout.tensor, "shared expert")
+    return tuple(saved)
+
+
+def routing_of(setup: Setup) -> Routing:
+    """The routing scratch of one expert block."""
+    model, layout = setup.model, setup.layout
+    return routing(
+        tokens=setup.tokens,
+        top_k=model.top_k,
+        experts=model.experts,
+        local_experts=max(1, model.experts // layout.expert),
+        hidden=model.hidden,
+        element_bytes=setup.types.compute,
+        capacity_factor=model.capacity_factor,
+        sources=layout.expert,
+    )
+
+
+def _state_space(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
+    """Mamba-2: projections, scan output, gated output (mamba_ssm, MambaSplitConv1dScanCombinedFn.forward keeps these).
+
+    A recurrent block with matrix states keeps its projections, its output and the fp32 state at every chunk.
+    """
+    model, tokens, size, ways = setup.model, setup.tokens, setup.types.compute, setup.layout.tensor
+    inner = model.ssm_inner / ways
+    groups = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
+    heads = model.ssm_heads / ways
+    found = [
+        Saved("projections", "projection", tokens * (2 * inner + groups + heads) * size),
+        Saved("scan output", "core", tokens * inner * size),
+        Saved("gated output", "activation", tokens * inner * size),
+    ]
+    if kind is Kind.RECURRENT and model.matrix_recurrence:
+        chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
+        found.append(
+            Saved("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
+        )
+    return tuple(found)

@@ -1,0 +1,106 @@
+"""What a launch would hold, in plain resolved numbers: model, layout, batch and types of one job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from receipts.estimate.discipline import Discipline
+from receipts.estimate.optimizer_kind import OptimizerKind
+from receipts.receipt.patterns import Kind
+
+Layer = tuple[Kind, ...]  # one block, or the sub-layers of a fused one
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The model. Widths in elements; a width that the model does not have is 0. ``layers`` are in order of depth."""
+
+    hidden: int
+    layers: tuple[Layer, ...]
+    vocabulary: int
+    heads: int = 0
+    kv_heads: int = 0
+    head_dim: int = 0
+    ffn: int = 0
+    projections: int = 3
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_ffn: int = 0
+    capacity_factor: float | None = None
+    ssm_inner: int = 0
+    ssm_state: int = 0
+    ssm_heads: int = 0
+    ssm_groups: int = 0
+    matrix_recurrence: bool = False
+    tied: bool = False
+    mtp: tuple[Layer, ...] = ()
+    mtp_depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the work is cut. Order of sharding: tensor, pipeline, state, expert.
+
+    ``zero`` is the stage of state sharding, ``shard`` the ranks that share a state and ``expert_shard`` those that
+    share an expert's. ``stages`` are the layers of each pipeline stage.
+    """
+
+    tensor: int = 1
+    sequence_parallel: bool = False
+    context: int = 1
+    pipeline: int = 1
+    virtual: int = 1
+    stages: tuple[int, ...] = ()
+    zero: int = 0
+    shard: int = 1
+    expert: int = 1
+    expert_tensor: int = 1
+    expert_shard: int = 1
+    bucket_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sequences a rank takes at once, their length, and how many micro steps make a step."""
+
+    micro: int
+    length: int
+    accumulation: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """Bytes an element, by tensor family. ``master`` is 0 where no fp32 copy is kept."""
+
+    compute: float = 2.0
+    parameter: float = 2.0
+    gradient: float = 4.0
+    master: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything that an estimate reads."""
+
+    model: Architecture
+    layout: Layout
+    batch: Batch
+    types: Types
+    matrix_optimizer: OptimizerKind
+    other_optimizer: OptimizerKind
+    recompute: frozenset[str]
+    discipline: Discipline
+    fused_attention: bool = True
+    chunked_loss: bool = False
+    serving: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a micro batch that a rank holds, after context parallelism."""
+        return -(-self.batch.micro * self.batch.length // self.layout.context)
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence that a rank holds."""
+        return -(-self.batch.length // self.layout.context)

@@ -1,0 +1,94 @@
+"""What shrinks it: one change of one axis at a time, and what the peak would be then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from receipts.estimate.estimate import fullest
+from receipts.estimate.recompute import FULL
+from receipts.estimate.setup import Layout, Setup
+from receipts.receipt.patterns import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Shrink:
+    """One change of the receipt's path ``axis``. ``total``: estimated bytes with it; ``saved``: what it takes off."""
+
+    axis: str
+    change: str
+    total: float
+    saved: float
+
+
+def shrinks(setup: Setup) -> tuple[Shrink, ...]:
+    """Changes that lower the estimate, the largest saving first; one axis each, on the same chips."""
+    now = fullest(setup).total
+    found = [Shrink(axis, change, total := fullest(other).total, now - total) for axis, change, other in _others(setup)]
+    return tuple(sorted((item for item in found if item.saved > 0), key=lambda item: -item.saved))
+
+
+def _others(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
+    batch, layout = setup.batch, setup.layout
+    if batch.micro > 1:
+        half = batch.micro // 2
+        smaller = replace(batch, micro=half, accumulation=-(-batch.accumulation * batch.micro // half))
+        yield "batch.micro_batch", f"{batch.micro} → {half}", replace(setup, batch=smaller)
+    if batch.length > 1:
+        half = batch.length // 2
+        yield "batch.sequence_length", f"{batch.length} → {half}", replace(setup, batch=replace(batch, length=half))
+    if setup.serving:
+        yield from _layouts(setup)
+        return
+    for policy, said in ((frozenset({"activations"}), "selective: activations"), (FULL, "full")):
+        if setup.recompute not in (policy, FULL):
+            yield "numerics.recompute", said, replace(setup, recompute=policy)
+    if not setup.chunked_loss:
+        yield "path.intended.cross_entropy", "chunked (fused with the head)", replace(setup, chunked_loss=True)
+    if not setup.fused_attention:
+        yield "path.intended.attention", "a kernel that stores no scores", replace(setup, fused_attention=True)
+    if layout.tensor > 1 and not layout.sequence_parallel:
+        yield "parallelism.sequence", "on", replace(setup, layout=replace(layout, sequence_parallel=True))
+    if layout.shard > 1 and layout.zero < 3:
+        stage = layout.zero + 1
+        says = f"state sharding of stage {stage} over {layout.shard}"
+        yield "parallelism.strategy", says, replace(setup, layout=replace(layout, zero=stage))
+    yield from _layouts(setup)
+
+
+def _layouts(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
+    """Degrees twice as high on the same chips: the data degree pays for them."""
+    layout, model = setup.layout, setup.model
+    halves = layout.shard % 2 == 0
+    if halves and model.heads % (2 * layout.tensor) == 0 and layout.tensor < 8:
+        more = replace(
+            layout,
+            tensor=2 * layout.tensor,
+            shard=layout.shard // 2,
+            expert_shard=max(1, layout.expert_shard // 2) if layout.expert_tensor > 1 else layout.expert_shard,
+        )
+        yield "parallelism.tensor", f"{layout.tensor} → {more.tensor}", replace(setup, layout=more)
+    has_experts = any(Kind.EXPERT in layer for layer in model.layers)
+    if has_experts and layout.expert_shard % 2 == 0 and model.experts % (2 * layout.expert) == 0:
+        split = replace(layout, expert=2 * layout.expert, expert_shard=layout.expert_shard // 2)
+        yield "parallelism.expert", f"{layout.expert} → {split.expert}", replace(setup, layout=split)
+    if halves and len(model.layers) >= 2 * layout.pipeline and not setup.serving:
+        yield "parallelism.pipeline", f"{layout.pipeline} → {2 * layout.pipeline}", _deeper(setup, layout)
+
+
+def _deeper(setup: Setup, layout: Layout) -> Setup:
+    ways = 2 * layout.pipeline
+    whole, rest = divmod(len(setup.model.layers), ways)
+    stages = tuple(whole + (stage < rest) for stage in range(ways))
+    return replace(
+        setup,
+        layout=replace(
+            layout,
+            pipeline=ways,
+            stages=stages,
+            shard=layout.shard // 2,
+            expert_shard=max(1, layout.expert_shard // 2),
+        ),
+        # Half of the data ranks take the same global batch in twice the micro steps.
+        batch=replace(setup.batch, accumulation=2 * setup.batch.accumulation),
+    )

@@ -1,0 +1,161 @@
+"""Parameters tensor by tensor: how many elements, who may cut them, and which optimizer takes them.
+
+Shapes are those that the FLOPs formulas multiply (`receipts.metrics.flops.megatron`); here each is also owned:
+*replicated* on every tensor rank (norms, routers, biases), *tensor*-sharded (projections, vocabulary) or
+*expert*-sharded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from receipts.estimate.setup import Architecture, Layer, Layout
+from receipts.receipt.patterns import Kind
+
+CONVOLUTION = 4  # taps of Mamba's causal convolution (Dao and Gu 2024, arXiv:2405.21060, `d_conv`)
+
+
+class Owner(StrEnum):
+    """Which axis may cut a tensor."""
+
+    REPLICATED = "replicated"
+    TENSOR = "tensor"
+    EXPERT = "expert"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A parameter tensor on one rank after tensor and expert sharding, before state sharding.
+
+    ``elements`` on this rank; ``whole`` of the whole tensor; ``matrix`` whether an optimizer for hidden matrices (Muon)
+    takes it: embeddings, output head, routers, norms and vectors are never its.
+    """
+
+    name: str
+    owner: Owner
+    elements: float
+    whole: float
+    matrix: bool
+
+
+def heads_a_rank(heads: int, kv_heads: int, tensor: int) -> tuple[int, int]:
+    """Query and key-value heads on each tensor rank; a key-value head is repeated where there are too few.
+
+    56 and 8 heads over 8 ranks are 7 and 1. Shoeybi et al. 2019, arXiv:1909.08053, section 3 (heads are cut over
+    ranks); Megatron-Core, transformer/attention.py (`num_query_groups` below the tensor degree are repeated).
+    """
+    return -(-heads // tensor), max(1, -(-kv_heads // tensor)) if kv_heads else 0
+
+
+def _tensor(name: str, whole: float, ways: int, *, matrix: bool = True) -> Tensor:
+    return Tensor(name, Owner.TENSOR, whole / ways, whole, matrix)
+
+
+def _replicated(name: str, whole: float) -> Tensor:
+    return Tensor(name, Owner.REPLICATED, whole, whole, matrix=False)
+
+
+def block(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tensor, ...]:
+    """The tensors of one block on a rank."""
+    if kind in (Kind.ATTENTION, Kind.SPARSE_ATTENTION):
+        return _attention(model, layout)
+    if kind is Kind.MLP:
+        return _mlp(model, layout)
+    return _experts(model, layout) if kind is Kind.EXPERT else _state_space(model, layout, kind)
+
+
+def _attention(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+    h, d = model.hidden, model.head_dim
+    query, key_value = heads_a_rank(model.heads, model.kv_heads, layout.tensor)
+    whole = h * (model.heads + 2 * model.kv_heads) * d
+    return (
+        _replicated("attention norm", h),
+        Tensor("qkv", Owner.TENSOR, h * (query + 2 * key_value) * d, whole, matrix=True),
+        _tensor("attention out", model.heads * d * h, layout.tensor),
+    )
+
+
+def _mlp(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+    return (
+        _replicated("mlp norm", model.hidden),
+        _tensor("mlp", model.projections * model.hidden * model.ffn, layout.tensor),
+    )
+
+
+def _experts(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+    """Router as Shazeer et al. 2017, arXiv:1701.06538; banks cut over experts first, then inside each expert."""
+    h = model.hidden
+    bank = model.experts * model.projections * h * model.expert_ffn
+    found = [
+        _replicated("expert norm", h),
+        _replicated("router", h * model.experts),
+        Tensor("experts", Owner.EXPERT, bank / (layout.expert * layout.expert_tensor), bank, matrix=True),
+    ]
+    if model.shared_ffn:
+        found.append(_tensor("shared expert", model.projections * h * model.shared_ffn, layout.tensor))
+    return tuple(found)
+
+
+def _state_space(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tensor, ...]:
+    """Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 7; Megatron-Core, ssm/mamba_mixer.py).
+
+    A recurrent block (R) has the same projections; with matrix states it adds a transition matrix a head.
+    """
+    h, inner, heads, ways = model.hidden, model.ssm_inner, model.ssm_heads, layout.tensor
+    groups = 2 * model.ssm_groups * model.ssm_state
+    groups_here = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
+    found = [
+        _replicated("mixer norm", h),
+        Tensor(
+            "mixer in", Owner.TENSOR, h * ((2 * inner + heads) / ways + groups_here),
+            h * (2 * inner + heads + groups), matrix=True,
+        ),
+        _tensor("mixer scalars", 3 * heads + inner, ways, matrix=False),
+        _tensor("mixer out", inner * h, ways),
+    ]  # fmt: skip
+    if kind is Kind.RECURRENT and model.matrix_recurrence:
+        found.append(_tensor("transition", heads * (inner / heads) ** 2, ways, matrix=False))
+    else:
+        whole = (CONVOLUTION + 1) * (inner + groups)
+        found.append(
+            Tensor("convolution", Owner.TENSOR, (CONVOLUTION + 1) * (inner / ways + groups_here), whole, matrix=False)
+        )
+    return tuple(found)
+
+
+def layers(model: Architecture, layout: Layout, which: Iterable[Layer]) -> Iterator[Tensor]:
+    """The tensors of these layers on a rank."""
+    made = {kind: block(model, layout, kind) for kind in {kind for layer in which for kind in layer}}
+    for layer in which:
+        for kind in layer:
+            yield from made[kind]
+
+
+def ends(model: Architecture, layout: Layout, *, first: bool, last: bool) -> Iterator[Tensor]:
+    """Embedding of the first stage; norm, head and MTP depths of the last.
+
+    The vocabulary is cut over tensor ranks (Shoeybi et al. 2019, section 3). A tied head on another stage is a copy
+    (Megatron-Core, common/embeddings). An MTP depth has two norms, a projection of two hidden vectors to one, and the
+    layers of one depth; it shares embedding and head (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+    """
+    h, vocabulary = model.hidden, model.vocabulary
+    if first:
+        yield _tensor("embedding", vocabulary * h, layout.tensor, matrix=False)
+    if not last:
+        return
+    yield _replicated("final norm", h)
+    if not model.tied or not first:
+        yield _tensor("head", vocabulary * h, layout.tensor, matrix=False)
+    for _ in range(model.mtp_depth):
+        yield _replicated("mtp norms", 2 * h)
+        yield _tensor("mtp projection", 2 * h * h, layout.tensor)
+        yield from layers(model, layout, model.mtp)
+
+
+def parameters_total(model: Architecture) -> float:
+    """Parameters of the whole model."""
+    alone = Layout()
+    stack = sum(tensor.whole for tensor in layers(model, alone, model.layers))
+    return stack + sum(tensor.whole for tensor in ends(model, alone, first=True, last=True))

@@ -1,0 +1,333 @@
+"""MaxText's configuration as receipt leaves: from ``Config param k: v`` lines, a tuning dictionary, or text summaries.
+
+Names are those of `configs/base.yml` and of what `pyconfig.py` derives from them (``emb_dim`` follows from
+``base_emb_dim``; the derived one is what was built). Values print as Python shows them, enumerations as
+``OptimizerType.ADAMW``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final
+
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reading import Reading
+
+MAX_VALUE: Final = 4096
+_NAMES: Final = 1000
+_ENUMERATION = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
+_ITEM = re.compile(r"'(\w{1,80})':\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]()]+)")
+_NOTHING: Final = frozenset({"", "none", "null", "''", '""'})
+
+# Devices that hold other parts of one model replica; the rest of the mesh repeats it on other data.
+_SPLITS_REPLICA: Final = frozenset(
+    {
+        "stage", "context", "context_usp_ulysses", "context_autoregressive", "sequence", "tensor",
+        "tensor_transpose", "tensor_sequence", "autoregressive",
+    }
+)  # fmt: skip
+_DEGREES: Final = {
+    "tensor": ("tensor", "tensor_transpose", "tensor_sequence"),
+    "context": ("context", "context_usp_ulysses"),
+    "pipeline": ("stage",),
+    "expert": ("expert",),
+    "shard": ("fsdp", "fsdp_transpose"),
+    "replicate": ("data", "diloco"),
+}
+_AXIS_OF_PARAMETER: Final = {"pipeline": "stage"}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as it was printed, without its name, and the line it stands on."""
+
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters that mean something to a receipt, by MaxText's names; the first value of each stands."""
+
+    found: dict[str, Parameter] = field(default_factory=dict)
+    total: int = 0
+
+    def add(self, name: str, text: str, line: int) -> None:
+        """Take one parameter; a name that no leaf follows from is counted only."""
+        self.total += 1
+        if (name in _KNOWN or name.endswith("_parallelism")) and name not in self.found and len(self.found) < _NAMES:
+            self.found[name] = Parameter(text.strip()[:MAX_VALUE], line)
+
+    def add_dictionary(self, text: str, line: int) -> None:
+        """Take the plain items of a printed dictionary: ``{'per_device_batch_size': 12, 'attention': 'flash'}``."""
+        for name, value in _ITEM.findall(text):
+            self.add(name, value.strip().strip("'\""), line)
+
+    def word(self, *names: str) -> str | None:
+        """The value of the first of these names that has one; ``OptimizerType.ADAMW`` is ``adamw``."""
+        for name in names:
+            parameter = self.found.get(name)
+            if parameter is not None:
+                text = parameter.text.strip("'\"")
+                enumeration = _ENUMERATION.fullmatch(text)
+                text = enumeration[1].lower() if enumeration else text
+                if text.lower() not in _NOTHING:
+                    return text
+        return None
+
+    def count(self, *names: str) -> int | None:
+        """The value of the first of these names that is a whole number above zero: MaxText's -1 is *derive it*."""
+        for name in names:
+            value = number(self.word(name) or "")
+            if value is not None and value >= 1 and value == int(value) and value < 2**53:
+                return int(value)
+        return None
+
+    def amount(self, name: str) -> float | None:
+        """A value that may be a fraction; None where it is negative or no number."""
+        value = number(self.word(name) or "")
+        return value if value is not None and 0 <= value < float("inf") else None
+
+    def switch(self, name: str) -> bool | None:
+        """True or false."""
+        return {"true": True, "false": False}.get((self.word(name) or "").lower())
+
+    def items(self, name: str) -> list[str]:
+        """The words of a printed list or tuple."""
+        return re.findall(r"[\w.\-]+", self.word(name) or "")[:64]
+
+    def line(self, *names: str) -> int:
+        """The line of the first of these names."""
+        return next((self.found[name].line for name in names if name in self.found), 0)
+
+
+def state(reading: Reading, config: Parameters, devices: int | None, shape: tuple[int, ...]) -> None:
+    """State what the parameters and the mesh (``shape`` over ``mesh_axes``) say, by the receipt's paths."""
+    for path, names, value in _COUNTS:
+        _state(reading, config, path, value(config), names)
+    axes = mesh(config, shape)
+    _layout(reading, config, axes, devices)
+    _batch(reading, config, axes, devices)
+    _experts(reading, config)
+    _numerics(reading, config)
+    _path(reading, config)
+    asked = _FEATURES if config.word("profiler") is None else (*_FEATURES, *_PROFILER)
+    for name in asked:
+        switch = config.switch(name)
+        word = config.word(name)
+        # -1 is MaxText's *off*.
+        if word is not None and not word.startswith("-"):
+            _state(reading, config, f"features.{name}", word if switch is None else switch, (name,))
+    for name in _FLAGS:
+        _state(reading, config, f"flags.{name}", config.word(name), (name,))
+
+
+def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
+    """Degrees by mesh axis: from the shape that was built, else from the degrees asked for where none is automatic."""
+    names = config.items("mesh_axes")
+    if shape and len(names) == len(shape):
+        return dict(zip(names, shape, strict=True))
+    found: dict[str, int] = {}
+    for name in list(config.found):
+        kind, _, axis = name.partition("_")
+        axis = axis.removesuffix("_parallelism")
+        if kind not in ("ici", "dcn") or not name.endswith("_parallelism") or not axis:
+            continue
+        axis = _AXIS_OF_PARAMETER.get(axis, axis)
+        degree = config.count(name)
+        found[axis] = 0 if degree is None else found.get(axis, 1) * degree
+    # An automatic degree (-1) takes the devices that are left: not known from here.
+    return {axis: degree for axis, degree in found.items() if degree > 0}
+
+
+def _state(reading: Reading, config: Parameters, path: str, value: Any, names: tuple[str, ...]) -> None:
+    if value is not None:
+        name = next((name for name in names if name in config.found), names[0])
+        text = config.found[name].text if name in config.found else str(value)
+        reading.state(path, value, f"{name}: {text}", config.line(name))
+
+
+def _layout(reading: Reading, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
+    whole = devices is not None and prod(axes.values()) == devices
+    for degree, parts in _DEGREES.items():
+        known = [axes[part] for part in parts if part in axes]
+        if known and (whole or all(part in axes for part in parts if f"ici_{part}_parallelism" in config.found)):
+            reading.state(
+                f"parallelism.{degree}", prod(known), f"mesh axes {', '.join(parts)}", config.line("mesh_axes")
+            )
+    if whole:
+        text = ",".join(f"{axis}:{size}" for axis, size in axes.items() if size > 1)
+        if text:
+            reading.state("parallelism.mesh_axes", text, text, config.line("mesh_axes"))
+    if axes.get("tensor_sequence", 1) > 1:
+        reading.state("parallelism.sequence", True, "tensor_sequence axis", config.line("mesh_axes"))
+    if config.found.get("mesh_axes") or "ici_fsdp_parallelism" in config.found:
+        reading.state("parallelism.strategy", "spmd", "one SPMD program over a mesh", config.line("mesh_axes"))
+
+
+def _batch(reading: Reading, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
+    accumulation = config.count("gradient_accumulation_steps") or 1
+    per_device = config.amount("per_device_batch_size")
+    micro = per_device
+    if per_device is not None and devices is not None and prod(axes.values()) == devices:
+        micro = per_device * prod(size for axis, size in axes.items() if axis in _SPLITS_REPLICA)
+    if micro is not None and micro >= 1 and micro == int(micro):
+        _state(reading, config, "batch.micro_batch", int(micro), ("per_device_batch_size",))
+    total = config.count("global_batch_size_to_train_on")
+    if total is None and per_device is not None and devices is not None:
+        product = per_device * devices * accumulation
+        total = int(product) if product >= 1 and product == int(product) else None
+    _state(reading, config, "batch.global_batch", total, ("global_batch_size_to_train_on", "per_device_batch_size"))
+
+
+def _experts(reading: Reading, config: Parameters) -> None:
+    experts = config.count("num_experts")
+    if experts is None or experts < 2:
+        return
+    width = config.count("moe_mlp_dim", "base_moe_mlp_dim", "mlp_dim", "base_mlp_dim")
+    _state(reading, config, "model.experts", experts, ("num_experts",))
+    _state(reading, config, "model.top_k", config.count("num_experts_per_tok"), ("num_experts_per_tok",))
+    _state(reading, config, "model.expert_ffn", width, ("moe_mlp_dim", "base_moe_mlp_dim", "mlp_dim", "base_mlp_dim"))
+    shared = config.count("shared_experts")
+    if shared is not None and width is not None:
+        _state(reading, config, "model.shared_expert_ffn", shared * width, ("shared_experts",))
+    _state(reading, config, "model.capacity_factor", config.amount("capacity_factor"), ("capacity_factor",))
+
+
+def _numerics(reading: Reading, config: Parameters) -> None:
+    quantization = (config.word("quantization") or "").lower()
+    if quantization:
+        # The matmuls take the quantised type; what comes out of the compiler is for its program to show.
+        kind = "fp8" if "fp8" in quantization else "int8" if "int8" in quantization else quantization
+        _state(reading, config, "numerics.compute_dtype", kind, ("quantization",))
+        if kind == "fp8":
+            _state(reading, config, "numerics.fp8_recipe", quantization, ("quantization",))
+    else:
+        _state(reading, config, "numerics.compute_dtype", config.word("dtype"), ("dtype",))
+    optimizer = config.word("opt_type")
+    _state(reading, config, "numerics.optimizer", optimizer, ("opt_type",))
+    schedule = config.word("lr_schedule_type")
+    warmup = config.amount("warmup_steps_fraction")
+    if schedule and warmup is not None:
+        text = f"{schedule.lower()}, warm-up over {warmup:g} of the steps"
+        _state(reading, config, "numerics.schedule", text, ("lr_schedule_type",))
+
+
+def _path(reading: Reading, config: Parameters) -> None:
+    hardware = (config.word("hardware") or "").lower()
+    gpu = hardware.startswith("gpu")
+    attention = (config.word("attention") or "").lower()
+    kinds = {
+        "dot_product": "xla_unfused",
+        "flash": "pallas_flash" if gpu else "pallas_splash",
+        "cudnn_flash_te": "te_fused",
+        "cudnn_flash_jax": "cudnn_fmha",
+    }
+    # `autoselected` says nothing of what is selected.
+    _state(reading, config, "path.intended.attention", kinds.get(attention), ("attention",))
+    runtime = {"tpu": "pjrt-tpu", "gpu": "cuda", "cpu": "cpu"}.get(hardware.partition("_")[0])
+    _state(reading, config, "path.intended.runtime", runtime, ("hardware",))
+    kind = (config.word("dataset_type") or "").lower()
+    name = {
+        "synthetic": ("dataset_type",),
+        "hf": ("hf_path",),
+        "grain": ("grain_train_files", "dataset_name"),
+        "tfds": ("dataset_name",),
+        "c4_mlperf": ("dataset_name",),
+    }.get(kind, ())
+    if name:
+        _state(reading, config, "data.dataset", "synthetic" if kind == "synthetic" else config.word(*name), name)
+
+
+def _projections(config: Parameters) -> int | None:
+    activations = config.items("mlp_activations")
+    return len(activations) + 1 if activations else None
+
+
+def _mtp(config: Parameters) -> int | None:
+    value = config.amount("mtp_num_layers")
+    return int(value) if value is not None and value == int(value) else None
+
+
+def _model_name(config: Parameters) -> str | None:
+    name = config.word("model_name")
+    return None if name == "default" else name
+
+
+def _first(*names: str) -> tuple[tuple[str, ...], Callable[[Parameters], Any]]:
+    return names, lambda config: config.count(*names)
+
+
+def _text(*names: str) -> tuple[tuple[str, ...], Callable[[Parameters], Any]]:
+    return names, lambda config: config.word(*names)
+
+
+_COUNTS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Parameters], Any]], ...]] = (
+    ("model.name", ("model_name",), _model_name),
+    ("model.depth", *_first("num_decoder_layers", "base_num_decoder_layers")),
+    ("model.hidden", *_first("emb_dim", "base_emb_dim")),
+    ("model.heads", *_first("num_query_heads", "base_num_query_heads")),
+    ("model.kv_heads", *_first("num_kv_heads", "base_num_kv_heads")),
+    ("model.head_dim", *_first("head_dim")),
+    ("model.ffn", *_first("mlp_dim", "base_mlp_dim")),
+    ("model.vocabulary", *_first("vocab_size")),
+    ("model.ffn_projections", ("mlp_activations",), _projections),
+    ("model.mtp_depth", ("mtp_num_layers",), _mtp),
+    ("model.tied_embeddings", ("logits_via_embedding",), lambda config: config.switch("logits_via_embedding")),
+    ("batch.sequence_length", *_first("max_target_length")),
+    ("batch.accumulation", *_first("gradient_accumulation_steps")),
+    ("numerics.parameter_dtype", *_text("weight_dtype")),
+    ("numerics.optimizer_state_dtype", *_text("mu_dtype")),
+    ("numerics.learning_rate", ("learning_rate",), lambda config: config.amount("learning_rate")),
+    ("numerics.seed", ("init_weights_seed",), lambda config: _seed(config, "init_weights_seed")),
+    ("data.order_seed", ("data_shuffle_seed",), lambda config: _seed(config, "data_shuffle_seed")),
+    ("numerics.recompute", *_text("remat_policy")),
+    ("data.tokenizer", *_text("tokenizer_path")),
+    ("run.label", *_text("run_name")),
+)
+_FEATURES: Final = (
+    "scan_layers", "sparse_matmul", "megablox", "packing", "enable_checkpointing", "async_checkpointing", "profiler",
+    "enable_profiler", "reuse_example_batch", "fused_qkv", "fused_mlp", "use_iota_embed", "eval_interval",
+)  # fmt: skip
+_PROFILER: Final = ("skip_first_n_steps_for_profiler", "profiler_steps")
+_FLAGS: Final = ("jax_cache_dir", "compile_topology", "compiled_trainstep_file", "compile_xla_flags")
+
+
+def _seed(config: Parameters, name: str) -> int | None:
+    value = config.amount(name)
+    return int(value) if value is not None and value == int(value) else None
+
+
+_KNOWN: Final = frozenset(
+    {name for _, names, _ in _COUNTS for name in names}
+    | set(_FEATURES)
+    | set(_PROFILER)
+    | set(_FLAGS)
+    | {
+        "mesh_axes", "per_device_batch_size", "global_batch_size_to_train_on", "num_experts", "num_experts_per_tok",
+        "moe_mlp_dim", "base_moe_mlp_dim", "shared_experts", "capacity_factor", "quantization", "dtype", "opt_type",
+        "lr_schedule_type", "warmup_steps_fraction", "hardware", "attention", "dataset_type", "dataset_name",
+        "hf_path", "grain_train_files", "steps",
+    }
+)  # fmt: skip
+
+
+def profiled(config: Parameters, first: int) -> range:
+    """Steps that the configuration profiles, to the one that the trace's writing falls into; ``first`` is the log's."""
+    asked = config.word("profiler") or ("yes" if config.switch("enable_profiler") else None)
+    skip, count = config.count("skip_first_n_steps_for_profiler"), config.count("profiler_steps")
+    if asked is None or skip is None or count is None or count > 10_000:
+        return range(0)
+    return range(first + skip, first + skip + count + 1)
+
+
+def devices_by_weights(config: Parameters, weights: float | None) -> int | None:
+    """Devices by the weights of a step: with synthetic data every position of every sequence is one."""
+    each, length = config.amount("per_device_batch_size"), config.count("max_target_length")
+    if (config.word("dataset_type") or "") != "synthetic" or not each or length is None or not weights:
+        return None
+    devices = weights / (each * length * (config.count("gradient_accumulation_steps") or 1))
+    return int(devices) if devices >= 1 and devices == int(devices) and devices < 1e7 else None

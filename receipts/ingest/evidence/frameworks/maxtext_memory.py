@@ -1,0 +1,87 @@
+"""Memory as MaxText prints it. Its GB are GiB: every figure was divided by 2**30 before it was rounded.
+
+`max_utils.py`: ``Using (GB) 44.63 / 95.74 (46.615835%) on TPU_0(process=0,(0,0,0,0))`` is bytes_in_use / bytes_limit
+of one device; ``Total memory size: 14.2 GB, Output size: …`` is what the compiler planned for the step, and since
+July 2026 says *estimated*. Forks print the plan in bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+
+_USING = re.compile(r"Using \(GB\)\s+([\d.]{1,20})\s*/\s*([\d.]{1,20})\s*\([^)]{1,24}%\)\s+on\s+(\S.{0,200})")
+_ORDINAL = re.compile(r"(?:[A-Za-z]+Device\()?(?:[A-Za-z]+[_:]|\bid=)(\d{1,6})")
+_CELL = re.compile(
+    r"\b(total|output|temp|argument|alias|host temp)(?: memory)? size:\s*(\d[\d.]{0,25})(?:\s*(GB|GiB))?"
+)
+_LABEL = re.compile(r"Memstats:\s*(.{1,200}?):?\s*$")
+# A label stands at the beginning of its line, behind a prefix at most.
+_LABELLED: Final = 400
+_LEAVES: Final = {"output": "output_bytes", "temp": "temp_bytes", "argument": "argument_bytes"}
+
+
+def phase(text: str) -> str | None:
+    """The receipt's phase that a label such as ``After params initialized`` names."""
+    label = _LABEL.search(text[:_LABELLED])
+    if label is None:
+        return None
+    words = label[1].lower()
+    if "compil" in words:
+        return "post_compile"
+    if "init" in words or "load" in words:
+        return "post_init"
+    return None
+
+
+def device_row(text: str, number: int, phase_name: str | None) -> MemoryRow | None:
+    """One device's use and limit, or None where the line is about the host's memory."""
+    match = _USING.search(text)
+    if match is None:
+        return None
+    used, limit = (_gib(match[1]), _gib(match[2]))
+    if used is None or limit is None:
+        return None
+    ordinal = _ORDINAL.search(match[3])
+    chip = int(ordinal[1]) if ordinal else None
+    return MemoryRow(Place(number), chip, phase_name, bytes_used=used, bytes_limit=limit)
+
+
+def plan(reading: Reading, text: str) -> bool:
+    """Read the compiler's plan of a step; False where the line is none. The largest plan of a file stands."""
+    cells = {name.lower(): (value, unit) for name, value, unit in _CELL.findall(text.lower())}
+    in_bytes = "in bytes" in text
+    sizes = {
+        name: size
+        for name, (value, unit) in cells.items()
+        if (size := _bytes(value) if in_bytes and not unit else _gib(value)) is not None
+    }
+    if not {"output", "temp"} <= sizes.keys():
+        return False
+    earlier = reading.compile.temp_bytes
+    if earlier is not None and earlier > sizes["temp"]:
+        return True
+    for name, leaf in _LEAVES.items():
+        # 0.0 GB is a rounded figure: less than 0.05 GiB, and not nothing.
+        if sizes.get(name):
+            setattr(reading.compile, leaf, sizes[name])
+    for name in ("total", "host temp"):
+        if sizes.get(name):
+            reading.counters[f"{name.replace(' ', '_')}_bytes"] = sizes[name]
+    return True
+
+
+def _gib(text: str) -> int | None:
+    try:
+        return round(float(text) * 2**30)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bytes(text: str) -> int | None:
+    try:
+        return round(float(text))
+    except (ValueError, OverflowError):
+        return None

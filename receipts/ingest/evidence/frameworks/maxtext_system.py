@@ -1,0 +1,45 @@
+"""MaxText's lines on the system: versions of JAX, the backend, and the platform that a TPU's backend names below."""
+
+from __future__ import annotations
+
+import re
+
+from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.accelerators import find
+
+_VERSION = re.compile(r"System Information: (Jax|Jaxlib) Version: (\S{1,80})")
+_BACKEND = re.compile(r"System Information: Jax Backend: (.{1,200})")
+_CUDA = re.compile(r"cuda (\d{4,6})\b")
+
+
+def said(reading: Reading, text: str, number: int) -> bool | None:
+    """State what a line says of the system; whether a platform is named below it, None where it says nothing known."""
+    if match := _VERSION.search(text):
+        reading.state(f"wheels.{match[1].lower()}", match[2], match[0], number)
+        return False
+    match = _BACKEND.search(text)
+    if match is None:
+        return None
+    backend = match[1].strip()
+    if cuda := _CUDA.search(backend):
+        version = int(cuda[1])
+        reading.state("platform.cuda", f"{version // 1000}.{version % 1000 // 10}", backend, number)
+        reading.see("runtime", "cuda", "backend", number)
+    elif backend == "cpu":
+        reading.see("runtime", "cpu", "backend", number)
+    else:
+        return True
+    return False
+
+
+def platform(reading: Reading, text: str, number: int) -> bool:
+    """State the TPU that a line below the backend names; whether it names one."""
+    chip = find(text.strip()[:80]) if "TPU" in text else None
+    if chip is None:
+        return False
+    reading.state("hardware.accelerator", chip.key, text.strip(), number)
+    reading.see("runtime", "pjrt-tpu", "backend", number)
+    if chip.devices_per_chip > 1:
+        what = f"a chip of {chip.key} is {chip.devices_per_chip} devices here: counts and rates are a device's"
+        reading.remark("note", what, number)
+    return True

@@ -1,0 +1,142 @@
+"""Memory lines of Megatron-LM and Megatron-Bridge, predicted footprints, and parameter counts.
+
+Megatron-LM's MB are 1024² bytes (`report_memory`, and the theoretical report); Megatron-Bridge prints allocator
+statistics by their own names, in gigabytes of 10⁹ bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+
+MAX_ROWS: Final = 20_000
+_MIB: Final = 1 << 20
+_LINE: Final = re.compile(r"(?:\[Rank (\d{1,7})\] )?\(?after (\d{1,12}) iterations\)? memory \((MB|GB)\)")
+_CELL: Final = re.compile(r"\| *([a-z][a-z \-]{0,40}): *([0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)")
+# The last of the cells that are kept; a float is printed with its point.
+_LAST: Final = re.compile(r"max (?:reserved|cached): *\d{1,20}\.\d")
+_LAST_BRIDGE: Final = re.compile(r"mem-max-reserved-[a-z]{4,10}: *\d")
+_UNITS: Final = {"gigabytes": 1e9, "megabytes": 1e6, "kilobytes": 1e3, "bytes": 1.0}
+_PLAIN: Final = {
+    "allocated": "bytes_used",
+    "max allocated": "peak_bytes",
+    "max reserved": "peak_reserved_bytes",
+    "max cached": "peak_reserved_bytes",
+    "mem-allocated": "bytes_used",
+    "mem-max-allocated": "peak_bytes",
+    "mem-max-reserved": "peak_reserved_bytes",
+}
+_FOOTPRINT: Final = re.compile(r"(weight and optimizer|activation|total)=([0-9]{1,15}(?:\.[0-9]{1,6})?) MB")
+_SHARD: Final = re.compile(
+    r"number of parameters on \(([a-z_, ]{1,80})\) model parallel rank \((\d{1,7}(?:, *\d{1,7}){0,6})\): (\d{1,18})"
+)
+_OLD_SHARD: Final = re.compile(r"number of parameters on model parallel rank (\d{1,6}): (\d{1,18})")
+_BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions: *([0-9]{1,9}\.[0-9]{1,6})")
+
+
+def rows(reading: Reading, text: str, line: int) -> bool:
+    """Append every rank's memory on a line (several may be glued); True where Megatron-Bridge printed it."""
+    heads = list(_LINE.finditer(text))
+    bridge = False
+    for head, stop in zip(heads, [*(match.start() for match in heads[1:]), len(text)], strict=False):
+        cells = dict(_CELL.findall(text, head.end(), stop))
+        bridge |= any(label.startswith("mem-") for label in cells)
+        figures = _figures(cells)
+        step = int(head[2])
+        if not any(figures.values()):
+            if figures and not reading.memory:
+                reading.memory_unavailable = "every figure is zero: the allocator was not the accelerator's"
+            continue
+        reading.memory_unavailable = None
+        word = cells.get("mem-alloc-retires", "0")
+        retries = int(word) if word.isdigit() and len(word) < 16 else 0
+        if retries:
+            reading.counters["mem-alloc-retires"] = max(retries, reading.counters.get("mem-alloc-retires", 0))
+        if len(reading.memory) < MAX_ROWS:
+            row = MemoryRow(
+                Place(line),
+                int(head[1]) if head[1] else None,
+                "post_step0" if step <= 1 else "steady",
+                step,
+                bytes_used=figures.get("bytes_used"),
+                peak_bytes=figures.get("peak_bytes"),
+                peak_reserved_bytes=figures.get("peak_reserved_bytes"),
+            )
+            reading.memory.append(row)
+    return bridge
+
+
+def cut(text: str) -> bool:
+    """Whether a line ends within a rank's memory, as where a terminal wrapped it."""
+    heads = list(_LINE.finditer(text))
+    if not heads:
+        return False
+    tail = text[heads[-1].end() :]
+    last = _LAST_BRIDGE if "mem-" in tail else _LAST
+    return last.search(tail) is None or text.rstrip().endswith(("|", ":"))
+
+
+def footprints(reading: Reading, text: str) -> None:
+    """Megatron's own estimate of the bytes of its most loaded chip; the first one stands."""
+    for surface, value in _FOOTPRINT.findall(text):
+        reading.predicted.setdefault(surface, round(float(value) * _MIB))
+
+
+class Parameters:
+    """Parameter counts as printed: by model-parallel rank, or the rounded total of the theoretical report."""
+
+    __slots__ = ("_line", "_rounded", "_shards")
+
+    def __init__(self) -> None:
+        self._shards: dict[tuple[int, ...], int] = {}
+        self._rounded: dict[str, tuple[float, str, int]] = {}
+        self._line = 0
+
+    def take(self, text: str, line: int) -> None:
+        """Read every count on a line; prints of several ranks may be glued."""
+        for _, ranks, count in _SHARD.findall(text):
+            key = tuple(int(rank) for rank in ranks.split(","))
+            self._keep(key, int(count), line)
+        for rank, count in _OLD_SHARD.findall(text):
+            self._keep((int(rank),), int(count), line)
+        for active, value in _BILLIONS.findall(text):
+            path = "model.parameters_active" if active else "model.parameters_total"
+            if float(value) > 0:
+                self._rounded.setdefault(path, (float(value), value, line))
+
+    def state(self, reading: Reading, *, whole_model: bool) -> None:
+        """State the totals: one shard is the model only where nothing divides it (``whole_model``)."""
+        if whole_model and set(self._shards) and all(not any(key) for key in self._shards):
+            count = next(iter(self._shards.values()))
+            reading.state("model.parameters_total", count, str(count), self._line)
+        for path, (billions, text, line) in self._rounded.items():
+            if path not in reading.stated:
+                reading.state(path, round(billions * 1e9), f"{text} billion", line)
+
+    def _keep(self, key: tuple[int, ...], count: int, line: int) -> None:
+        if len(self._shards) < 100_000:
+            self._shards[key] = count
+            self._line = self._line or line
+
+
+def _figures(cells: dict[str, str]) -> dict[str, int]:
+    """The cells that a receipt keeps, in bytes, by the fields of `MemoryRow`."""
+    figures: dict[str, int] = {}
+    for label, value in cells.items():
+        name, size = _name(label), _size(label, value)
+        if name and size is not None:
+            figures[name] = size
+    return figures
+
+
+def _size(label: str, value: str) -> int | None:
+    unit = next((factor for word, factor in _UNITS.items() if label.endswith(f"-{word}")), float(_MIB))
+    amount = float(value) * unit
+    return round(amount) if amount < 1e18 else None
+
+
+def _name(label: str) -> str:
+    word = label.rsplit("-", 1)[0] if label.startswith("mem-") else label.strip()
+    return _PLAIN.get(word, "")

@@ -1,0 +1,118 @@
+"""Arguments by name, read as what they are; and leaves stated with the argument that they were read from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reading import Reading
+
+_OFF: Final = frozenset({"None", "none", "null", "~", ""})
+_TRUE: Final = frozenset({"True", "true", "yes"})
+_FALSE: Final = frozenset({"False", "false", "no"})
+_INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
+_DTYPE: Final = {
+    "float32": "fp32",
+    "float": "fp32",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "half": "fp16",
+    "float8_e4m3fn": "fp8",
+    "uint8": "fp8",
+}
+
+
+class Arguments:
+    """A program's arguments as text, each with its line; ``found`` maps a name to both."""
+
+    __slots__ = ("found",)
+
+    def __init__(self, found: dict[str, tuple[str, int]]) -> None:
+        self.found = found
+
+    def name(self, *names: str) -> str | None:
+        """The first of some names that is an argument with a value; None where none is."""
+        return next((name for name in names if name in self.found and not self.off(name)), None)
+
+    def text(self, name: str) -> str | None:
+        """The text of an argument, quotes gone; None where it is absent."""
+        found = self.found.get(name)
+        return None if found is None else found[0].strip().strip("'\"")
+
+    def off(self, name: str) -> bool:
+        """Whether an argument is there and says *nothing*: None, null, or an empty text."""
+        return self.text(name) in _OFF if name in self.found else False
+
+    def integer(self, name: str) -> int | None:
+        """A whole number, or None where the argument is absent or something else."""
+        text = self.text(name)
+        if text is None or _INTEGER.fullmatch(text) is None:
+            return None
+        return int(text)
+
+    def real(self, name: str) -> float | None:
+        """A finite number, or None."""
+        text = self.text(name)
+        found = None if text is None else number(text)
+        return found if found is not None and abs(found) < 1e300 else None
+
+    def flag(self, name: str) -> bool | None:
+        """A switch: True, False, 0 and 1 in YAML; None where it is absent or no switch."""
+        text = self.text(name)
+        if text in _TRUE or text == "1":
+            return True
+        return False if text in _FALSE or text == "0" else None
+
+    def dtype(self, name: str) -> str | None:
+        """A torch type in short: ``torch.bfloat16`` is ``bf16``; None where it is absent or unknown."""
+        text = self.text(name)
+        if text is None:
+            return None
+        word = text.rsplit(".", 1)[-1]
+        return word if word in _DTYPE.values() else _DTYPE.get(word)
+
+    def scalar(self, name: str) -> bool | int | float | str | None:
+        """A value for an open map of the receipt: switch, number or text; None where it is absent or off."""
+        text = self.text(name)
+        if text is None or text in _OFF:
+            return None
+        if text in _TRUE or text in _FALSE:
+            return text in _TRUE
+        whole = self.integer(name)
+        if whole is not None:
+            return whole
+        found = self.real(name)
+        return text[:400] if found is None else found
+
+
+class Leaves:
+    """States leaves in a reading, each in the words ``argument = value`` and with the argument's line."""
+
+    __slots__ = ("arguments", "reading")
+
+    def __init__(self, reading: Reading, arguments: Arguments) -> None:
+        self.reading = reading
+        self.arguments = arguments
+
+    def put(self, path: str, value: Any, name: str) -> None:
+        """State a leaf that an argument gives; a value of None states nothing."""
+        if value is None:
+            return
+        text, line = self.arguments.found.get(name, ("", 0))
+        self.reading.state(path, value, f"{name} = {text}", line)
+
+    def whole(self, path: str, *names: str, least: int = 1) -> int | None:
+        """State a leaf from the first of some arguments that is a whole number of at least ``least``."""
+        for name in names:
+            value = self.arguments.integer(name)
+            if value is not None and value >= least:
+                self.put(path, value, name)
+                return value
+        return None
+
+    def switch(self, path: str, name: str) -> bool | None:
+        """State a leaf from a switch."""
+        value = self.arguments.flag(name)
+        self.put(path, value, name)
+        return value

@@ -1,0 +1,104 @@
+"""Why an allocation of torch failed, from the figures of its own message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from receipts.ingest.evidence.reading import Failure
+
+GIB: Final = 1 << 30
+# A CUDA context, cuBLAS' and NCCL's usual buffers take below this; more is somebody's memory.
+USUAL_OUTSIDE: Final = 2 * GIB
+LARGE_OUTSIDE: Final = 0.05
+LARGE_FOREIGN: Final = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a message says, in bytes; None where it is not printed. ``processes`` are those it names by number.
+
+    ``unallocated`` is what the allocator keeps without a live tensor in it.
+    """
+
+    requested: int | None = None
+    capacity: int | None = None
+    free: int | None = None
+    allowed: int | None = None
+    this_process: int | None = None
+    allocated: int | None = None
+    unallocated: int | None = None
+    processes: tuple[int, ...] = ()
+    endless: bool = False
+
+    @property
+    def limit(self) -> int | None:
+        """What the process may take: the device's capacity, or the share that it was allowed."""
+        limits = [item for item in (self.capacity, self.allowed) if item is not None]
+        return min(limits, default=None)
+
+    @property
+    def used(self) -> int | None:
+        """What this process has in use; a figure above the capacity is no measurement."""
+        over = self.this_process is not None and self.capacity is not None and self.this_process > self.capacity
+        return None if over else self.this_process
+
+
+def classify(figures: Figures) -> str:
+    """The class of a failed allocation, by the first rule that holds.
+
+    A request above the device; enough kept but unusable (fragmentation); another process; memory outside the
+    allocator; else the device is full.
+    """
+    if figures.endless:
+        return "oversized_request"
+    requested = figures.requested
+    if requested is None:
+        return "capacity"
+    if figures.limit is not None and requested > figures.limit:
+        return "oversized_request"
+    if figures.unallocated is not None and figures.unallocated >= requested:
+        return "fragmentation"
+    missing = requested - (figures.free or 0)
+    capacity = figures.capacity or 0
+    foreign = _foreign(figures)
+    if foreign >= max(missing, LARGE_FOREIGN * capacity, 1):
+        return "foreign_process"
+    outside = _outside(figures)
+    if outside >= max(missing, LARGE_OUTSIDE * capacity, USUAL_OUTSIDE):
+        return "outside_allocator"
+    return "capacity"
+
+
+def _foreign(figures: Figures) -> int:
+    """Bytes that other processes hold: those that the message names, or what is neither free nor this process's.
+
+    Inside a container the own process is printed under the host's number; it is the one whose memory is what the
+    allocator holds, and a context's worth more.
+    """
+    others = sorted(figures.processes)
+    if figures.this_process is None and figures.allocated is not None and others:
+        own = figures.allocated + (figures.unallocated or 0)
+        near = [item for item in others if 0 <= item - own * 0.98 <= max(USUAL_OUTSIDE, 0.15 * item)]
+        if near:
+            others.remove(min(near, key=lambda item: abs(item - own)))
+    unnamed = 0
+    if figures.used is not None and figures.capacity is not None and figures.free is not None:
+        unnamed = figures.capacity - figures.free - figures.used
+    return max(sum(others), unnamed)
+
+
+def _outside(figures: Figures) -> int:
+    if figures.used is None or figures.allocated is None:
+        return 0
+    return figures.used - figures.allocated - (figures.unallocated or 0)
+
+
+def first_cause(failures: Iterable[Failure]) -> Failure | None:
+    """The failure that started it: of many ranks' and of what follows from it, the first one that ended the run.
+
+    One that is certain goes before one that may be something else, one that ended the run before one that did not.
+    """
+    order = {True: 0, None: 1, False: 2}
+    return min(failures, key=lambda item: (order[item.is_oom], not item.fatal, item.place.line), default=None)

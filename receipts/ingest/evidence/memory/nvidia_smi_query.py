@@ -1,0 +1,180 @@
+"""Rows that nvidia-smi writes again and again: `--query-gpu=… --format=csv -l 1`, and `dmon`."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from receipts.ingest.evidence import numbers
+
+MIB: Final = 1 << 20
+MAX_SAMPLES: Final = 500_000
+MAX_GPUS: Final = 1024
+_UNIT = re.compile(r"\s*\[(?P<unit>[^\]]{1,12})\]$")
+_SIZE = re.compile(r"(?P<number>\d{1,12}(?:\.\d{1,6})?)(?:\s?(?P<unit>[KMGT]i?B))?")
+_THROTTLES: Final = ("clocks_throttle_reasons.", "clocks_event_reasons.")
+# Names of the query, and of dmon, by what they are.
+_FIELDS: Final = {
+    "index": "gpu",
+    "gpu": "gpu",
+    "name": "name",
+    "gpu_name": "name",
+    "driver_version": "driver",
+    "memory.used": "used",
+    "fb": "used",
+    "memory.total": "total",
+    "power.draw": "power",
+    "pwr": "power",
+    "power.draw.instant": "power",
+    "clocks.sm": "clock",
+    "clocks.current.sm": "clock",
+    "pclk": "clock",
+    "temperature.gpu": "temperature",
+    "gtemp": "temperature",
+    "uuid": "uuid",
+    "gpu_uuid": "uuid",
+}
+# A throttle that is no fault: nothing to do, or an application's own clocks.
+_IDLE: Final = frozenset({"gpu_idle", "none", "active", "supported", "applications_clocks_setting", "mask"})
+
+
+@dataclass(slots=True)
+class Memory:
+    """The most that was seen used on a GPU, in bytes, and the line that shows it."""
+
+    used: int | None = None
+    total: int | None = None
+    line: int = 0
+
+
+class Monitor:
+    """Samples of several GPUs, in columns that the head names."""
+
+    def __init__(self, fields: list[str], units: list[str], *, csv: bool) -> None:
+        self._fields = fields
+        self._units = units
+        self._csv = csv
+        self._seen: Counter[int] = Counter()
+        self._clocks: dict[int, array[float]] = {}
+        self._power = array("d")
+        self._hottest: float | None = None
+        self._throttled: set[str] = set()
+        self._misses = 0
+        self.rows = 0
+        self.names: dict[int, str] = {}
+        self.driver = ""
+        self.memory: dict[int, Memory] = {}
+
+    @classmethod
+    def begins(cls, text: str) -> Monitor | None:
+        """The monitor whose head this line is: a CSV head of known fields, or dmon's `# gpu  pwr …`."""
+        if len(text) > 4000:
+            return None
+        if "# gpu" in text:
+            words = text[text.index("#") + 1 :].split()
+            return (
+                cls(words, ["" for _ in words], csv=False)
+                if {"gpu", "sm", "pwr"} <= set(words) or "fb" in words
+                else None
+            )
+        cells = [cell.strip() for cell in text.split(",")]
+        units = [match["unit"] if (match := _UNIT.search(cell)) else "" for cell in cells]
+        fields = [_UNIT.sub("", cell) for cell in cells]
+        known = sum(field in _FIELDS for field in fields)
+        plausible = all(re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)*", field) for field in fields)
+        return cls(fields, units, csv=True) if plausible and known >= min(2, len(fields)) and known else None
+
+    def goes_on(self, other: Monitor) -> bool:
+        """Whether ``other`` is this head once more, as `dmon` and loops repeat it."""
+        return self._fields == other._fields
+
+    @property
+    def repeated(self) -> bool:
+        """Whether some GPU was looked at more than once."""
+        return any(count > 1 for count in self._seen.values())
+
+    def row(self, text: str, number: int) -> bool:
+        """Take a line; False where the rows have ended."""
+        if text.startswith("#"):
+            return True
+        cells = [cell.strip() for cell in text.split(",")] if self._csv else text.split()
+        if len(cells) != len(self._fields) or len(text) > 4000:
+            return self._miss()
+        values: dict[str, str] = {}
+        for name, unit, cell in zip(self._fields, self._units, cells, strict=True):
+            if name in _FIELDS:
+                values.setdefault(_FIELDS[name], f"{cell} {unit}" if unit and cell.isdigit() else cell)
+            elif name.startswith(_THROTTLES) and cell == "Active" and name.rpartition(".")[2] not in _IDLE:
+                self._throttled.add(name.rpartition(".")[2])
+        gpu = self._gpu(values)
+        if gpu is None or not any(_number(value) is not None for value in values.values()):
+            return self._miss()
+        self._misses = 0
+        self._take(gpu, values, number)
+        return True
+
+    def health(self) -> dict[str, float | list[str]]:
+        """Median clock and power over all samples, the highest temperature, throttles, and the spread of clocks."""
+        found: dict[str, float | list[str]] = {}
+        clocks = {gpu: median(samples) for gpu, samples in self._clocks.items() if samples}
+        if clocks:
+            found["clock_mhz"] = median(value for samples in self._clocks.values() for value in samples)
+        if len(clocks) > 1 and max(clocks.values()) > 0:
+            found["clock_spread"] = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
+        if self._power:
+            found["power_watts"] = median(self._power)
+        if self._hottest is not None:
+            found["temperature_celsius"] = self._hottest
+        if any(field.startswith(_THROTTLES) for field in self._fields):
+            found["throttle_reasons"] = sorted(self._throttled)
+        return found
+
+    def _miss(self) -> bool:
+        self._misses += 1
+        return self._misses < 3 and self.rows > 0
+
+    def _gpu(self, values: dict[str, str]) -> int | None:
+        index = values.get("gpu")
+        if index is not None:
+            return int(index) if index.isdigit() and len(index) < 5 else None
+        # Without an index only one GPU can be told from the others.
+        return 0 if values else None
+
+    def _take(self, gpu: int, values: dict[str, str], number: int) -> None:
+        if gpu not in self._seen and len(self._seen) >= MAX_GPUS:
+            return
+        self._seen[gpu] += 1
+        self.rows += 1
+        if name := values.get("name"):
+            self.names[gpu] = name[:80]
+        self.driver = self.driver or values.get("driver", "")[:40]
+        memory = self.memory.setdefault(gpu, Memory())
+        used, total = _bytes(values.get("used")), _bytes(values.get("total"))
+        memory.total = total if total is not None else memory.total
+        if used is not None and used >= (memory.used or 0):
+            memory.used, memory.line = used, number
+        if self.rows > MAX_SAMPLES:
+            return
+        if (clock := _number(values.get("clock"))) is not None:
+            self._clocks.setdefault(gpu, array("d")).append(clock)
+        if (power := _number(values.get("power"))) is not None:
+            self._power.append(power)
+        if (heat := _number(values.get("temperature"))) is not None:
+            self._hottest = heat if self._hottest is None else max(self._hottest, heat)
+
+
+def _number(cell: str | None) -> float | None:
+    """`1980 MHz`, `117.29 W`, `31`; None for `[N/A]` and `-`."""
+    word = (cell or "").partition(" ")[0]
+    return numbers.number(word) if 0 < len(word) < 20 else None
+
+
+def _bytes(cell: str | None) -> int | None:
+    match = _SIZE.fullmatch(cell or "")
+    if match is None:
+        return None
+    return round(float(match["number"]) * MIB) if not match["unit"] else numbers.size(match[0])

@@ -1,0 +1,124 @@
+"""Memory that others could not get: CUDA's libraries and NCCL beside torch's allocator, and the host.
+
+Also what only looks like a failure. A library that cannot make its handle says so for want of memory and after an
+earlier device-side assertion alike: those are uncertain, ``is_oom`` None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from receipts.ingest.evidence.memory.sizes import SIZE, count, size
+from receipts.ingest.evidence.reading import MAX_TEXT, Failure, Place
+
+# What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
+_RUNTIME = re.compile(
+    r"(?:CUDA|cuda|Cuda) (?:runtime |driver )?[Ee]rror:? (?:\(2\) ?:? ?)?'?out of memory"
+    r"|CUDA failed with error out of memory|HIP error: out of memory"
+    r"|Triton Error \[(?:CUDA|HIP)\]:? .{0,40}?out of memory"
+    r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY"
+    r"|cuda(?:Malloc|Host)\w{0,30}(?:\(\))? failed:? out of memory"
+    r"|cuda runtime error \(2\)"
+)
+_NCCL = re.compile(
+    r"(?:\((?P<function>\w{1,60})\) )?(?:NCCL WARN )?Cuda failure (?:2 )?'out of memory'"
+    r"|NCCL WARN Failed to (?:CUDA|Cuda|cuMem) ?\w{0,20}(?: async)? (?P<bytes>\d{1,20}) bytes"
+)
+# host:process:thread [device]: the device of the rank that prints.
+_NCCL_DEVICE = re.compile(r":\d{1,9}:\d{1,9} \[(\d{1,4})\] ")
+_HANDLE = re.compile(
+    r"\b(?:CUBLAS|CUDNN|CUSPARSE|CUSOLVER)_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)"
+    r"|\bCUFFT_ALLOC_FAILED"
+)
+_HANDLE_CALL = re.compile(r"when calling `?(\w{1,80})")
+# Only the path that reports a failed allocation asks NVML who holds the memory; its assertion hides the message.
+_MASKED = re.compile(r"NVML_SUCCESS == \w{1,20}\W? INTERNAL ASSERT FAILED at \S{0,120}CUDACachingAllocator\.cpp")
+_HOST = re.compile(
+    r"(?:DefaultCPUAllocator: (?:can't allocate memory|not enough memory): you tried to allocate "
+    r"(?P<bytes>\d{1,20}) bytes)"
+    rf"|Unable to allocate {SIZE} for an array"
+    r"|\b[Oo]ut of memory: Kill(?:ed)? process|Memory cgroup out of memory"
+    r"|\boom-kill\b|\boom_kill event|invoked oom-killer|\bOOMKilled\b|\bOOM Killed\b"
+    r"|ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
+    r"|\bExceeded job memory limit|\bstd::bad_alloc\b|^(?:\w+\.)?(?:numpy\S{0,40})?MemoryError\b(?!: Unable)"
+)
+_POOL = re.compile(r"Allocator \(GPU_(\d{1,4})_")
+_NO_FAILURE: Final = (
+    # The pool's caller can do with less.
+    re.compile(r"Allocator \(\w{1,60}\) ran out of memory trying to allocate [^\n]{0,300}?not a failure"),
+    # The compiler could not rematerialise more; it compiles on.
+    re.compile(r"Can't reduce memory use below"),
+    # A compiler's report of what it places.
+    re.compile(r"Total hbm usage >="),
+    # Kernel and libtpu are of different versions; the kernel's text is full of memory spaces.
+    re.compile(r"Unsupported version: expected <= \d{1,6} but got"),
+    # E0102, a buffer of another layout; E0200, a core that halted.
+    re.compile(r"expected parameter \d{1,9} of size [^\n]{1,300}?incompatible size"),
+    re.compile(r"device halted prematurely|Core halted unexpectedly"),
+    # MaxText's static estimate, before anything ran.
+    re.compile(r"Total (?:estimated )?memory size: [\d.]{1,20} GB"),
+)
+
+
+def failures(text: str) -> list[Failure]:
+    """The failures of CUDA, its libraries and the host that a text holds, without place."""
+    return [*_cuda(text), *_host(text)]
+
+
+def no_failures(text: str) -> list[Failure]:
+    """What looks like a failed allocation in a text and is none."""
+    found = [match for pattern in _NO_FAILURE if (match := pattern.search(text)) is not None]
+    return [
+        Failure(
+            Place(),
+            is_oom=False,
+            class_="not_oom",
+            message=_message(text, match),
+            chip=int(device[1]) if (device := _POOL.search(match[0])) else None,
+            fatal=False,
+        )
+        for match in found
+    ]
+
+
+def _cuda(text: str) -> Iterator[Failure]:
+    nccl = list(_NCCL.finditer(text))
+    for match in nccl:
+        device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
+        yield Failure(
+            Place(),
+            is_oom=True,
+            class_="outside_allocator",
+            requested_bytes=count(match["bytes"]),
+            operator=match["function"] or "NCCL",
+            message=_message(text, match),
+            chip=int(device[1]) if device else None,
+        )
+    for match in _HANDLE.finditer(text):
+        call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
+        yield Failure(
+            Place(),
+            is_oom=None,
+            class_="outside_allocator",
+            operator=call[1] if call else match[0].partition("_")[0],
+            message=_message(text, match),
+        )
+    masked = _MASKED.search(text)
+    if masked is not None:
+        yield Failure(Place(), is_oom=True, class_="capacity", message=_message(text, masked))
+    runtime = _RUNTIME.search(text)
+    if runtime is not None and not nccl:
+        yield Failure(Place(), is_oom=True, class_="outside_allocator", message=_message(text, runtime))
+
+
+def _host(text: str) -> Iterator[Failure]:
+    match = _HOST.search(text)
+    if match is not None:
+        requested = count(match["bytes"]) or size(match[2])
+        yield Failure(Place(), is_oom=True, class_="host", requested_bytes=requested, message=_message(text, match))
+
+
+def _message(text: str, match: re.Match[str]) -> str:
+    return text[max(0, match.start() - 160) : match.end() + 200][:MAX_TEXT].strip()

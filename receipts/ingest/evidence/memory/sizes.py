@@ -1,0 +1,28 @@
+"""Sizes as allocators print them. All are binary: torch's ``GiB``, XLA's ``G``, and ``GB`` of older torch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from receipts.ingest.evidence import numbers
+
+# A number without its unit is a message that was cut; `\b` keeps "25.3 G" of "25.3 GiB" from being a size.
+SIZE: Final = r"(\d{1,20}(?:\.\d{1,9})?\s?(?:[KMGT]iB|[KMGT]B?|B|bytes))\b(?![.,]?\d)"
+# NVML says "not available" with 2**64-1, and fractions that were never set are 2**64: no memory is that large.
+UNSET: Final = 1 << 60
+
+
+def size(text: str | None) -> int | None:
+    """Bytes of a matched `SIZE`; None where nothing was matched or the figure is a sentinel and no measurement."""
+    if not text:
+        return None
+    found = numbers.size(text)
+    return None if found is None or found >= UNSET else found
+
+
+def count(text: str | None) -> int | None:
+    """Bytes of a plain decimal count; None where nothing was matched or it is a sentinel."""
+    if not text or len(text) > 20:
+        return None
+    found = int(text)
+    return None if found >= UNSET else found

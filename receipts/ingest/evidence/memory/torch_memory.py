@@ -1,0 +1,188 @@
+"""torch's caching allocator in its own words: `memory_summary()`, `memory_stats()`, and prints of its peaks.
+
+The summary's KiB, MiB and GiB are binary; so were the KB, MB and GB of older versions. A peak that a script prints
+counts only where its unit stands beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence import numbers
+from receipts.ingest.evidence.memory.prefix import spoken
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+
+MAX_ROWS: Final = 100_000
+TABLE_LINES: Final = 60
+MAX_TEXT: Final = 1 << 16
+
+_TITLE = re.compile(r"PyTorch \w{2,6} memory summary, device ID (?P<device>\d{1,4})")
+_OOMS = re.compile(r"CUDA OOMs: (\d{1,12})\s*\|\s*cudaMalloc retries: (\d{1,12})")
+_CELL: Final = r"(-?\d{1,20}) ?(B|[KMGTP]i?B)?\s*"
+_METRIC = re.compile(rf"\|\s*(?P<name>Allocated memory|GPU reserved memory)\s*\|\s*{_CELL}\|\s*{_CELL}\|")
+_RULE = re.compile(r"\s*\|[=-]{20,}\|")
+_STATS = re.compile(
+    r"['\"](?P<name>(?:allocated|reserved)_bytes\.all\.(?:current|peak)|num_ooms|num_alloc_retries)['\"]\s?[:,]\s?"
+    r"(?P<value>\d{1,20})\b"
+)
+_PRINTED = re.compile(
+    r"\bmax_memory_(?P<what>allocated|reserved|cached)\b[^0-9\n]{0,40}?[:= ]\s?(?P<number>\d[\d,]{0,24}(?:\.\d{1,9})?)"
+    r"\s?(?P<unit>bytes|B|[KMGT]i?B)\b"
+)
+_CHIP = re.compile(r"\b(?:cuda:|GPU ?|device ?)(\d{1,4})\b")
+_PEAKS: Final = {"allocated": "peak_bytes", "reserved": "peak_reserved_bytes", "cached": "peak_reserved_bytes"}
+
+
+@dataclass(slots=True)
+class _Row:
+    """One device's figures as they come together."""
+
+    number: int
+    chip: int | None = None
+    bytes_used: int | None = None
+    peak_bytes: int | None = None
+    peak_reserved_bytes: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was read yet."""
+        return self.bytes_used is None and self.peak_bytes is None and self.peak_reserved_bytes is None
+
+
+class TorchMemoryReader(LineReader):
+    """Reads what torch.cuda's memory functions print."""
+
+    source: ClassVar[str] = "memory-info"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b" memory summary, device ID ",
+        b"_bytes.all.peak",
+        b"_bytes.all.current",
+        b"num_alloc_retries",
+        b"num_ooms",
+        b"max_memory_allocated",
+        b"max_memory_reserved",
+        b"max_memory_cached",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table: _Row | None = None
+        self._left = 0
+        self._stats: _Row | None = None
+        self._seen: set[str] = set()
+
+    def line(self, text: str, number: int) -> bool:
+        """Take a line; more are wanted inside a summary's table."""
+        text = text[:MAX_TEXT]
+        title = _TITLE.search(text)
+        if title is not None:
+            self._end_table()
+            self._table, self._left = _Row(number, int(title["device"])), TABLE_LINES
+            return True
+        if self._table is not None:
+            return self._in_table(text)
+        found = False
+        for match in _STATS.finditer(text):
+            self._stat(match["name"], int(match["value"]), text[: match.start()], number)
+            found = True
+        if not found:
+            self._printed(text, number)
+        return False
+
+    def finish(self) -> Reading | None:
+        """Rows of every summary and print."""
+        self._end_table()
+        self._end_stats()
+        return super().finish()
+
+    def _in_table(self, text: str) -> bool:
+        row = self._table
+        assert row is not None
+        body = spoken(text).body
+        events = _OOMS.search(body)
+        if events is not None:
+            self._count("num_ooms", int(events[1]))
+            self._count("num_alloc_retries", int(events[2]))
+        match = _METRIC.search(body)
+        if match is not None:
+            current, peak = _bytes(match[2], match[3]), _bytes(match[4], match[5])
+            if match["name"] == "Allocated memory":
+                row.bytes_used, row.peak_bytes = current, peak
+            else:
+                row.peak_reserved_bytes = peak
+        self._left -= 1
+        if self._left <= 0 or (row.peak_reserved_bytes is not None and _RULE.match(body)):
+            self._end_table()
+        return self._table is not None
+
+    def _end_table(self) -> None:
+        row, self._table = self._table, None
+        self._keep(row)
+
+    def _stat(self, name: str, value: int, before: str, number: int) -> None:
+        """One key of a `memory_stats()` dict; a key that comes again begins another dict."""
+        if name in self._seen:
+            self._end_stats()
+        self._seen.add(name)
+        if not name.endswith(("current", "peak")):
+            self._count(name, value)
+            return
+        if self._stats is None:
+            chip = _CHIP.search(before[:200])
+            self._stats = _Row(number, int(chip[1]) if chip else None)
+        if name == "allocated_bytes.all.current":
+            self._stats.bytes_used = value
+        elif name == "allocated_bytes.all.peak":
+            self._stats.peak_bytes = value
+        elif name == "reserved_bytes.all.peak":
+            self._stats.peak_reserved_bytes = value
+
+    def _end_stats(self) -> None:
+        row, self._stats = self._stats, None
+        self._seen.clear()
+        self._keep(row)
+
+    def _printed(self, text: str, number: int) -> None:
+        row = _Row(number)
+        for match in _PRINTED.finditer(text):
+            unit = match["unit"]
+            found = numbers.size(f"{match['number']} {unit}", decimal="i" not in unit)
+            name = _PEAKS[match["what"]]
+            if getattr(row, name) is None:
+                setattr(row, name, found)
+            if unit in ("KB", "MB", "GB", "TB"):
+                self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
+        if not row.empty:
+            said = spoken(text)
+            chip = _CHIP.search(text)
+            row.chip = int(chip[1]) if chip else said.rank
+            self._keep(row)
+
+    def _keep(self, row: _Row | None) -> None:
+        if row is None or row.empty:
+            return
+        self.reading.records += 1
+        if len(self.reading.memory) < MAX_ROWS:
+            self.reading.memory.append(
+                MemoryRow(
+                    Place(row.number),
+                    row.chip,
+                    bytes_used=row.bytes_used,
+                    peak_bytes=row.peak_bytes,
+                    peak_reserved_bytes=row.peak_reserved_bytes,
+                )
+            )
+
+    def _count(self, name: str, value: int) -> None:
+        """The highest of all devices: each allocator counts for itself, and from its start."""
+        self.reading.counters[name] = max(value, self.reading.counters.get(name, 0))
+
+
+def _bytes(figure: str, unit: str | None) -> int | None:
+    return numbers.size(f"{figure} {unit or 'B'}")
+
+
+READERS = (TorchMemoryReader,)

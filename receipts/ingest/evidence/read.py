@@ -1,0 +1,75 @@
+"""A file to its readings: whole-file readers by content, everything else as lines of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from receipts.ingest.evidence.reading import Place, Reading, Remark
+from receipts.ingest.evidence.registry import file_readers
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.stream import HEAD, MAX_LINE, Source
+from receipts.ingest.evidence.unwrap import MAX_SIZE, unwrapped
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvidence:
+    """What one file says. ``sha256`` is that of its bytes on disk; ``readings`` is empty where nothing was known."""
+
+    path: Path
+    name: str
+    sha256: str
+    size: int
+    readings: tuple[Reading, ...]
+    remarks: tuple[Remark, ...]
+
+
+def read(path: Path, name: str | None = None, progress: Progress | None = None) -> FileEvidence:
+    """Read one file. ``progress`` is told the bytes read so far, decompressed.
+
+    Raises UsageError where it cannot be opened. Broken content is no error: it is read as far as it goes, and told.
+    """
+    source = Source(path, name or path.name)
+    remarks: list[Remark] = []
+    kind = next((item for item in file_readers() if item.claims(source.head)), None)
+    if kind is not None:
+        readings = kind().read(source)
+    elif _binary(source.head):
+        readings = []
+        remarks.append(Remark("broken", "neither text nor a binary form that a reader knows", Place()))
+    else:
+        readings = _log(source, progress)
+    if source.broken:
+        remarks.append(Remark("broken", f"{source.broken}; what stands before it was read", Place()))
+    if source.long_lines:
+        what = f"{source.long_lines} lines are longer than {MAX_LINE >> 20} MiB; only their beginnings were read"
+        remarks.append(Remark("broken", what, Place()))
+    return FileEvidence(path, source.name, source.sha256, path.stat().st_size, tuple(readings), tuple(remarks))
+
+
+def _log(source: Source, progress: Progress | None) -> list[Reading]:
+    """The readings of a log; of a short one, as it was before a terminal or a page broke its lines."""
+    chunks = _watched(source, progress)
+    begun: list[bytes] = []
+    for chunk in chunks:
+        begun.append(chunk)
+        if sum(map(len, begun)) > MAX_SIZE:
+            return scan(chain(begun, chunks))
+    text = b"".join(begun)
+    return unwrapped(text, scan([text]))
+
+
+def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:
+    for chunk in source.chunks():
+        yield chunk
+        if progress is not None:
+            progress(source.bytes_read)
+
+
+def _binary(head: bytes) -> bool:
+    """Whether this is no text: NUL bytes, which no encoding of a log has but UTF-16 (none is known to write one)."""
+    return head[:HEAD].count(b"\0") > len(head) // 100

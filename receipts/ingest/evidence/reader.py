@@ -1,0 +1,81 @@
+"""What a reader is. A module of readers ends in ``READERS = (…)``; `receipts.ingest.evidence.registry` finds it there.
+
+A `LineReader` names *anchors*: byte strings of which a line must hold one for the reader to see it. All anchors of all
+readers are looked for in one pass, so a reader costs nothing on lines that are not its own; choose anchors that other
+programs do not print. A `FileReader` takes a whole file of another form (a trace, an event file, a state document).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.stream import Source
+
+Spans = Mapping[str, tuple[int, int]]
+
+
+class LineReader:
+    """Reads one source's lines out of a log. One object a file.
+
+    ``line`` gets text without line end and ANSI codes (undecodable bytes are U+FFFD) and its number from 1. What
+    overwrites itself with carriage returns (progress bars) comes as several lines of one number. Return True to get
+    the next line too, whatever it holds (a block, a wrapped record); the reader must let go by itself.
+
+    ``companions`` are anchors of lines that other sources print and that this reader wants only while `follows` is
+    true, such as the step lines between the messages of a compiler.
+
+    A source of millions of like lines has `spans` and `many` too: the same records, many at once.
+    """
+
+    source: ClassVar[str]
+    anchors: ClassVar[tuple[bytes, ...]]
+    companions: ClassVar[tuple[bytes, ...]] = ()
+    follows: bool = True
+
+    def __init__(self) -> None:
+        self.reading = Reading(self.source)
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True asks for the next."""
+        raise NotImplementedError
+
+    def spans(self, text: str) -> Spans:
+        """Where the figures stand on a line that is one whole record of a step, by names of the reader's choice.
+
+        Nothing on any other line. What stands between is the line's shape: words must be the same on another line for
+        it to be of this shape, numbers may differ. So a number that the reader looks at must have its span here.
+        """
+        return {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records of a shape that `spans` described. False, and nothing taken, where one needs `line`.
+
+        What it leaves in the reading must be what `line` leaves for the same lines.
+        """
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading, or None where the anchors were a chance and nothing of this source is there."""
+        return self.reading if self.reading.records else None
+
+
+class FileReader:
+    """Reads a whole file of one form.
+
+    ``claims`` sees the first 64 KiB, decompressed; it must know the form by its content. ``read`` must keep memory
+    bounded whatever the file, raise nothing for broken content, and say in remarks what is missing.
+    """
+
+    source: ClassVar[str]
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether a file that begins with ``head`` is of this form."""
+        raise NotImplementedError
+
+    def read(self, source: Source) -> list[Reading]:
+        """What the file says; several readings where it holds several sources' records."""
+        raise NotImplementedError

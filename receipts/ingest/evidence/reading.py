@@ -1,0 +1,246 @@
+"""What one reader found in one file: values in SI units, each with the line that shows it.
+
+A reading holds what the file *says*. Whether two files agree, and what follows for a receipt, is `receipts.ingest`'s
+question; whether what was seen is what was meant is the rules'.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from receipts.ingest.evidence.steps import Steps
+
+Level = Literal["intent", "backend", "kernels"]
+Reason = Literal["compile", "warmup", "profile", "impossible", "stall", "eval", "checkpoint", "skipped"]
+MAX_REMARKS = 200
+MAX_TEXT = 400
+TRANSFERS = "path.witnessed.host_transfers_per_step"
+# A cause that ends in a line of the program.
+LINE = re.compile(r":\d+\)?$")
+
+
+def alike(cause: str) -> str:
+    """A cause without its numbers: shapes that change at every step are one cause."""
+    return re.sub(r"\d+", "#", cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: a line (from 1), or a record of a file that has no lines (`traceEvents[17]`)."""
+
+    line: int = 0
+    record: str = ""
+
+    def __str__(self) -> str:
+        return self.record or (f"line {self.line}" if self.line else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The value of a receipt's leaf, with the words it was printed in."""
+
+    value: Any
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One observation of the path: ``leaf`` of `path.witnessed` (attention, gemm, …), and what it was.
+
+    ``level`` says how much it proves: an argument is intent, a backend's own line is backend, a kernel, an optimised
+    program's instruction or a counter of executed operators is kernels. ``count`` is how often it was seen.
+    """
+
+    leaf: str
+    value: str
+    level: Level
+    place: Place
+    count: int = 1
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """Memory of one chip as one line tells it, in bytes; ``chip`` is the runtime's ordinal, None where unnamed.
+
+    ``phase`` is a phase of the receipt's `memory.chips`, None where the line does not show it.
+    """
+
+    place: Place
+    chip: int | None = None
+    phase: str | None = None
+    step: int | None = None
+    bytes_used: int | None = None
+    bytes_limit: int | None = None
+    peak_bytes: int | None = None
+    peak_reserved_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A timer of a report: how often it was taken, and the seconds it adds up to (None where not printed)."""
+
+    samples: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed allocation (or what looks like one): the leaves of the receipt's `failure`, bytes and words.
+
+    ``is_oom`` is None where the text may come from memory or from another error (a library that cannot make its
+    handle). ``fatal`` is False where the text itself says that the run went on.
+    """
+
+    place: Place
+    is_oom: bool | None
+    class_: str
+    phase: str = "unknown"
+    requested_bytes: int | None = None
+    used_bytes: int | None = None
+    free_bytes: int | None = None
+    limit_bytes: int | None = None
+    operator: str | None = None
+    message: str = ""
+    chip: int | None = None
+    rank: int | None = None
+    step: int | None = None
+    fatal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a person should know about the file: `missing`, `contradiction`, `broken` input, or a `note`."""
+
+    kind: Literal["missing", "contradiction", "broken", "note"]
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Compiles in a stretch of a run: after ``after`` steps had ended, and before ``before`` had (None: not shown).
+
+    ``why`` is the cause in the words of the file.
+    """
+
+    count: int
+    after: int = 0
+    before: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts of a process so far, when ``steps`` steps had ended; ``programs`` are executed in a step.
+
+    ``reads`` are reads of tensors by the host; None where the report does not show them.
+    """
+
+    steps: int
+    compiles: int
+    reads: int | None = None
+    programs: int = 1
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One compile, and why; empty where the file does not say."""
+
+    why: str = ""
+
+
+@dataclass(slots=True)
+class CompileCounts:
+    """What compiling did and cost; None is unknown, zero is a statement of the file.
+
+    ``compiles`` are real compilations by a backend: a persistent-cache hit is none. ``spans`` place them among the
+    ``steps`` that the file shows (None: it shows none); those after the last step are in no span. ``after_warmup`` is
+    what the file itself counts after a warm-up of its own: where that ends, `receipts.ingest.warmup` decides.
+
+    ``unplaced`` are compiles of a file that shows no steps, ``versions`` the most programs it shows of one function.
+    """
+
+    compiles: int | None = None
+    spans: list[Span] | None = None
+    steps: int | None = None
+    after_warmup: int | None = None
+    cache_hits: int | None = None
+    cache_misses: int | None = None
+    graph_breaks: int | None = None
+    seconds: float | None = None
+    program_digest: str | None = None
+    argument_bytes: int | None = None
+    output_bytes: int | None = None
+    temp_bytes: int | None = None
+    unplaced: list[Compiled] = field(default_factory=list)
+    versions: int | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """All that one reader found in one file. Readers fill it; nobody changes it afterwards.
+
+    ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
+    ``causes`` say by leaf why it has its value, each with how often the file says so.
+    """
+
+    source: str
+    version: str | None = None
+    records: int = 0
+    steps: Steps = field(default_factory=Steps)
+    stated: dict[str, Stated] = field(default_factory=dict)
+    disputed: set[str] = field(default_factory=set)
+    not_steady: dict[int, Reason] = field(default_factory=dict)
+    diverged: bool | None = None
+    memory: list[MemoryRow] = field(default_factory=list)
+    memory_unavailable: str | None = None
+    predicted: dict[str, int] = field(default_factory=dict)
+    compile: CompileCounts = field(default_factory=CompileCounts)
+    counters: dict[str, int] = field(default_factory=dict)
+    timings: dict[str, Timing] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list)
+    fallbacks: dict[str, int] | None = None
+    host_transfers: int | None = None
+    steps_covered: int | None = None
+    reports: list[Report] = field(default_factory=list)
+    complete: bool = False
+    causes: dict[str, dict[str, int]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    def state(self, path: str, value: Any, text: str = "", line: int = 0, record: str = "") -> None:
+        """State a leaf of the receipt. A second, other value is kept as a contradiction; the first one stands."""
+        place = Place(line, record)
+        earlier = self.stated.get(path)
+        if earlier is None:
+            self.stated[path] = Stated(value, (text or str(value))[:MAX_TEXT], place)
+        elif earlier.value != value:
+            self.disputed.add(path)
+            self.remark(
+                "contradiction", f"{path} is {earlier.text} at {earlier.place}, and {(text or value)!s:.80} here", line
+            )
+
+    def see(
+        self, leaf: str, value: str, level: Level, line: int = 0, *, rank: int | None = None, count: int = 1
+    ) -> None:
+        """Note an observation of the path; the same one on the same rank is counted, with its first place."""
+        for at, seen in enumerate(self.seen):
+            if (seen.leaf, seen.value, seen.level, seen.rank) == (leaf, value, level, rank):
+                self.seen[at] = Seen(leaf, value, level, seen.place, seen.count + count, rank)
+                return
+        self.seen.append(Seen(leaf, value, level, Place(line), count, rank))
+
+    def blame(self, leaf: str, cause: str, count: int = 1) -> None:
+        """Note why a leaf has its value: the argument that changed, the operator, the line. An empty cause is none."""
+        known = self.causes.setdefault(leaf, {}) if cause else {}
+        if cause in known or len(known) < MAX_REMARKS:
+            known[cause] = known.get(cause, 0) + count
+
+    def remark(self, kind: Literal["missing", "contradiction", "broken", "note"], text: str, line: int = 0) -> None:
+        """Say something about the file; a flood of remarks is cut at `MAX_REMARKS`."""
+        if len(self.remarks) < MAX_REMARKS:
+            self.remarks.append(Remark(kind, text, Place(line)))

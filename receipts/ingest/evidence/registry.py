@@ -1,0 +1,35 @@
+"""All readers, found in the modules of this package's folders. A new reader is a new file; no list is kept by hand."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Final
+
+from receipts.ingest.evidence.reader import FileReader, LineReader
+
+FOLDERS: Final = ("frameworks", "witnesses", "memory")
+
+
+@cache
+def readers() -> tuple[type[LineReader | FileReader], ...]:
+    """Every class that a module's ``READERS`` names, in the order of modules and names."""
+    found: list[type[LineReader | FileReader]] = []
+    for name in FOLDERS:
+        package = importlib.import_module(f"receipts.ingest.evidence.{name}")
+        for module in sorted(item.name for item in pkgutil.iter_modules(package.__path__)):
+            found.extend(getattr(importlib.import_module(f"{package.__name__}.{module}"), "READERS", ()))
+    return tuple(found)
+
+
+@cache
+def line_readers() -> tuple[type[LineReader], ...]:
+    """Readers of lines."""
+    return tuple(item for item in readers() if issubclass(item, LineReader))
+
+
+@cache
+def file_readers() -> tuple[type[FileReader], ...]:
+    """Readers of whole files, in the order in which they may claim one."""
+    return tuple(item for item in readers() if issubclass(item, FileReader))

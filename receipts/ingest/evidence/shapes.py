@@ -1,0 +1,306 @@
+"""Shapes of lines: a log of a million steps is one line a million times, with other numbers.
+
+A reader that has read one record line by line tells where the figures stand on it. The line with its numbers taken out
+is its *shape*: one pattern that takes hundreds of such lines out of a chunk at once, as columns of words. Every part of
+the pattern is a literal or a possessive class of characters, so that matching never goes back: it is linear in the
+text, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from operator import not_
+from typing import Any, Final
+
+import orjson
+
+from receipts.ingest.evidence.numbers import LETTERS
+
+# Colours, cursor moves and titles, as terminals read them (ECMA-48).
+ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+MAX_SHAPES: Final = 6
+_MAX_LINE: Final = 2_000
+_MOST: Final = 10**12
+# A number that no reader asked for, units and dates included: it may be another one on the next line.
+_NUMBER: Final = re.compile(rb"(?<![\w.+\-])[-+]?\d[\dA-Za-z.+\-]*(?:,\d[\dA-Za-z.+\-]*)*")
+_LETTERS: Final = {ord(letter): factor for letter, factor in LETTERS.items() if letter}
+_LETTER: Final = re.compile(b"[" + "".join(LETTERS).encode() + b"] ")
+_SIGNS: Final = re.compile(rb"[eE+]|-[ni]")
+_BLANKS: Final = re.compile(rb" +\Z")
+_GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A pattern of one whole line without its end; its groups are the figures of these names."""
+
+    pattern: bytes
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records of one shape in the order of the file: words for each figure, and the lines on which they begin and end.
+
+    Where two lines of a source follow each other all along, of two shapes and with figures of different names, they
+    are one record: ``ends`` are the second lines.
+    """
+
+    lines: Sequence[int]
+    ends: Sequence[int]
+    figures: Mapping[str, Sequence[bytes]]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.figures
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of the figures, in the order in which they stand on a line."""
+        return self.figures
+
+    def words(self, name: str) -> Sequence[bytes]:
+        """One figure as it is printed."""
+        return self.figures[name]
+
+    def whole(self, name: str) -> list[int]:
+        """One figure as whole numbers of up to twelve digits; ValueError where one is something else."""
+        words = self.figures[name]
+        numbers = _json(words, b"0123456789,")
+        if numbers is None:
+            if not all(map(bytes.isdigit, words)):
+                raise ValueError(name)
+            numbers = list(map(int, words))
+        if max(numbers) >= _MOST:
+            raise ValueError(name)
+        return numbers
+
+    def floats(self, name: str) -> list[float]:
+        """One figure as numbers, NaN and infinities included; ValueError where one is something else, or was cut."""
+        words = self.figures[name]
+        numbers = _json(words, b"0123456789.,-+eE")
+        if numbers is not None:
+            return numbers
+        text = b" ".join(words) + b" "
+        if b". " in text:
+            raise ValueError(name)
+        if b"," in text:
+            if not _GROUPED.fullmatch(text):
+                raise ValueError(name)
+            words = text.replace(b",", b"").split()
+        return list(map(float, words))
+
+    def decimals(self, name: str) -> list[float]:
+        """One figure as numbers of digits and a point, NaN and infinities included; ValueError where one is more."""
+        if _SIGNS.search(b" ".join(self.figures[name])):
+            raise ValueError(name)
+        return self.floats(name)
+
+    def scaled(self, name: str) -> list[float]:
+        """One figure as numbers with letters of base 1000, ``4.14M``; ValueError where one is something else."""
+        words = self.figures[name]
+        text = b" ".join(words) + b" "
+        for letter, factor in LETTERS.items():
+            # Most often all of them have the same letter, or none.
+            if letter and text.count(letter.encode() + b" ") == len(words):
+                return [value * factor for value in map(float, text.replace(letter.encode() + b" ", b" ").split())]
+        return list(map(_scaled, words)) if _LETTER.search(text) else self.floats(name)
+
+    def part(self, start: int, stop: int) -> Columns:
+        """Some of the records."""
+        figures = {name: words[start:stop] for name, words in self.figures.items()}
+        return Columns(self.lines[start:stop], self.ends[start:stop], figures)
+
+    def before(self, line: int) -> int:
+        """How many of the records end before a line."""
+        return bisect_left(self.ends, line)
+
+
+def _json(words: Sequence[bytes], letters: bytes) -> list[Any] | None:
+    """Words as numbers where all of them are numbers of JSON, as nearly always: it reads them three times as fast."""
+    text = b",".join(words)
+    if text.translate(None, letters):
+        return None
+    try:
+        found: list[Any] = orjson.loads(b"[" + text + b"]")
+    except orjson.JSONDecodeError:
+        return None
+    return found if len(found) == len(words) else None
+
+
+def _scaled(word: bytes) -> float:
+    factor = _LETTERS.get(word[-1])
+    return float(word) if factor is None else float(word[:-1]) * factor
+
+
+def in_order(tables: Sequence[Columns]) -> Iterator[Columns]:
+    """The records of several shapes in the order of their lines: runs of one kind, or of two that alternate."""
+    tables = _alike(tables)
+    if len(tables) == 1:
+        yield tables[0]
+        return
+    order = sorted((line, which, at) for which, table in enumerate(tables) for at, line in enumerate(table.lines))
+    start = 0
+    while start < len(order):
+        stop = _run(order, start, 1)
+        first, second = order[start], order[min(stop, len(order) - 1)]
+        apart = set(tables[first[1]].names).isdisjoint(tables[second[1]].names)
+        pairs = _run(order, start, 2) if stop == start + 1 and apart else start
+        if pairs > start + 2:
+            count = (pairs - start) // 2
+            yield _joined(tables[first[1]], first[2], tables[second[1]], second[2], count)
+            start += 2 * count
+        else:
+            yield tables[first[1]].part(first[2], order[stop - 1][2] + 1)
+            start = stop
+
+
+def _alike(tables: Sequence[Columns]) -> Sequence[Columns]:
+    """Shapes with figures of the same names as one."""
+    kinds: dict[frozenset[str], list[Columns]] = {}
+    for table in tables:
+        kinds.setdefault(frozenset(table.names), []).append(table)
+    return [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
+
+
+def _merged(tables: Sequence[Columns]) -> Columns:
+    lines = [line for table in tables for line in table.lines]
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    figures = {}
+    for name in tables[0].names:
+        words = [word for table in tables for word in table.figures[name]]
+        figures[name] = [words[at] for at in order]
+    lines.sort()
+    return Columns(lines, lines, figures)
+
+
+def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
+    """Where the records from ``start`` on cease to be of the shape of the one that stands ``stride`` before."""
+    stop = min(start + stride, len(order))
+    while stop < len(order) and order[stop][1] == order[stop - stride][1]:
+        stop += 1
+    return stop
+
+
+def _joined(first: Columns, at: int, second: Columns, to: int, count: int) -> Columns:
+    one, other = first.part(at, at + count), second.part(to, to + count)
+    return Columns(one.lines, other.ends, {**one.figures, **other.figures})
+
+
+def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
+    """The shape of a line, whose figures stand at ``spans`` of its text; None where it is no line to learn from.
+
+    ``raw`` is the line as it lies in the file, with its colours; the spans count characters of the text without them.
+    """
+    body = raw.rstrip(b"\r")
+    if not body.isascii() or b"\r" in body or len(body) > _MAX_LINE:
+        return None
+    # Within colours no number is sought, and what is no part of the text has no place in it.
+    hidden = ANSI.sub(lambda match: b"\x1b" * len(match[0]), body)
+    shown = [at for at, code in enumerate(hidden) if code != 0x1B]
+    holes: list[tuple[int, int, str]] = []
+    for name, (start, stop) in spans.items():
+        if not 0 <= start < stop <= len(shown) or shown[stop - 1] - shown[start] != stop - 1 - start:
+            return None
+        holes.append((shown[start], shown[stop - 1] + 1, name))
+        hidden = hidden[: shown[start]] + b"\x1b" * (stop - start) + hidden[shown[start] + stop - start :]
+    holes.extend((*match.span(), "") for match in _NUMBER.finditer(hidden))
+    holes.sort()
+    return _assembled(raw, holes)
+
+
+def _assembled(raw: bytes, holes: list[tuple[int, int, str]]) -> Shape | None:
+    parts: list[bytes] = []
+    at = 0
+    for start, stop, name in holes:
+        after = raw[stop : stop + 1]
+        if start < at or after in {b".", b"+", b"-"} or after.isdigit():
+            return None
+        literal = raw[at:start]
+        blanks = _BLANKS.search(literal)
+        # A number that gets wider takes the place of blanks before it.
+        parts.append(re.escape(literal) if blanks is None else re.escape(literal[: blanks.start()]) + b" ++")
+        letters = b"" if after.isalpha() or after == b"_" else b"A-Za-z"
+        comma = b"" if after == b"," else b","
+        figure = rb"[\d" + letters + rb".+\-" + comma + b"]"
+        parts.append(b"(" + figure + b"++)" if name else rb"[\d+\-]" + figure + b"*+")
+        at = stop
+    names = tuple(name for _, _, name in holes if name)
+    return Shape(b"".join(parts) + re.escape(raw[at:]), names) if names else None
+
+
+@dataclass(slots=True)
+class _Known:
+    reader: int
+    shape: Shape
+    used: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A piece of a log, taken apart: records by reader, and the other lines with their numbers."""
+
+    tables: dict[int, list[Columns]]
+    rest: bytes
+    lines: Sequence[int]
+
+
+class Sieve:
+    """Takes the lines of known shapes out of pieces of a log."""
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        self._pattern: re.Pattern[bytes] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def add(self, reader: int, shape: Shape) -> bool:
+        """Know one more shape of a reader's; the one that is used least makes room. False where it was known."""
+        if any(known.reader == reader and known.shape.pattern == shape.pattern for known in self._known):
+            return False
+        if len(self._known) == MAX_SHAPES:
+            self._known.remove(min(self._known, key=lambda known: known.used))
+        self._known.append(_Known(reader, shape))
+        self._compile()
+        return True
+
+    def sift(self, piece: bytes, first: int) -> Sifted:
+        """Take a piece of whole lines apart, each with its line end; ``first`` is the number of its first line."""
+        assert self._pattern is not None
+        columns = list(zip(*self._pattern.findall(piece), strict=True))
+        # The last column holds the lines of no shape.
+        numbers = range(first, first + len(columns[-1]))
+        found: dict[int, list[Columns]] = {}
+        others: list[bool] | None = None
+        at = 0
+        for known in self._known:
+            names = known.shape.names
+            words = columns[at : at + len(names)]
+            at += len(names)
+            count = len(numbers) - words[0].count(b"")
+            known.used = known.used // 2 + count
+            if count == len(numbers):
+                table = Columns(numbers, numbers, dict(zip(names, words, strict=True)))
+                return Sifted({known.reader: [table]}, b"", ())
+            if count:
+                hits = list(map(bool, words[0]))
+                lines = list(compress(numbers, hits))
+                taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
+                found.setdefault(known.reader, []).append(Columns(lines, lines, taken))
+                missed = list(map(not_, hits))
+                others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
+        if others is None:
+            return Sifted(found, piece, numbers)
+        rest = b"\n".join(compress(columns[-1], others)) + b"\n"
+        return Sifted(found, rest, list(compress(numbers, others)))
+
+    def _compile(self) -> None:
+        shapes = b"|".join(known.shape.pattern for known in self._known)
+        self._pattern = re.compile(b"(?:" + shapes + b"|(.*))\n") if self._known else None

@@ -1,0 +1,244 @@
+"""Training steps as a log prints them, in columns: a log of millions of lines must not become millions of objects."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Final
+
+from receipts.ingest.evidence.rows import Rows, rising
+
+# Three times what a receipt may hold; about 60 MB.
+MAX_STEPS: Final = 300_000
+MAX_RANKS: Final = 65_536
+FIELDS: Final = (
+    "step_seconds",
+    "tokens_per_second",
+    "tokens_per_second_per_chip",
+    "tflops_per_second_per_chip",
+    "mfu",
+    "loss",
+    "grad_norm",
+    "global_batch",
+)
+# No figure of a log is this one; NaN is a value that logs really print.
+ABSENT: Final = -1.7976931348623157e308
+
+
+class Steps:
+    """Distinct steps with what was printed for each: seconds, tokens/s, TFLOP/s, MFU as a fraction, loss, samples.
+
+    The last record of a repeated step stands, as after a restart; `restarts` counts how often the numbers went back.
+    Where several ranks print the same step, give the rank: the slowest rank's time stands and `skew` keeps the fastest.
+    ``interval`` is the number of steps that a record averages over, where the source says that it averages.
+    """
+
+    __slots__ = ("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "interval", "lost", "restarts")
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._columns = {name: array("d") for name in FIELDS}
+        # The fastest rank's time of a step that several printed, and the run (as `restarts` counts) of a step's times.
+        self._fastest = array("d")
+        self._runs = array("l")
+        # The last step of each rank with the run in which it was printed, and the step to which the last restart went.
+        self._last: dict[int | None, tuple[int, int]] = {}
+        self._back = 0
+        self.restarts = 0
+        self.lost = 0
+        self.interval: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows) + self.lost
+
+    def __iter__(self) -> Iterator[int]:
+        """Step numbers in the order of their first record."""
+        return iter(self._rows)
+
+    def __contains__(self, step: int) -> bool:
+        return self._rows.place(step) is not None
+
+    def put(self, step: int, values: Mapping[str, float | None], rank: int | None = None) -> None:
+        """Record what one line prints for a step; a name outside `FIELDS` is a KeyError.
+
+        A rank that prints a step which another rank printed merges into it; the same rank again replaces its record.
+        """
+        last = self._before(rank)
+        if last is not None and step < last:
+            self.restarts += 1
+            self._back = step
+        if rank in self._last or len(self._last) < MAX_RANKS:
+            self._last[rank] = step, self.restarts
+        row = self._rows.place(step)
+        if row is None:
+            if len(self._rows) >= MAX_STEPS:
+                self.lost += 1
+                return
+            row = self._row(step)
+        elif rank is None:
+            for column in (*self._columns.values(), self._fastest):
+                column[row] = ABSENT
+        seconds = values.get("step_seconds")
+        if rank is not None and seconds is not None:
+            seconds = self._slowest(row, seconds, again=step == last)
+        for name, value in values.items():
+            if value is not None:
+                self._columns[name][row] = value
+        if seconds is not None:
+            self._columns["step_seconds"][row] = seconds
+
+    def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], rank: int | None = None) -> None:
+        """Record many lines of one printer, a column for each figure: as `put` for one line after the other.
+
+        What a line does not print is `ABSENT`; a name outside `FIELDS` is a KeyError.
+        """
+        if strange := columns.keys() - self._columns.keys():
+            raise KeyError(*strange)
+        last = self._before(rank)
+        onwards = rising(numbers, -1 if last is None else last)
+        if not onwards or not self.fresh(numbers):
+            if not (onwards and rank is None and self._replace(numbers, columns)):
+                self._one_by_one(numbers, repeat(rank), columns)
+            return
+        if rank in self._last or len(self._last) < MAX_RANKS:
+            self._last[rank] = numbers[-1], self.restarts
+        room = max(0, MAX_STEPS - len(self._rows))
+        self.lost += max(0, len(numbers) - room)
+        if room >= len(numbers):
+            self._append(numbers, columns)
+        elif room:
+            self._append(numbers[:room], {name: column[:room] for name, column in columns.items()})
+
+    def merge(
+        self, numbers: Sequence[int], ranks: Sequence[int | None], columns: Mapping[str, Sequence[float]]
+    ) -> None:
+        """Record many lines of several ranks: as `put` for one line after the other."""
+        rows, last = self._rows, dict[int | None, int]()
+        for rank, step in zip(ranks, numbers, strict=True):
+            before = last[rank] if rank in last else self._before(rank)
+            if before is not None and step <= before:
+                break
+            last[rank] = step
+        else:
+            places = {step: rows.place(step) for step in dict.fromkeys(numbers)}
+            new = [step for step, place in places.items() if place is None]
+            few = len(rows) + len(new) <= MAX_STEPS and len(self._last) + len(last) <= MAX_RANKS
+            if None not in last and few:
+                self._last.update((rank, (step, self.restarts)) for rank, step in last.items())
+                places.update(zip(new, range(len(rows), len(rows) + len(new)), strict=True))
+                self._append(new, {})
+                self._fill([places[step] or 0 for step in numbers], columns)
+                return
+        self._one_by_one(numbers, ranks, columns)
+
+    def fresh(self, numbers: Sequence[int]) -> bool:
+        """Whether none of some ascending steps is known."""
+        return not numbers or self._rows.beyond(numbers[0]) or not any(step in self for step in numbers)
+
+    def add(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Add to what is known of a step, for sources that print one step over several lines."""
+        row = self._rows.place(step)
+        if row is None:
+            self.put(step, values)
+            return
+        for name, value in values.items():
+            if value is not None:
+                self._columns[name][row] = value
+
+    def get(self, step: int, name: str) -> float | None:
+        """One figure of one step, or None where it was not printed."""
+        row = self._rows.place(step)
+        if row is None:
+            return None
+        value = self._columns[name][row]
+        return None if value == ABSENT else value
+
+    def column(self, name: str) -> list[float | None]:
+        """One figure of every step, in the order of the steps' numbers."""
+        column = self._columns[name]
+        if (places := self._rows.by_number()) is not None:
+            column = array("d", map(column.__getitem__, places))
+        found = column.tolist()
+        return [None if value == ABSENT else value for value in found]
+
+    def numbers(self) -> list[int]:
+        """The steps' numbers, ascending."""
+        return self._rows.sorted()
+
+    def skew(self, step: int) -> float | None:
+        """(slowest − fastest rank) / slowest of one step; None with fewer than two ranks' times."""
+        row = self._rows.place(step)
+        if row is None or self._fastest[row] == ABSENT:
+            return None
+        slowest = self._columns["step_seconds"][row]
+        return (slowest - self._fastest[row]) / slowest if slowest > 0 else None
+
+    def _before(self, rank: int | None) -> int | None:
+        """The last step of a rank, as it has to be seen after a restart.
+
+        A rank that another one's restart overtook has not gone back yet: its next record must not count as a second.
+        """
+        if rank not in self._last:
+            return None
+        last, run = self._last[rank]
+        return last if run == self.restarts else min(last, self._back - 1)
+
+    def _one_by_one(
+        self, numbers: Sequence[int], ranks: Iterable[int | None], columns: Mapping[str, Sequence[float]]
+    ) -> None:
+        for at, (step, rank) in enumerate(zip(numbers, ranks, strict=False)):
+            values = {name: column[at] for name, column in columns.items()}
+            self.put(step, {name: value for name, value in values.items() if value != ABSENT}, rank)
+
+    def _replace(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> bool:
+        """Put steps that are known and follow each other, as after a restart; False where they are others."""
+        start = self._rows.run(numbers)
+        if start is None:
+            return False
+        self._last[None] = numbers[-1], self.restarts
+        nothing = array("d", repeat(ABSENT, len(numbers)))
+        for name, target in self._columns.items():
+            target[start : start + len(numbers)] = array("d", columns[name]) if name in columns else nothing
+        self._fastest[start : start + len(numbers)] = nothing
+        return True
+
+    def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
+        for name, column in columns.items():
+            target = self._columns[name]
+            known = ((row, value) for row, value in zip(rows, column, strict=True) if value != ABSENT)
+            if name == "step_seconds":
+                for row, value in known:
+                    target[row] = self._slowest(row, value, again=False)
+                continue
+            # Of several records of a step the last one stands.
+            for row, value in dict(known if ABSENT in column else zip(rows, column, strict=True)).items():
+                target[row] = value
+
+    def _row(self, step: int) -> int:
+        """A row for one new step, with nothing in it."""
+        row = len(self._rows)
+        self._rows.extend((step,))
+        for column in (*self._columns.values(), self._fastest):
+            column.append(ABSENT)
+        self._runs.append(self.restarts)
+        return row
+
+    def _append(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
+        """Rows for new steps, with what is known of them."""
+        self._rows.extend(numbers)
+        nothing = array("d", repeat(ABSENT, len(numbers)))
+        for name, target in self._columns.items():
+            target.extend(columns.get(name, nothing))
+        self._fastest.extend(nothing)
+        self._runs.extend(repeat(self.restarts, len(numbers)))
+
+    def _slowest(self, row: int, seconds: float, *, again: bool) -> float:
+        """The time of a step once one more rank's is known; that of another run is forgotten."""
+        known, fastest = self._columns["step_seconds"][row], self._fastest[row]
+        if known == ABSENT or self._runs[row] != self.restarts or (again and fastest == ABSENT):
+            self._runs[row] = self.restarts
+            self._fastest[row] = ABSENT
+            return seconds
+        self._fastest[row] = min(known if fastest == ABSENT else fastest, seconds)
+        return max(known, seconds)

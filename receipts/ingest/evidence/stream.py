@@ -1,0 +1,142 @@
+"""A file as bounded chunks of whole lines: plain, gzip, xz or bzip2 by its first bytes, never by its name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from receipts.base.errors import UsageError
+
+CHUNK: Final = 1 << 20
+MAX_LINE: Final = 1 << 20
+HEAD: Final = 1 << 16
+# A document that is read whole: parsed JSON takes up to ten times its bytes.
+MAX_DOCUMENT: Final = 8 << 20
+BROKEN: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
+Stream = io.BufferedReader | gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+
+
+@dataclass
+class Source:
+    """One file to read. ``broken`` is what ended the reading early, ``long_lines`` how many lines were cut.
+
+    ``name`` is for people. Raises UsageError where the file cannot be opened at all.
+    """
+
+    path: Path
+    name: str
+    broken: str = ""
+    long_lines: int = 0
+    bytes_read: int = 0
+    _digest: str = field(default="", init=False, repr=False)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first 64 KiB, decompressed; what there is of them where the file is shorter or broken."""
+        with self.open() as stream:
+            return self._some(stream, HEAD)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the file's bytes as they lie on the disk, which `sha256sum` prints.
+
+        A plain file that `chunks` gave as a whole is not read again.
+        """
+        if self._digest:
+            return self._digest
+        digest = hashlib.sha256()
+        with self._raw() as stream:
+            while block := stream.read(CHUNK):
+                digest.update(block)
+        return digest.hexdigest()
+
+    @cached_property
+    def packing(self) -> str:
+        """`gzip`, `xz`, `bzip2`, or empty for a plain file."""
+        with self._raw() as stream:
+            first = stream.read(6)
+        return next((name for magic, name in _MAGIC.items() if first.startswith(magic)), "")
+
+    def open(self) -> Stream:
+        """A stream of the decompressed bytes; reading it may raise `BROKEN`."""
+        # By the path: a packed stream closes only the file that it opened itself.
+        packing = self.packing
+        try:
+            if packing == "gzip":
+                return gzip.GzipFile(self.path)
+            if packing == "xz":
+                return lzma.LZMAFile(self.path)
+            if packing == "bzip2":
+                return bz2.BZ2File(self.path)
+        except OSError as error:
+            raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None
+        return self._raw()
+
+    def document(self) -> bytes | None:
+        """The whole file, or None where it is larger than `MAX_DOCUMENT`; a broken one ends where it breaks."""
+        with self.open() as stream:
+            found = self._some(stream, MAX_DOCUMENT + 1)
+        return None if len(found) > MAX_DOCUMENT else found
+
+    def chunks(self) -> Iterator[bytes]:
+        """Chunks of whole lines, about 1 MiB each; the last may lack its line end.
+
+        Of a line longer than `MAX_LINE` the beginning is given and the rest skipped.
+        """
+        rest = b""
+        skipping = False
+        digest = None if self.packing else hashlib.sha256()
+        with self.open() as stream:
+            while block := self._next(stream):
+                self.bytes_read += len(block)
+                if digest is not None:
+                    digest.update(block)
+                if skipping:
+                    end = block.find(b"\n")
+                    if end < 0:
+                        continue
+                    block, skipping = block[end:], False
+                end = block.rfind(b"\n")
+                if end < 0:
+                    rest += block
+                else:
+                    yield rest + block[: end + 1]
+                    rest = block[end + 1 :]
+                if len(rest) > MAX_LINE:
+                    self.long_lines += 1
+                    yield rest[:MAX_LINE]
+                    rest, skipping = b"", True
+        if digest is not None and not self.broken:
+            self._digest = digest.hexdigest()
+        if rest:
+            yield rest
+
+    def _next(self, stream: Stream) -> bytes:
+        try:
+            # One read of what lies below: what came before a break must not be lost with it.
+            return stream.read1(CHUNK)
+        except BROKEN as error:
+            self.broken = f"{self.packing or 'file'} breaks off after {self.bytes_read:,} bytes: {error}"
+            return b""
+
+    def _some(self, stream: Stream, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size and (block := self._next(stream)):
+            found += block
+        return bytes(found[:size])
+
+    def _raw(self) -> io.BufferedReader:
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            raise UsageError(f"{self.name}: {error.strerror}; name a file that can be read") from None

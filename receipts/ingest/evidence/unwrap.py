@@ -1,0 +1,175 @@
+"""A log as a terminal or a page broke it at its width: put together again, and kept where it then tells more.
+
+A terminal breaks every line at one column, within a word or a figure; an editor breaks at blanks before a column. Both
+leave their mark in the lengths of the lines. Whether a file was broken cannot be seen from one line, and a table's rows
+are of one length too: so the file is read as it stands and as it may have been, and what tells more is what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from receipts.ingest.evidence.reading import CompileCounts, Failure, MemoryRow, Place, Reading
+from receipts.ingest.evidence.scan import scan
+from receipts.ingest.evidence.shapes import ANSI
+from receipts.ingest.evidence.steps import FIELDS
+
+# What was broken was copied from a screen or a page: no log of a long run.
+MAX_SIZE: Final = 1 << 18
+_NARROWEST: Final = 40
+_WIDEST_SCREEN: Final = 400
+_WIDEST_PAGE: Final = 160
+_MAX_PIECES: Final = 2000
+_OFTEN: Final = 3
+_HEAD: Final = 8
+
+
+def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
+    """The readings of a whole file, or better ones of what it was before it was broken.
+
+    ``readings`` are those of ``text`` as it stands. Lines of what is told are those of ``text`` in either case.
+    """
+    lines = _unquoted([line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")])
+    before = figures(readings)
+    for ways in _ways(lines):
+        best: list[Reading] = []
+        most, places = -1, list[int]()
+        for join in ways:
+            joined, first = _joined(lines, join)
+            if len(joined) < len(lines):
+                found = scan(["\n".join(joined).encode("utf-8", "replace")])
+                if (count := figures(found)) > most:
+                    best, most, places = found, count, first
+        # What was broken may tell more than there was: a number that is cut is a number.
+        if most > before or (most * 10 >= before * 9 > 0 and _evident(lines, places)):
+            return [_placed(reading, places) for reading in best]
+    return readings
+
+
+def figures(readings: Sequence[Reading]) -> int:
+    """How much readings tell: the figures of steps, memory, counters and failures, and what was stated and seen."""
+    return sum(_figures(reading) for reading in readings)
+
+
+def _figures(reading: Reading) -> int:
+    steps = reading.steps
+    failures = (failure for failure in reading.failures if failure.is_oom is not False)
+    rows: list[MemoryRow | Failure | CompileCounts] = [*reading.memory, *failures, reading.compile]
+    return (
+        sum(value is not None for name in FIELDS for value in steps.column(name))
+        + len(steps)
+        + len(reading.stated)
+        + len(reading.failures)
+        + (reading.memory_unavailable is not None)
+        + sum(type(value) in (int, float) for row in rows for value in asdict(row).values())
+        + len(reading.counters)
+        + len(reading.timings)
+        + len(reading.seen)
+    )
+
+
+_DIGIT = re.compile(r"\d")
+_MARK = re.compile(r"[0\[(|:]")
+# Given a line and the next, what stands between them: nothing, a blank, or None for a break that is the log's own.
+_Join = Callable[[str, str], str | None]
+
+
+def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
+    """Ways in which the lines may have been broken, the likelier kind first."""
+    lengths = Counter(length for line in lines if (length := len(line)) >= _NARROWEST)
+    if not lengths:
+        return
+    longest = max(lengths)
+    page, joins = _page(lines)
+    if joins > 2 * lengths[longest]:
+        yield page
+    screen: list[_Join] = []
+    for width, count in dict.fromkeys(((longest, lengths[longest]), *lengths.most_common(1))):
+        if width <= _WIDEST_SCREEN and (width == longest or count >= _OFTEN):
+            screen.append(partial(_at_column, width, width))
+            if lengths[width - 1] and not any(len(line) == width and line.endswith(" ") for line in lines):
+                # A blank at the column is often gone: nobody sees it.
+                screen.append(partial(_at_column, width, width - 1))
+    yield screen
+    if joins <= 2 * lengths[longest]:
+        yield page
+
+
+def _page(lines: Sequence[str]) -> tuple[list[_Join], int]:
+    """How an editor may have broken the lines, and how many of them go on then."""
+    # What has no blank it cannot break.
+    width = max((len(line) for line in lines if " " in line.strip()), default=0)
+    if not _NARROWEST <= width <= _WIDEST_PAGE:
+        return [], 0
+    breaks = [_at_blank(width, set(), *both) is not None for both in pairwise(lines)]
+    # What a program puts before each of its lines begins one wherever it stands.
+    own = {_head(line) for line, goes_on in zip(lines[1:], breaks, strict=True) if not goes_on}
+    marks = {head for head in own if _MARK.search(head)}
+    return [partial(_at_blank, width, marks)], sum(breaks)
+
+
+def _at_column(width: int, cut: int, line: str, after: str) -> str | None:
+    return None if not after or len(line) not in (width, cut) else " " * (width - len(line))
+
+
+def _at_blank(width: int, marks: set[str], line: str, after: str) -> str | None:
+    words = after.split(maxsplit=1)
+    goes_on = line and words and len(line) + len(words[0]) >= width and _head(after) not in marks
+    return " " if goes_on else None
+
+
+def _unquoted(lines: list[str]) -> list[str]:
+    """Lines without the margin that a page put before all of them: blanks, or the marks of a quotation."""
+    margins = [len(line) - len(line.lstrip(" \t>")) for line in lines if line.strip(" \t>")]
+    size = min(margins, default=0)
+    return [line[size:] for line in lines] if size else lines
+
+
+def _head(line: str) -> str:
+    return _DIGIT.sub("0", line[:_HEAD])
+
+
+def _joined(lines: Sequence[str], join: _Join) -> tuple[list[str], list[int]]:
+    """Lines put together, and the number from 1 of the first piece of each."""
+    joined: list[list[str]] = []
+    first: list[int] = []
+    before: str | None = None
+    for number, line in enumerate(lines, 1):
+        between = None if before is None else join(before, line)
+        if between is None or len(joined[-1]) >= _MAX_PIECES:
+            joined.append([line])
+            first.append(number)
+        else:
+            joined[-1].append(between + line)
+        before = line
+    return ["".join(pieces) for pieces in joined], first
+
+
+def _evident(lines: Sequence[str], first: Sequence[int]) -> bool:
+    """Whether much was put together, and most of what goes on begins otherwise than lines that are the first."""
+    begins = set(first)
+    heads = [_head(line) for line in lines]
+    own = {heads[number - 1] for number in first}
+    alike = [head in own for number, head in enumerate(heads, 1) if number not in begins]
+    widths = Counter(map(len, lines))
+    return widths[max(widths)] * 3 >= len(lines) <= len(alike) * 3 and sum(alike) * 2 < len(alike)
+
+
+def _placed(reading: Reading, first: Sequence[int]) -> Reading:
+    """The reading with the lines of the file as it stands."""
+
+    def place(of: Place) -> Place:
+        return replace(of, line=first[of.line - 1]) if 0 < of.line <= len(first) else of
+
+    reading.stated = {path: replace(said, place=place(said.place)) for path, said in reading.stated.items()}
+    reading.memory = [replace(row, place=place(row.place)) for row in reading.memory]
+    reading.seen = [replace(seen, place=place(seen.place)) for seen in reading.seen]
+    reading.failures = [replace(failure, place=place(failure.place)) for failure in reading.failures]
+    reading.remarks = [replace(remark, place=place(remark.place)) for remark in reading.remarks]
+    return reading

@@ -1,0 +1,247 @@
+"""torch.compile's own word: recompiles, graph breaks, limits, skipped CUDA graphs, out of logs of TORCH_LOGS.
+
+Sources: PyTorch `torch/_logging/_internal.py` (the head of a line), `torch/_dynamo/guards.py`, `symbolic_convert.py`,
+`convert_frame.py`, `torch/_inductor/cudagraph_utils.py`; versions 2.1 to 2.13. Guard lines quote the program's source,
+so that a message counts only where it is the whole beginning of what a line says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Compiled, Reading, Span
+from receipts.ingest.evidence.step_lines import STEPS
+from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
+from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
+from receipts.ingest.evidence.witnesses.te_prefix import repeated
+
+MAX_PLACES: Final = 40
+MAX_NAMES: Final = 2000
+# Lines below a message in which its reason stands.
+BELOW: Final = 12
+BREAKS: Final = "compile.graph_breaks"
+POSTURE: Final = "path.witnessed.posture"
+FALLBACKS: Final = "path.witnessed.fallbacks."
+_HEAD = re.compile(
+    r"(?:[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\s\]]+:\d+\]"
+    r"|\[\d{4}-\d\d-\d\d [\d:,.]+\](?: \[\w+\])?(?: \[\d+/\d+[\w]*\])? torch\.[\w.]+: \[\w+\]"
+    r"|\[\d+/\d+\w*\](?= (?:torch\._dynamo hit|Recompiling|Graph break)))"
+)
+_TAGS = re.compile(r"(?:\s*\[(?:\d+/\d+\w*|__\w+|!?\d+/\d+/?\w*)\])*\s?")
+_RECOMPILE = re.compile(
+    r"Recompiling function (?P<name>[^\s]{1,200}) in (?P<file>.{1,400}?):(?P<line>\d+)\s*(?:\[repeated.*)?"
+)
+_BREAK_AT = re.compile(r"Graph break(?: \([^)]{1,120}\))? in user code at (?P<at>.{1,400})")
+_BREAK = re.compile(r"Graph break(?: \([^)]{1,120}\))?: (?!from user code at:)(?P<why>.{1,300})")
+_LIMIT = re.compile(
+    r"torch\._dynamo hit config\.(?P<limit>(?:accumulated_)?(?:recompile|cache_size)_limit) \((?P<value>\d+)\)"
+)
+_FUNCTION = re.compile(r"\s*function: '(?P<name>[^']{1,200})' \((?P<file>.{1,400}?):\d+\)")
+# The newest program's guard stands first; from 2.3 on its number does, and the source that asks for it.
+_GUARD = re.compile(
+    r"\s+- (?:\d+/\d+: )?(?P<guard>[^#]{1,300}?)\s*(?:#.*# (?P<file>[^#]{1,300}?):(?P<line>\d+) in .*|#.*)?"
+)
+_MISMATCH = re.compile(
+    r"(tensor '.{1,200}?' \w+) mismatch(?P<at> at index \d+)?\. expected (?P<was>.{1,80}), actual (?P<now>.{1,80})"
+)
+_REASON = re.compile(r"(?:Graph Break )?Reason: (?:Unsupported: )?(?P<why>.{1,300})")
+_EXPLAINED = re.compile(r"\s*Explanation: (?P<why>.{1,300})")
+_AT = re.compile(r"(?P<file>.{1,400}?):(?P<line>\d+)\s*$")
+_SKIPPED = re.compile(r"skipping cudagraphs due to (?:skipping cudagraphs due to )?(?P<why>[^\n\"']{1,160})")
+_SUPPRESSED = re.compile(r"(?:WON'T CONVERT|\[?(?:convert_frame|symbolic_convert)\]?.*suppress_errors)[^\n]{0,160}")
+_COUNTERS: Final = "defaultdict(<class 'collections.Counter'>, {"
+_PACKAGES = re.compile(r"(?:site-packages|dist-packages|src|lib/python3\.\d+)/(?P<path>[\w./-]+)\.py$")
+
+
+class DynamoReader(LineReader):
+    """Recompiles and graph breaks, counted once each, and functions that were given back to the interpreter."""
+
+    source: ClassVar[str] = "dynamo"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        *(b"Recompiling function ", b"Graph break", b"torch._dynamo hit config.", b"skipping cudagraphs due to"),
+        *(b"WON'T CONVERT", b"defaultdict(<class 'collections.Counter'>"),
+    )
+    companions: ClassVar[tuple[bytes, ...]] = STEPS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._recompiles: Counter[str] = Counter()
+        self._frames: set[str] = set()
+        self._breaks: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
+        self._limit = self._limited_by = ""
+        self._limited: Counter[str] = Counter()
+        self._awaiting = 0
+        self._first: dict[str, int] = {}
+        self._order = CompileOrder()
+        self._versions: Counter[str] = Counter()
+        # What the lines below a message are to explain: a compile, or a break by its place.
+        self._compile: tuple[Compiled, str, str] | None = None
+        self._at = ""
+        self._why: dict[str, str] = {}
+
+    def line(self, text: str, number: int) -> bool:
+        if _COUNTERS in text:
+            begin = text.index(_COUNTERS)
+            read_counters(self.reading, text[begin + len(_COUNTERS) - 1 :], number)
+            return False
+        body, frame = _body(text)
+        if self._awaiting and self._explains(body):
+            return True
+        if self._awaiting and (match := _FUNCTION.match(body)):
+            self._awaiting = 0
+            self._count(self._limited, match["name"])
+            return False
+        if match := _RECOMPILE.fullmatch(body):
+            self._recompile(match, frame, number, repeated(text))
+            return True
+        elif match := _BREAK_AT.match(body):
+            self._break(self._breaks, match["at"].strip(), number)
+            self._at, self._awaiting = match["at"].strip(), BELOW
+            return True
+        elif match := _BREAK.match(body):
+            self._break(self._reasons, match["why"].strip(), number)
+        elif match := _LIMIT.match(body):
+            self._hit(match, number)
+            return True
+        elif match := _SKIPPED.match(body):
+            self._add("cudagraph_skips", 1)
+            self._note(f"CUDA graphs were skipped: {match['why'].strip()}", number)
+        elif match := _SUPPRESSED.match(body):
+            self._add("frames_not_converted", 1)
+            self._note(match[0], number)
+        elif (head := _HEAD.search(text, 0, 1000)) and "torch" in head[0]:
+            self._awaiting = max(0, self._awaiting - 1)
+        else:
+            self._awaiting = 0
+            self._order.look(text)
+            self.follows = self._order.follows
+        return self._awaiting > 0
+
+    def finish(self) -> Reading | None:
+        reading = self.reading
+        if not reading.records:
+            return None
+        breaks = (self._breaks or self._reasons).total()
+        if breaks:
+            reading.counters["graph_breaks"] = breaks
+            reading.compile.graph_breaks = max(breaks, reading.compile.graph_breaks or 0)
+        if self._recompiles:
+            reading.counters["recompiles"] = self._recompiles.total()
+        if self._limited or self._limit:
+            names = self._limited or Counter({self._limit: 1})
+            # Counters that are printed as well do not name the function.
+            earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED}
+            reading.fallbacks = earlier | {f"torch.compile:{name}": count for name, count in names.items()}
+            for name in names:
+                reading.blame(f"{FALLBACKS}torch.compile:{name}", self._limited_by)
+        # Several pieces are no whole graph. One function that is compiled again may be either.
+        if breaks or len(self._frames) > 1:
+            reading.see("posture", "regional", "backend", min(self._first.values(), default=0))
+        for at, count in (self._breaks or self._reasons).items():
+            why, shown = self._why.get(at, ""), _AT.fullmatch(at)
+            at = place(shown["file"], shown["line"]) if shown else at[:200]
+            for leaf in (BREAKS, POSTURE):
+                reading.blame(leaf, f"{why} ({at})" if why else f"a graph break at {at}", count)
+        if self._recompiles and self._order.place(reading) and reading.compile.spans is not None:
+            # The first compile of each function is not logged.
+            reading.compile.spans.append(Span(1))
+        reading.compile.versions = max(self._versions.values()) - bool(self._limit) if self._versions else None
+        self._tell()
+        return reading
+
+    def _tell(self) -> None:
+        for name, count in self._recompiles.most_common(MAX_PLACES):
+            what = f"{name} was compiled again {count} times" if count > 1 else f"{name} was compiled again"
+            self.reading.remark("note", what, self._first.get(name, 0))
+        for at, count in (self._breaks or self._reasons).most_common(MAX_PLACES):
+            times = f" ({count} times)" if count > 1 else ""
+            self.reading.remark("note", f"graph break: {at[:160]}{times}", self._first.get(at, 0))
+
+    def _recompile(self, match: re.Match[str], frame: str, number: int, times: int) -> None:
+        name = _qualified(match["name"], match["file"])
+        self._count(self._recompiles, name, times)
+        self._first.setdefault(name, number)
+        if len(self._frames) < MAX_NAMES:
+            self._frames.add(frame or name)
+        at = f"{match['file']}:{match['line']}"
+        self._versions[at] = max(self._versions[at], self._recompiles[name]) + 1
+        self._compile = (self._order.compiled(), match["name"], place(match["file"], match["line"]))
+        self.follows, self._at, self._awaiting = self._order.follows, "", BELOW
+        self.reading.records += 1
+
+    def _explains(self, body: str) -> bool:
+        """A line below a message: the guard that failed, or why a graph ended."""
+        if self._compile is not None and (match := _GUARD.fullmatch(body)):
+            event, name, at = self._compile
+            at = place(match["file"], match["line"]) if match["file"] else at
+            event.why = f"{name}: {_changed(match['guard'])} ({at})"
+            self._compile = None
+            return True
+        if self._at and (match := _EXPLAINED.match(body) or _REASON.match(body)):
+            if "Explanation" in body or self._at not in self._why:
+                self._why[self._at] = match["why"].strip()
+            return True
+        return False
+
+    def _break(self, table: Counter[str], at: str, number: int) -> None:
+        self._count(table, at)
+        self._first.setdefault(at, number)
+        self.reading.records += 1
+
+    def _hit(self, match: re.Match[str], number: int) -> None:
+        self.reading.records += 1
+        self._limit = match["limit"]
+        self._awaiting, self._at, self._compile = 3, "", None
+        # The compile that was announced before it does not take place.
+        last = self._order.undo()
+        self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
+        self._first.setdefault(self._limit, number)
+        self._add("recompile_limit", 1)
+        what = f"{match['limit']} of {match['value']} was reached: the function runs uncompiled from there on"
+        self.reading.remark("note", what, number)
+
+    def _note(self, text: str, number: int) -> None:
+        self.reading.records += 1
+        if not any(remark.text == text for remark in self.reading.remarks[-MAX_PLACES:]):
+            self.reading.remark("note", text, number)
+
+    def _add(self, name: str, count: int) -> None:
+        self.reading.counters[name] = self.reading.counters.get(name, 0) + count
+
+    def _count(self, table: Counter[str], name: str, times: int = 1) -> None:
+        table[name if name in table or len(table) < MAX_NAMES else "others"] += times
+
+
+def _body(text: str) -> tuple[str, str]:
+    """The message behind the head that torch writes, and the number of its frame (`0` of `[0/3]`)."""
+    match = _HEAD.search(text, 0, 1000)
+    begin = match.end() if match else 0
+    if match is None and not text.startswith(("Recompiling", "Graph break", "torch._dynamo hit", "skipping", "   f")):
+        # A launcher's mark stands before what torch prints without a head of its own.
+        mark = re.match(r"\s*(?:\[[^\]]{1,40}\]:?|\([^)]{1,80}\)|\d{1,6}:)\s*", text)
+        begin = mark.end() if mark else 0
+    tags = _TAGS.match(text, begin)
+    stop = tags.end() if tags else begin
+    frame = re.search(r"\[(\d+)/\d+", text[match.start() if match else begin : stop])
+    return text[stop:], frame[1] if frame else ""
+
+
+def _changed(guard: str) -> str:
+    """``tensor 'x' size at index 0 changed from 8 to 7``, or the condition that no longer holds."""
+    found = _MISMATCH.match(guard)
+    if found is None:
+        return f"guard {guard.strip()[:200]} failed"
+    return f"{found[1]}{found['at'] or ''} changed from {found['was']} to {found['now']}"
+
+
+def _qualified(name: str, file: str) -> str:
+    """`bias_swiglu in …/site-packages/megatron/core/fusions/swiglu.py` as the module's name and the function's."""
+    match = _PACKAGES.search(file)
+    return f"{match['path'].replace('/', '.')}.{name}" if match else name
+
+
+READERS = (DynamoReader,)

@@ -1,0 +1,108 @@
+"""`torch._dynamo.utils.counters`: as a program prints the dict, or writes it as JSON.
+
+Counts are of compilation, not of execution: a graph break is counted once, however often it is run through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+import orjson
+
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence.witnesses.te_literals import entries, plain
+
+_GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
+_CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
+_LIMIT: Final = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
+_MAX: Final = 10**12
+# A function that is run uncompiled, where its name is not said.
+UNNAMED: Final = "torch.compile:recompile_limit"
+
+
+def read_counters(reading: Reading, text: str, line: int) -> None:
+    """Read a printed `defaultdict(<class 'collections.Counter'>, {…})` from its outer brace on."""
+    groups: dict[str, dict[str, int]] = {}
+    for name, raw in entries(text).items():
+        counts = {key: _whole(plain(value)) for key, value in entries(raw).items()}
+        groups[name] = {key: value for key, value in counts.items() if value is not None}
+    take_counters(reading, groups, line)
+
+
+def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], line: int = 0) -> None:
+    """State what the groups of counters say. Nothing is said of groups that were never counted."""
+    if not any(name in groups for name in _GROUPS):
+        return
+    reading.records += 1
+    frames, stats, inductor = groups.get("frames", {}), groups.get("stats", {}), groups.get("inductor", {})
+    for name, value in (
+        ("frames_total", frames.get("total")),
+        ("frames_ok", frames.get("ok")),
+        ("unique_graphs", stats.get("unique_graphs")),
+        ("fxgraph_cache_hit", inductor.get("fxgraph_cache_hit")),
+        ("fxgraph_cache_miss", inductor.get("fxgraph_cache_miss")),
+        ("cudagraph_skips", inductor.get("cudagraph_skips")),
+    ):
+        if value is not None:
+            reading.counters[name] = value
+    breaks = sum(groups.get("graph_break", {}).values())
+    if stats or frames:
+        reading.compile.compiles = stats.get("unique_graphs", reading.compile.compiles)
+        reading.compile.graph_breaks = breaks
+    reading.compile.cache_hits = inductor.get("fxgraph_cache_hit", reading.compile.cache_hits)
+    reading.compile.cache_misses = inductor.get("fxgraph_cache_miss", reading.compile.cache_misses)
+    for reason, count in groups.get("graph_break", {}).items():
+        told, _, rest = reason.partition("Explanation: ")
+        reading.blame("compile.graph_breaks", (rest or told).partition("\n")[0].strip()[:300], count)
+    if breaks:
+        reading.counters["graph_breaks"] = breaks
+        reading.see("posture", "regional", "backend", line)
+    _limits(reading, {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}, line)
+
+
+def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
+    hit = sum(count for name, count in reasons.items() if any(word in name.lower() for word in _LIMIT))
+    if hit:
+        reading.counters["recompile_limit"] = hit
+        reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED: hit}
+        reading.remark("note", "a recompile limit was reached: the function runs uncompiled from there on", line)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 13 else None
+
+
+class DynamoCountersReader(FileReader):
+    """The counters as a JSON document."""
+
+    source: ClassVar[str] = "dynamo"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        return _CLAIM.match(head) is not None
+
+    def read(self, source: Source) -> list[Reading]:
+        reading = Reading(self.source)
+        text = source.document()
+        try:
+            found = orjson.loads(text) if text is not None else None
+        except orjson.JSONDecodeError as error:
+            reading.remark("broken", f"the counters are no JSON: {error.msg} at line {error.lineno}")
+            return [reading]
+        if isinstance(found, dict):
+            take_counters(reading, {str(name): _counts(group) for name, group in found.items()})
+            reading.complete = reading.records > 0
+        return [reading] if reading.records else []
+
+
+def _counts(group: Any) -> dict[str, int]:
+    if not isinstance(group, dict):
+        return {}
+    return {str(key): value for key, value in group.items() if type(value) is int and 0 <= value < _MAX}
+
+
+READERS = (DynamoCountersReader,)

@@ -1,0 +1,314 @@
+"""HLO text: the compiler's program, from a dump, `compiled.as_text()`, a log, or an excerpt of it.
+
+Optimised text is evidence of what was built to run; text from before the passes proves intent only. A module that ends
+with its ENTRY computation is whole, and then an absence means something; a truncated one proves presence and nothing
+else. Instructions may span lines (``kernel_metadata={`` holds line breaks since JAX 0.10; people wrap excerpts).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import TRANSFERS, Level, Reading
+from receipts.ingest.evidence.witnesses import hlo_kernels
+from receipts.ingest.evidence.witnesses.hlo_module import COLLECTIVES, HOST, Findings, Module
+
+MAX_FOREIGN: Final = 200
+MAX_JOINED: Final = 1 << 16
+MAX_JOINED_LINES: Final = 200
+_INSTRUCTION: Final = re.compile(r"(?:^|\s)%?[\w.\-$]+ = (?:\(|[a-z]\w{0,20}\[)")
+# Tables of files and functions stand between a module's head and its computations since JAX 0.8.
+_TABLE: Final = re.compile(r"\s*(?:\d{1,9} [{\"]|(?:File|Function|Stack)[A-Z]\w{1,20}\s*$|$)")
+_MOSAIC: Final = re.compile(r"Mosaic failed to")
+_ENTRY: Final = re.compile(r"ptxas\b.{0,40}Compiling entry function '([^']{1,300})'")
+_VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but got (\d{1,6})")
+# `jax.jit` names a program after its function; torch_xla after what made it, unless the caller names the graph.
+_JITTED: Final = re.compile(r"p?jit_")
+_TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
+_HEADS: Final = ("entry_computation_layout=", "is_scheduled=")
+# Reports of failed allocations quote instructions of programs that never ran.
+_QUOTED: Final = ("XLA label:", "Operator:")
+
+
+class Hlo(LineReader):
+    """Custom calls, multiplications, collectives, host transfers and shardings of HLO modules."""
+
+    source = "hlo"
+    anchors = (
+        b"HloModule ",
+        b"ENTRY ",
+        b"custom-call(",
+        b"custom_call_target=",
+        b"is_host_transfer=true",
+        b"calls=%all-reduce-scatter",
+        b" dot(",
+        b" convolution(",
+        *(f" {name}(".encode() for name in sorted(COLLECTIVES)),
+        b"Compiling entry function",
+        b"Mosaic failed to",
+        b"Unsupported version: expected <= ",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._findings = Findings()
+        self._module: Module | None = None
+        self._closed: list[Module] = []
+        self._whole = True
+        self._largest: Module | None = None
+        self._levels: set[bool] = set()
+        self._inside = False
+        self._foreign = 0
+        self._joined: list[str] = []
+        self._joined_size = 0
+        self._depth = 0
+        self._entry_begins = False
+        self._first = 0
+        self._replicated: dict[str, None] = {}
+        self._shardings: dict[str, int] = {}
+
+    def line(self, text: str, number: int) -> bool:
+        """One line of a module, or one that an anchor found outside of any."""
+        if self._joined:
+            return self._join(text, number)
+        at = text.find(" = ")
+        if text[-1:].isspace():
+            text = text.rstrip()
+        if self._inside and at > 0 and text[0] == " " and text[-1] not in "{,(":
+            # Most lines of a dump.
+            self._foreign = 0
+            self._current(number).instruction(text, at, number)
+            return True
+        # A head's own attributes may hold an equals sign (``xla.sdy.meshes={mesh = …}``).
+        if at > 0 and "HloModule " not in text[:at]:
+            if not self._inside and (_INSTRUCTION.search(text) is None or any(word in text for word in _QUOTED)):
+                return self._warning(text, number)
+            if text[-1] in "{,(":
+                return self._begin_join(text)
+            self._foreign = 0
+            self._current(number).instruction(text, at, number)
+            return self._inside
+        return self._structure(text, number)
+
+    def finish(self) -> Reading | None:
+        """All modules' findings."""
+        if self._joined:
+            self._end_join(0)
+        self._close_module()
+        if not self.reading.records:
+            return None
+        self._describe()
+        return self.reading
+
+    def _structure(self, text: str, number: int) -> bool:
+        """Heads of modules and computations, their ends, and foreign lines."""
+        bare = text.strip()
+        if "HloModule " in text and "," in text:
+            self._close_module()
+            module = self._current(number)
+            module.head(text)
+            # "HloModule f, …" stands in messages, too; a module's own head goes on with its layout or schedule.
+            self.reading.records += any(word in text for word in _HEADS)
+            self._inside, self._foreign = True, 0
+            return True
+        if bare.startswith("ENTRY ") and not bare.endswith("{"):
+            # Its parameters may stand on lines of their own.
+            self._entry_begins = True
+            return True
+        if bare.endswith("{") and (bare.startswith(("ENTRY ", "%")) or "ENTRY " in bare or "->" in bare):
+            entry = "ENTRY " in bare or self._entry_begins
+            if not self._inside and not entry:
+                return False
+            module = self._current(number)
+            module.computation()
+            module.in_entry, self._entry_begins = entry, False
+            self._inside, self._foreign = True, 0
+            return True
+        # A logger may put its own words before every line.
+        if self._inside and (bare == "}" or bare.endswith(" }")):
+            return self._end_computation()
+        if not self._inside:
+            if bare.startswith(("custom-call(", 'custom_call_target="')):
+                # An excerpt that was wrapped before it; the name and the type are on lines that were not seen.
+                call = f"%_ = () {bare if bare[6] == '-' else f'custom-call(), {bare}'}"
+                self._current(number).instruction(call, call.index(" = "), number)
+            return self._warning(text, number)
+        if _TABLE.match(text) is not None:
+            return True
+        self._warning(text, number)
+        self._foreign += 1
+        if self._foreign > MAX_FOREIGN:
+            self._inside = False
+        return self._inside
+
+    def _end_computation(self) -> bool:
+        module = self._module
+        self._foreign = 0
+        if module is not None and module.in_entry:
+            # The entry is the last computation of a module.
+            module.complete = bool(module.name)
+            self._inside = False
+            self._close_module()
+        return self._inside
+
+    def _current(self, number: int) -> Module:
+        if self._module is None:
+            self._module = Module(self._findings, line=number)
+        return self._module
+
+    def _begin_join(self, text: str) -> bool:
+        self._joined, self._joined_size = [text], len(text)
+        self._depth = _depth(text)
+        return True
+
+    def _join(self, text: str, number: int) -> bool:
+        bare = text.strip()
+        if _INSTRUCTION.search(text) is not None or bare.startswith(("HloModule ", "ENTRY ")):
+            # What was left open was cut, and this is the next one.
+            self._end_join(number)
+            return self.line(text, number)
+        if self._joined_size < MAX_JOINED:
+            self._joined.append(text)
+            self._joined_size += len(text)
+        self._depth += _depth(text)
+        if (self._depth <= 0 and not bare.endswith(",")) or len(self._joined) > MAX_JOINED_LINES:
+            return self._end_join(number)
+        return True
+
+    def _end_join(self, number: int) -> bool:
+        text = " ".join(self._joined)
+        self._joined = []
+        if (at := text.find(" = ")) > 0:
+            self._foreign = 0
+            self._current(number).instruction(text, at, number)
+        return self._inside
+
+    def _warning(self, text: str, number: int) -> bool:
+        if (entry := _ENTRY.search(text)) is not None:
+            # ptxas names the kernels of Pallas on GPU.
+            kernel = hlo_kernels.attention(hlo_kernels.TRITON[0], entry[1])
+            if kernel is not None:
+                self.reading.records += 1
+                self._findings.attention[kernel] += 1
+                self._findings.at(kernel, number)
+        elif _MOSAIC.search(text):
+            self.reading.records += 1
+            self.reading.counters["mosaic_megacore_not_partitioned"] = 1
+            self.reading.remark("note", "a kernel runs on one core of two: Mosaic could not split it", number)
+        elif (found := _VERSION.search(text)) is not None:
+            self.reading.records += 1
+            what = f"Mosaic kernels are written in version {found[2]} and libtpu reads up to {found[1]}"
+            self.reading.remark("note", f"{what}: JAX and libtpu do not belong together", number)
+        return False
+
+    def _close_module(self) -> None:
+        """Keep of a module what the end needs: the program with the most instructions is the step."""
+        module, self._module = self._module, None
+        if module is None or not (module.instructions or module.name):
+            return
+        self.reading.records += module.instructions
+        self._first = self._first or module.line
+        self._whole = self._whole and module.complete
+        self._levels.add(module.optimised)
+        if module.optimised:
+            self._replicated.update(dict.fromkeys(module.replicated))
+        if (word := module.sharding) is not None:
+            self._shardings[word] = module.line
+        module.types.clear()
+        if self._largest is None or module.instructions > self._largest.instructions:
+            self._largest = module
+
+    def _describe(self) -> None:
+        reading, findings, step = self.reading, self._findings, self._largest
+        reading.counters |= findings.counts
+        if step is None:
+            self._attention("kernels")
+            return
+        reading.complete = self._whole
+        level: Level = "kernels" if self._levels == {True} else "intent"
+        if reading.complete:
+            # Absence is a statement here.
+            reading.counters.setdefault(hlo_kernels.MOSAIC, 0)
+            if level == "kernels":
+                reading.compile.program_digest = step.digest
+        self._attention(level)
+        self._types(level)
+        self._host()
+        if level == "kernels":
+            self._program(step)
+        for word, line in self._shardings.items():
+            reading.see("sharding", word, level, line)
+        for name in self._replicated:
+            reading.see("replicated", name, level, step.line)
+        self._remarks(level)
+
+    def _program(self, step: Module) -> None:
+        """Who made the step's program, for what it was compiled, and what of it left the device."""
+        reading = self.reading
+        if step.backend:
+            reading.see("runtime", step.backend, "kernels", step.line)
+        if _TORCH_XLA.match(step.name) is not None:
+            reading.see("framework", "torch-xla", "kernels", step.line)
+        elif _JITTED.match(step.name) is not None:
+            reading.see("framework", "jax", "kernels", step.line)
+            if not self._findings.dots.count:
+                return  # a dump holds many programs, and one that multiplies nothing is no step
+            if step.complete:
+                reading.see("posture", "jit", "kernels", step.line)
+            if reading.complete:
+                # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
+                reading.fallbacks = dict(self._findings.on_host)
+        if step.keeps_all_split and not self._replicated:
+            reading.see("replicated", "", "kernels", step.line)
+
+    def _attention(self, level: Level) -> None:
+        reading, findings = self.reading, self._findings
+        for kernel, count in findings.attention.items():
+            reading.see("attention", kernel, level, findings.lines.get(kernel, self._first), count=count)
+        if not findings.attention and findings.dots.unfused:
+            reading.see("attention", "xla_unfused", level, self._first)
+
+    def _types(self, level: Level) -> None:
+        reading, findings = self.reading, self._findings
+        if findings.dots.types:
+            reading.see("compute_dtype", "+".join(findings.dots.types), level, self._first, count=findings.dots.count)
+        elif findings.gemm:
+            reading.see("compute_dtype", next(iter(findings.gemm)), level, self._first)
+        narrow = next(iter(findings.gemm), None) or findings.dots.narrow()
+        types = (narrow,) if narrow is not None else findings.dots.types
+        if types:
+            # What a step does besides in a wider type (attention, a router) does not make it another GEMM.
+            library = max(findings.libraries, key=findings.libraries.__getitem__, default="xla")
+            words = "+".join(f"{library}_{name}" for name in types)
+            reading.see("gemm", words, level, findings.lines.get(types[0], self._first))
+
+    def _host(self) -> None:
+        """Transfers to and from the host inside one execution of the step."""
+        reading, findings = self.reading, self._findings
+        transfers = sum(findings.counts[name] for name in (*HOST, "host_callbacks"))
+        if transfers:
+            reading.host_transfers, reading.steps_covered = transfers, 1
+            for cause, count in findings.on_line.items():
+                reading.blame(TRANSFERS, cause, count)
+            what = f"{transfers} transfers to or from the host inside the program"
+            reading.remark("note", what, findings.lines.get("host", 0))
+
+    def _remarks(self, level: Level) -> None:
+        reading, findings = self.reading, self._findings
+        if level == "intent":
+            reading.remark("note", "text from before the compiler's passes: what is meant, not what runs", self._first)
+        if not reading.complete:
+            reading.remark("missing", "no whole module: it proves what it shows, and no absence", self._first)
+        if findings.unnamed and not findings.attention:
+            what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
+            reading.remark("note", f"{what}: a custom call alone proves none", self._first)
+
+
+def _depth(text: str) -> int:
+    """How many brackets a line leaves open."""
+    return sum(text.count(mark) for mark in "({") - sum(text.count(mark) for mark in ")}")
+
+
+READERS = (Hlo,)

@@ -1,0 +1,359 @@
+"""One HLO module as text, instruction by instruction: what it calls, multiplies, exchanges and how it is split."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from receipts.ingest.evidence.witnesses import hlo_kernels
+from receipts.ingest.evidence.witnesses.compile_order import place
+from receipts.ingest.evidence.witnesses.hlo_dots import Dots, dtype, first_narrow, shape
+
+MAX_TYPES: Final = 500_000
+MAX_REPLICATED: Final = 200
+MAX_WHOLE: Final = 20_000
+MAX_SHAPES: Final = 2_000
+# Of all parameters of a program, an array with less than this share was never worth splitting (norms, biases).
+_SMALL: Final = 1e-3
+# With so much of its arguments split a program is sharded, though some were left whole. Where the optimizer's states
+# alone are split, the parameters are a quarter of it and more.
+_MOST: Final = 0.8
+MAX_TARGETS: Final = 500
+COLLECTIVES: Final = frozenset(
+    f"{name}{suffix}"
+    for name in (
+        *("all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
+        *("collective-permute", "collective-broadcast"),
+    )
+    for suffix in ("", "-start")
+)
+HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
+# The CPU's compiler cuts a long reduction into windows first.
+REDUCTIONS: Final = frozenset({"reduce", "reduce-window"})
+HELPERS: Final = frozenset({"ConcatBitcast", "AssumeGatherIndicesInBound", "Sharding", "SPMDFullToShardShape"})
+_INTERESTING: Final = (
+    COLLECTIVES | HOST | {"dot", "convolution", "custom-call", "fusion", "exponential", *REDUCTIONS, "parameter"}
+)
+_TUPLE: Final = re.compile(r"\) ([a-z][a-z0-9\-]*)\(")
+_TARGET: Final = re.compile(r'custom_call_target="([^"]{1,200})"')
+_SOURCE: Final = re.compile(r'source_file="([^"]{1,400})" source_line=(\d+)')
+_OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
+_ONE: Final = r"\s*(?:/\*[^*]{0,40}\*/)?(?:([a-z]\w*\[[^\]]*\])(?:\{[^}]*\})?\s+)?%?([\w.\-]+)"
+_OPERAND: Final = re.compile(_ONE)
+_OPERANDS: Final = re.compile(f"{_ONE},{_ONE}")
+_GROUPS: Final = re.compile(r"replica_groups=(?:\{\{([\d,]{1,4000})|\[(\d{1,9}),(\d{1,9})\]<=)")
+# Since JAX 0.10: ``replica_groups=mesh['data'=4,'model'=2] {'model'}``.
+_MESH: Final = re.compile(r"replica_groups=mesh\[([^\]]{1,1000})\] \{([^}]{0,1000})\}")
+_AXIS: Final = re.compile(r"'([^']{1,100})'=(\d{1,9})")
+_SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
+_TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
+_HEADER: Final = re.compile(r"HloModule ([\w.\-<>$]{1,300})")
+_COUNT: Final = re.compile(r"(num_partitions|replica_count)=(\d{1,9})")
+# Numbers that the compiler hands out, which differ from one compilation to the next.
+# Layouts in tiles are the TPU compiler's alone; these are settings that only the CPU's leaves on an operation.
+_TPU_TILES: Final = re.compile(r"\{[\d,]{0,40}:T\(\d")
+_CPU_MARKS: Final = ("outer_dimension_partitions", '"kind":"__ynn_fusion"', '"kind":"__onednn', "__onednn$")
+_ON_HOST: Final = '_xla_compute_type="host"'
+_IDS: Final = re.compile(r"\.\d+")
+_CHANNELS: Final = re.compile(r"channel_id=\d+")
+_TAIL: Final = re.compile(r", (?:metadata|frontend_attributes|backend_config)=[^\n]*")
+MAX_HELD: Final = 1 << 18
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the modules of one file hold, added up."""
+
+    dots: Dots = field(default_factory=Dots)
+    counts: Counter[str] = field(default_factory=Counter)
+    attention: Counter[str] = field(default_factory=Counter)
+    gemm: Counter[str] = field(default_factory=Counter)
+    libraries: Counter[str] = field(default_factory=Counter)
+    unnamed: int = 0
+    on_host: Counter[str] = field(default_factory=Counter)
+    lines: dict[str, int] = field(default_factory=dict)
+    on_line: Counter[str] = field(default_factory=Counter)
+
+    def at(self, what: str, line: int) -> None:
+        """Remember where something was first seen."""
+        if len(self.lines) < MAX_TARGETS:
+            self.lines.setdefault(what, line)
+
+    def reads_host(self, text: str, line: int) -> None:
+        """Remember an exchange with the host by its operator and the program's line."""
+        self.at("host", line)
+        if (op := _OP_NAME.search(text)) is not None and len(self.on_line) < MAX_TARGETS:
+            source = _SOURCE.search(text)
+            where = f" ({place(source[1], source[2])})" if source else ""
+            self.on_line[f"{op[1].rpartition('/')[2][:100]} inside the program{where}"] += 1
+
+
+@dataclass(slots=True)
+class Module:
+    """A module, or instructions without their module's head (``name`` is empty)."""
+
+    findings: Findings
+    name: str = ""
+    line: int = 0
+    scheduled: bool = False
+    chips: int = 1
+    instructions: int = 0
+    rewritten: bool = False
+    in_entry: bool = False
+    complete: bool = False
+    backend: str = ""
+    whole: list[tuple[str, float]] = field(default_factory=list)
+    whole_elements: float = 0.0
+    parameters: float = 0.0
+    split: int = 0
+    split_shapes: set[tuple[int, ...]] = field(default_factory=set)
+    gathered: set[tuple[int, ...]] = field(default_factory=set)
+    whole_groups: bool = True
+    exchanges: Counter[str] = field(default_factory=Counter)
+    types: dict[str, str] = field(default_factory=dict)
+    hash: hashlib._Hash = field(default_factory=hashlib.sha256)
+    constants: hashlib._Hash = field(default_factory=hashlib.sha256)
+    _parts: list[str] = field(default_factory=list)
+    _constants: list[str] = field(default_factory=list)
+    _held: int = 0
+
+    def head(self, text: str) -> None:
+        """The line ``HloModule NAME, is_scheduled=true, …, num_partitions=4``."""
+        found = _HEADER.search(text)
+        self.name = found[1] if found else "?"
+        self.scheduled = "is_scheduled=true" in text
+        if _TPU_TILES.search(text) is not None:
+            self.backend = "pjrt-tpu"
+        for _, count in _COUNT.findall(text):
+            self.chips *= max(int(count), 1)
+
+    @property
+    def optimised(self) -> bool:
+        """Whether the compiler's passes have run: before them there is no schedule, fusion or library's product."""
+        return self.scheduled or self.rewritten or not self.name
+
+    @property
+    def digest(self) -> str:
+        """Digest of the program without names, ids, places in source and the backend's own tuning."""
+        self._flush()
+        return hashlib.sha256(self.hash.digest() + self.constants.digest()).hexdigest()
+
+    def instruction(self, text: str, at: int, line: int) -> None:
+        """One instruction; ``at`` is where ``" = "`` stands in its text."""
+        if text.startswith("  %"):
+            name = text[3:at]
+        else:
+            # What a logger put before it, and ROOT, are words before the name.
+            words = text[:at].split()
+            name = words[-1].lstrip("%") if words else ""
+        start = at + 3
+        if text.startswith("(", start):
+            found = _TUPLE.search(text, start)
+            if found is None:
+                return
+            type_, opcode, operands = text[start : found.start() + 1], found[1], found.end()
+        else:
+            space = text.find(" ", start)
+            operands = text.find("(", space) + 1
+            if space < 0 or operands == 0:
+                return
+            type_, opcode = text[start:space], text[space + 1 : operands - 1]
+            if len(self.types) < MAX_TYPES:
+                self.types[name] = type_
+        self.instructions += 1
+        # What the program is, without its own name; constants apart, whose digits are no numbers of names.
+        (self._constants if opcode == "constant" else self._parts).append(text[start:])
+        self._held += len(text)
+        if self._held > MAX_HELD:
+            self._flush()
+        if opcode in _INTERESTING:
+            self._take(opcode, name, type_, text, operands, line)
+
+    def _flush(self) -> None:
+        """Add types, opcodes, operands' names without the compiler's numbers, and attributes to the digest."""
+        # Every line ends with its break, so that where one batch ends is no part of the digest.
+        program = _IDS.sub("", _TAIL.sub("", "\n".join([*self._parts, ""])))
+        if "channel_id=" in program:
+            program = _CHANNELS.sub("", program)
+        self.hash.update(program.encode("utf-8", "replace"))
+        constants = _TAIL.sub("", "\n".join([*self._constants, ""]))
+        self.constants.update(constants.encode("utf-8", "replace"))
+        self._parts.clear()
+        self._constants.clear()
+        self._held = 0
+
+    def computation(self) -> None:
+        """A new computation begins: operands are named within their own."""
+        self.types.clear()
+
+    def _take(self, opcode: str, name: str, type_: str, text: str, operands: int, line: int) -> None:
+        dots = self.findings.dots
+        if opcode in ("dot", "convolution"):
+            if _ON_HOST in text:
+                self.findings.on_host[opcode] += 1
+            dots.multiply(type_, *self._operands(text, operands))
+        elif opcode == "custom-call":
+            self._custom_call(name, type_, text, operands, line)
+        elif opcode == "fusion":
+            self.rewritten = True
+            if not self.backend and any(mark in text for mark in _CPU_MARKS):
+                self.backend = "cpu"
+            if _ON_HOST in text:
+                self.findings.on_host["fusion"] += 1
+            if "calls=%all-reduce-scatter" in text or "calls=all-reduce-scatter" in text:
+                self._exchange("fused_reduce_scatter", text, line)
+        elif opcode == "exponential":
+            dots.exponential(type_)
+        elif opcode in REDUCTIONS:
+            dots.reduce(self._operands(text, operands)[0])
+        elif opcode == "parameter":
+            if self.in_entry and self.chips > 1:
+                self._parameter(name, type_, text)
+        elif opcode in COLLECTIVES:
+            self._exchange(opcode, text, line)
+        elif opcode in ("outfeed", "infeed") or "is_host_transfer=true" in text:
+            self.findings.counts[opcode] += 1
+            self.findings.reads_host(text, line)
+
+    def _custom_call(self, name: str, type_: str, text: str, operands: int, line: int) -> None:
+        found = _TARGET.search(text, operands)
+        if found is None:
+            return
+        target, findings = found[1], self.findings
+        if target == hlo_kernels.MOSAIC:
+            self.backend = "pjrt-tpu"
+        elif target.startswith("__onednn$"):
+            self.backend = "cpu"
+        if target in findings.counts or len(findings.counts) < MAX_TARGETS:
+            findings.counts[target] += 1
+        if target in HELPERS:
+            return
+        if hlo_kernels.calls_host(target):
+            findings.counts["host_callbacks"] += 1
+            findings.reads_host(text, line)
+        elif hlo_kernels.multiplies(target):
+            self.rewritten = self.rewritten or hlo_kernels.rewritten(target)
+            self._library(target, type_, text, operands, line)
+        else:
+            op = _OP_NAME.search(text, operands)
+            kernel = hlo_kernels.attention(target, f"{name} {op[1] if op else ''}")
+            if kernel is not None:
+                findings.attention[kernel] += 1
+                findings.at(kernel, line)
+            elif target == hlo_kernels.MOSAIC:
+                findings.unnamed += 1
+
+    def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
+        self.findings.libraries[hlo_kernels.library(target)] += 1
+        left, right = self._operands(text, operands)
+        if target.endswith("$f8"):
+            self.findings.gemm["fp8"] += 1
+            self.findings.at("fp8", line)
+            return
+        first = type_.lstrip("(")
+        self.findings.dots.multiply(first, left, right)
+        names = [dtype(found[0]) for side in (left, right) if side and (found := shape(side))]
+        if names and (narrow := first_narrow(name for name in names if name)) is not None:
+            self.findings.gemm[narrow] += 1
+
+    def _exchange(self, opcode: str, text: str, line: int) -> None:
+        self.findings.counts[opcode] += 1
+        self.findings.at(opcode, line)
+        self.exchanges[opcode] += 1
+        if (size := _group(text)) is not None:
+            self.whole_groups = self.whole_groups and size == self.chips
+        if opcode.startswith("all-gather") and len(self.gathered) < MAX_SHAPES:
+            # The array that is gathered, by its extents: a parameter's, or an activation's.
+            operand = self._operands(text, text.find("(", text.find(f" {opcode}(")) + 1)[0]
+            if operand is not None and (found := shape(operand)) is not None:
+                self.gathered.add(_extents(found[1]))
+
+    def _parameter(self, name: str, type_: str, text: str) -> None:
+        """How the compiler left one array of the step's arguments: split, or whole on every chip."""
+        sharding, extents = _SHARDING.search(text), shape(type_)
+        if sharding is None or extents is None or len(extents[1]) < 2 or dtype(extents[0]) is None:
+            return
+        tiles = _TILES.search(sharding[1])
+        pieces = [int(part) for part in tiles[1].split(",") if part] if tiles else []
+        if tiles and "last_tile_dim_replicate" in sharding[1]:
+            pieces = pieces[:-1]
+        elements = math.prod(float(extent) for extent in extents[1])
+        if any(piece > 1 for piece in pieces):
+            self.split += 1
+            self.parameters += elements * math.prod(pieces)
+            if len(self.split_shapes) < MAX_SHAPES:
+                self.split_shapes.add(_extents(extents[1]))
+        elif tiles or sharding[1].startswith("replicated"):
+            self.parameters += elements
+            self.whole_elements += elements
+            if len(self.whole) < MAX_WHOLE:
+                op = _OP_NAME.search(text)
+                name = op[1].replace("\\'", "'").replace('\\"', '"')[:200] if op else name
+                self.whole.append((name, elements))
+
+    def _operands(self, text: str, at: int) -> tuple[str | None, str | None]:
+        """Types of the first two operands: printed beside them in old text, else those of their instructions."""
+        found = _OPERANDS.match(text, at)
+        if found is None:
+            one = _OPERAND.match(text, at)
+            return ((one[1] or self.types.get(one[2])) if one else None), None
+        return found[1] or self.types.get(found[2]), found[3] or self.types.get(found[4])
+
+    @property
+    def replicated(self) -> list[str]:
+        """Arrays of the step's arguments that every chip holds whole, but for those too small to be worth splitting."""
+        found = (name for name, elements in self.whole if elements >= _SMALL * self.parameters)
+        return list(islice(found, MAX_REPLICATED))
+
+    @property
+    def keeps_all_split(self) -> bool:
+        """Whether this whole program on several chips splits its parameters, and leaves none of size whole."""
+        all_told = self.complete and self.optimised and len(self.whole) < MAX_WHOLE
+        return all_told and self.chips > 1 and self.split > 0 and not self.replicated
+
+    @property
+    def sharding(self) -> str | None:
+        """``fsdp`` or ``dp``, where the collectives leave no other reading; None for anything else.
+
+        Beside another axis of the mesh (groups that are not of all chips) it is ``fsdp`` where arrays of the split
+        parameters' own extents are gathered: a tensor-parallel program gathers activations, and weights never.
+        """
+        if self.chips < 2 or not (self.complete and self.optimised):
+            return None
+        mostly = self.whole_elements <= (1 - _MOST) * self.parameters
+        if self.split and mostly and self._gathers_parameters():
+            return "fsdp"
+        if not self.whole_groups:
+            return None
+        kinds = {name.removesuffix("-start") for name in self.exchanges}
+        if "all-gather" in kinds and kinds & {"reduce-scatter", "fused_reduce_scatter"}:
+            return "fsdp" if not self.replicated else None
+        if kinds == {"all-reduce"} and self.replicated:
+            return "dp"
+        return None
+
+    def _gathers_parameters(self) -> bool:
+        # A stack of layers is a parameter of one more extent than the layer that a loop takes out of it.
+        layers = {key[:at] + key[at + 1 :] for key in self.split_shapes if len(key) > 2 for at in range(len(key))}
+        return bool(self.gathered & (self.split_shapes | layers))
+
+
+def _extents(found: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(extent for extent in found if extent > 1))
+
+
+def _group(text: str) -> int | None:
+    """How many chips exchange with one another; None where the text does not say."""
+    groups = _GROUPS.search(text)
+    if groups is not None:
+        return len(groups[1].split(",")) if groups[1] else int(groups[3])
+    mesh = _MESH.search(text)
+    if mesh is None:
+        return None
+    named = {word.strip(" '") for word in mesh[2].split(",")}
+    return math.prod(int(size) for axis, size in _AXIS.findall(mesh[1]) if axis in named)

@@ -1,0 +1,113 @@
+"""Traces of JAX's profiler: ``plugins/profile/…/HOST.trace.json.gz``, in the Chrome format.
+
+torch's traces share the format and are told apart by content. Source: tsl/profiler/convert/trace_events_to_json.cc.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ijson
+
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
+
+MAX_THREADS: Final = 100_000
+MAX_NAME: Final = 300
+MAX_DETAIL: Final = 1_000
+_OWN: Final = (b'"highres-ticks"', b'"/host:CPU"', b'"/device:TPU', b'"/device:GPU', b'"/host:metadata"')
+_TORCH: Final = (b'"schemaVersion"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b"aten::")
+_DETAILS: Final = ("long_name", "tf_op", "hlo_op", "name")
+
+
+class JaxProfiler(FileReader):
+    """Events of a JAX profile in JSON."""
+
+    source = "jax-profiler"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """A Chrome trace with XLA's planes, and nothing of torch's."""
+        return (
+            head.lstrip()[:1] == b"{"
+            and b'"traceEvents"' in head
+            and any(mark in head for mark in _OWN)
+            and not any(mark in head for mark in _TORCH)
+        )
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; events are streamed, and a broken file is read as far as it goes."""
+        reading, profile = Reading(self.source), Profile()
+        planes: dict[Any, str] = {}
+        lines: dict[Any, str] = {}
+        with source.open() as stream:
+            try:
+                for event in ijson.items(_Body(stream, source), "traceEvents.item", use_float=True):
+                    if isinstance(event, dict):
+                        _take(event, profile, planes, lines)
+            except (ijson.JSONError, ValueError, OverflowError) as error:
+                profile.cut = True
+                reading.remark("broken", f"the trace ends in the middle or is no JSON: {error!s:.100}")
+        profile.cut = profile.cut or bool(source.broken)
+        if profile.events >= MAX_EVENTS:
+            reading.remark("missing", f"{profile.events:,} events: such files are cut at a million, others are lost")
+        profile.describe(reading)
+        return [reading]
+
+
+class _Body:
+    """A file that ends where it breaks, and says so in its source."""
+
+    def __init__(self, stream: Stream, source: Source) -> None:
+        self._stream = stream
+        self._source = source
+
+    def read(self, size: int = CHUNK) -> bytes:
+        try:
+            found = self._stream.read(size)
+        except BROKEN as error:
+            self._source.broken = f"breaks off after {self._source.bytes_read:,} bytes: {error}"
+            return b""
+        self._source.bytes_read += len(found)
+        return found
+
+
+def _take(event: dict[str, Any], profile: Profile, planes: dict[Any, str], lines: dict[Any, str]) -> None:
+    phase, name = event.get("ph"), event.get("name")
+    process, thread = event.get("pid"), event.get("tid")
+    if not isinstance(name, str) or isinstance(process, list | dict) or isinstance(thread, list | dict):
+        return
+    args = event.get("args")
+    args = args if isinstance(args, dict) else {}
+    if phase == "M":
+        told = str(args.get("name", ""))[:MAX_NAME]
+        if name == "process_name" and len(planes) < MAX_THREADS:
+            planes[process] = told
+        elif name == "thread_name" and len(lines) < MAX_THREADS:
+            lines[process, thread] = told
+    elif phase == "X":
+        spent, start = _number(event.get("dur")), _number(event.get("ts"))
+        if name.startswith("PjitFunction("):
+            # One call may be told by two events, one inside the other.
+            ends = profile.ends.get((thread, name), -1.0)
+            if start < ends or len(profile.ends) >= MAX_THREADS:
+                return
+            profile.ends[thread, name] = start + spent
+        if name.startswith("$"):
+            profile.frame(thread, name, start, start + spent)
+        profile.add(
+            planes.get(process, ""),
+            lines.get((process, thread), ""),
+            name[:MAX_NAME],
+            " ".join(str(args[key])[:MAX_DETAIL] for key in _DETAILS if key in args),
+            duration=spent,
+        )
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e18 else 0.0
+
+
+READERS = (JaxProfiler,)

@@ -1,0 +1,227 @@
+"""Kernels and operators, counted by what they are, and what follows for the path."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Final
+
+from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
+
+# What another family's kernels are called where Transformer Engine launches them.
+_UNDER_ENGINE: Final = {"cudnn": "te_fused", "flash2": "te_flash", "flash3": "te_flash", "flash4": "te_flash"}
+_ALONE: Final = {"cudnn": "cudnn_sdpa"}
+_SSM_ONLY_HELPER: Final = "causal_conv1d"
+# Types of multiplications that are the narrow part of mixed ones, or helpers, below this share of the time.
+_SHARE: Final = 0.05
+_SDPA = re.compile(r"aten::_(?:scaled_dot_product_(?:fused_)?)(?P<what>\w+)")
+_SDPA_NAMES: Final = {
+    "flash_attention": "sdpa_flash",
+    "flash_attention_for_cpu": "sdpa_flash",
+    "efficient_attention": "mem_efficient",
+    "cudnn_attention": "cudnn_sdpa",
+    "attention_math": "math",
+    "attention_math_for_mps": "math",
+}
+_ENGINE_OPS: Final = re.compile(
+    r"(?:_?LayerNorm(?:Linear|MLP)|_Linear|_GroupedLinear|FusedAttnFunc\w*|AttnFuncWithCP\w*|UnfusedDotProductAttention"
+    r"|tex::\w+|transformer_engine\w*::\w+)"
+)
+# Reentrant checkpointing of torch, Transformer Engine and Megatron; the other kind is no function of its own.
+_CHECKPOINTS: Final = re.compile(r"_?Checkpoint(?:Function|WithoutOutputFunction)")
+_PACKAGE_OPS: Final = (
+    (re.compile(r"flash_attn_3::|_flash_attn_3|FlashAttn3"), "flash3"),
+    (re.compile(r"flash_attn::|FlashAttn\w*Func|flash_attn_gpu"), "flash2"),
+    (re.compile(r"flex_attention"), "flex"),
+    (re.compile(r"torch_attn::_varlen_attn"), "varlen"),
+)
+_MATMUL_OPS: Final = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
+_INPUT_TYPES: Final = {
+    "float": "fp32",
+    "double": "fp64",
+    "c10::BFloat16": "bf16",
+    "c10::Half": "fp16",
+    "c10::Float8_e4m3fn": FP8,
+    "c10::Float8_e5m2": FP8,
+}
+
+
+@dataclass(slots=True)
+class Sum:
+    """How often, and for how many seconds."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, count: int, seconds: float) -> None:
+        self.count += count
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
+class Histogram:
+    """What ran, by kind. Bounded: kinds are few, and no name is kept."""
+
+    kernels: defaultdict[Kernel, Sum] = field(default_factory=lambda: defaultdict(Sum))
+    attention_ops: Counter[str] = field(default_factory=Counter)
+    matmul_types: Counter[str] = field(default_factory=Counter)
+    engine_ops: int = 0
+    fsdp2: int = 0
+    host_reads: int = 0
+    graph_launches: int = 0
+    copies_to_host: int = 0
+    alltoall: int = 0
+    checkpoints: int = 0
+
+    def kernel(self, name: str, count: int = 1, seconds: float = 0.0) -> Kernel:
+        """Count a kernel; what it is."""
+        found = classify(name)
+        self.kernels[found].add(count, seconds)
+        return found
+
+    def operator(self, name: str, count: int = 1, input_type: str | None = None) -> None:
+        """Count an operator or an autograd function of the host. Backward ones tell nothing new."""
+        if name in ("aten::_local_scalar_dense", "cudaGraphLaunch", "cuGraphLaunch"):
+            if name.startswith("aten"):
+                self.host_reads += count
+            else:
+                self.graph_launches += count
+        elif name.startswith("aten::_scaled_dot_product"):
+            if (match := _SDPA.fullmatch(name)) and match["what"] in _SDPA_NAMES:
+                self.attention_ops[_SDPA_NAMES[match["what"]]] += count
+        elif name in _MATMUL_OPS:
+            if input_type in _INPUT_TYPES:
+                self.matmul_types[_INPUT_TYPES[input_type]] += count
+        elif not name.startswith("aten::") and "ackward" not in name:
+            self._library(name, count)
+
+    def write(self, reading: Reading, *, arch: int | None = None, line: int = 0) -> None:
+        """See in ``reading`` what the counts prove. ``arch`` is the device's compute capability (90), if known."""
+        for leaf, values in self._paths().items():
+            for value, count in values.items():
+                reading.see(leaf, value, "kernels", line, count=count)
+        for kernel, total in self.kernels.items():
+            name = f"kernel.{kernel.work}.{kernel.family}{f'.{kernel.dtype}' if kernel.dtype else ''}"
+            earlier = reading.timings.get(name, Timing(0, 0.0))
+            seconds = (earlier.seconds or 0.0) + total.seconds
+            reading.timings[name] = Timing(earlier.samples + total.count, seconds)
+        if self.checkpoints:
+            text = f"checkpointed functions ran {self.checkpoints} times"
+            reading.state("numerics.recompute_applied", "checkpoint", text, line)
+        self._remarks(reading, arch, line)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all kernels."""
+        return sum(total.seconds for total in self.kernels.values())
+
+    @property
+    def engine(self) -> bool:
+        """Whether Transformer Engine ran."""
+        return self.engine_ops > 0 or any(
+            kernel.transformer_engine and kernel.work not in ("attention", "softmax") for kernel in self.kernels
+        )
+
+    def gemm_times(self) -> dict[str, float]:
+        """Seconds of matrix multiplications by the type of their inputs; launches where no time is known."""
+        timed = any(total.seconds for total in self.kernels.values())
+        times: dict[str, float] = {}
+        for kernel, total in self.kernels.items():
+            if kernel.work == "gemm" and kernel.dtype is not None:
+                times[kernel.dtype] = times.get(kernel.dtype, 0.0) + (total.seconds if timed else total.count)
+        return times
+
+    def _library(self, name: str, count: int) -> None:
+        if _CHECKPOINTS.fullmatch(name):
+            self.checkpoints += count
+            return
+        if _ENGINE_OPS.fullmatch(name):
+            self.engine_ops += count
+            if name.startswith(("FusedAttnFunc", "AttnFuncWithCP")):
+                self.attention_ops["te_fused"] += count
+            return
+        for pattern, family in _PACKAGE_OPS:
+            if pattern.search(name):
+                self.attention_ops[family] += count
+                return
+
+    def _paths(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {"attention": self._attention()}
+        if self.kernels:
+            found["runtime"] = {"cuda": sum(total.count for total in self.kernels.values())}
+        found |= self._gemm()
+        for leaf in ("ssm", "dispatch", "overlap"):
+            found[leaf] = self._families(leaf)
+        if set(found["ssm"]) != {_SSM_ONLY_HELPER}:
+            found["ssm"].pop(_SSM_ONLY_HELPER, None)
+        if not found["dispatch"] and self.alltoall and self._families("permute"):
+            found["dispatch"] = {"alltoall": self.alltoall}
+        if self.graph_launches:
+            found["cuda_graphs"] = {"true": self.graph_launches}
+        return found
+
+    def _families(self, work: str) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for kernel, total in self.kernels.items():
+            if kernel.work == work:
+                found[kernel.family] += total.count
+        return dict(found)
+
+    def _attention(self) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        by_torch = "cudnn_sdpa" in self.attention_ops and "te_fused" not in self.attention_ops
+        families = self._families("attention")
+        if "sdpa_flash" in self.attention_ops and "flash2" not in self.attention_ops and not self.engine:
+            # A short name has lost the namespace that tells torch's own build from the package's.
+            families["sdpa_flash"] = families.pop("flash2", 0) + families.get("sdpa_flash", 0)
+        if "varlen" in self.attention_ops and "sdpa_flash" not in self.attention_ops:
+            # torch's own kernels, called for documents of several lengths.
+            families["varlen"] = families.pop("sdpa_flash", 0)
+        for family, count in ((family, count) for family, count in families.items() if count):
+            under = self.engine and not (family == "cudnn" and by_torch)
+            found[(_UNDER_ENGINE if under else _ALONE).get(family, family)] += count
+        for family, count in self.attention_ops.items():
+            name = _UNDER_ENGINE.get(family, family) if self.engine else family
+            if name not in found and not (found and name in ("te_fused", "te_flash", "flash2")):
+                found[name] += count
+        return dict(found)
+
+    def _gemm(self) -> dict[str, dict[str, int]]:
+        times = self.gemm_times()
+        if not times:
+            return self._host_gemm()
+        main = max(times, key=lambda dtype: times[dtype])
+        narrow = FP8 if times.get(FP8, 0.0) > _SHARE * sum(times.values()) else main
+        dtype = narrow if main in ("bf16", "fp16") else main
+        families: Counter[str] = Counter()
+        for kernel, total in self.kernels.items():
+            if kernel.work == "gemm" and kernel.dtype == dtype:
+                families[kernel.family] += total.count
+        family = "te" if self.engine else families.most_common(1)[0][0]
+        return {"gemm": {f"{family}_{dtype}": families.total()}, "compute_dtype": {dtype: families.total()}}
+
+    def _host_gemm(self) -> dict[str, dict[str, int]]:
+        if self.kernels or not self.matmul_types:
+            return {}
+        dtype, count = self.matmul_types.most_common(1)[0]
+        return {"gemm": {f"aten_{dtype}": count}, "compute_dtype": {dtype: count}}
+
+    def _remarks(self, reading: Reading, arch: int | None, line: int) -> None:
+        times = self.gemm_times()
+        total = sum(times.values())
+        if total > 0:
+            shares = ", ".join(f"{dtype} {time / total:.1%}" for dtype, time in sorted(times.items()))
+            reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
+        old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
+        if old:
+            reading.remark("note", f"{old} multiplications ran kernels of an older generation than sm{arch}", line)
+        softmax = sum(self._families("softmax").values())
+        if softmax and not self._families("attention") and not self.attention_ops:
+            what = "softmax kernels and no attention kernel: attention may have run unfused, or there was none"
+            reading.remark("note", f"{softmax} {what}", line)
+
+
+def _is_old(kernel: Kernel, arch: int | None) -> bool:
+    return kernel.work == "gemm" and kernel.arch is not None and arch is not None and kernel.arch // 10 < arch // 10

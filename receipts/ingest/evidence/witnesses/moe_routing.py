@@ -1,0 +1,111 @@
+"""What routers of experts really did: tokens by expert, tokens dropped. Losses that balance them are no observation.
+
+No framework has one form for this. Read are lines that name the observation and give it as a list of counts, a share
+or two counts: ``tokens_per_expert: [512, 498, …]``, ``dropped tokens: 12 / 4096``, ``token drop rate: 0.29%``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.witnesses.te_prefix import is_source
+
+_VALUE: Final = r"[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d{1,3})?"
+_LOADS = re.compile(
+    r"(?:num_)?tokens[_ ]per[_ ]expert(?:\[[^\]]{0,40}\]|/[\w.]{1,60}|\([^)]{0,60}\))?[\"']?\s*[:=]\s*"
+    r"(?:tensor\()?\[(?P<list>[\d.,\s]{1,60000})\]",
+    re.IGNORECASE,
+)
+_RATIO = re.compile(
+    rf"\b(?:max_over_mean|load_ratio|expert_load_(?:max_over_mean|ratio))[\"']?\s*[:=]\s*(?P<value>{_VALUE})",
+    re.IGNORECASE,
+)
+_KIND: Final = r"(?:[_ ](?:rate|ratio|fraction|share|frac))"
+_DROPPED = re.compile(
+    rf"(?:tokens?[_ ]drop(?:ped)?{_KIND}?|drop(?:ped)?[_ ]tokens?{_KIND}?|drop{_KIND})[\"']?\s*[:=]\s*"
+    rf"(?P<value>{_VALUE})\s*(?P<unit>%)?(?:\s*(?:/|of|out of)\s*(?P<total>{_VALUE}))?",
+    re.IGNORECASE,
+)
+_SHARE_WORD = re.compile(r"rate|ratio|fraction|share|frac", re.IGNORECASE)
+
+
+class MoeRoutingReader(LineReader):
+    """The worst load of an expert over the mean, and the largest share of dropped tokens, of all lines."""
+
+    source: ClassVar[str] = "moe-routing"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        *(
+            b"okens_per_expert",
+            b"okens per expert",
+            b"ropped tokens",
+            b"ropped_tokens",
+            b"okens_dropped",
+            b"okens dropped",
+        ),
+        *(b"oken drop", b"oken_drop", b"rop_rate", b"rop_frac", b"max_over_mean", b"load_ratio"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ratio: tuple[float, int] | None = None
+        self._dropped: tuple[float, int] | None = None
+
+    def line(self, text: str, number: int) -> bool:
+        for match in _LOADS.finditer(text):
+            if (ratio := _load_ratio(match["list"])) is not None and not is_source(text, match.start()):
+                self._ratio = max(self._ratio or (0.0, 0), (ratio, number))
+                self.reading.records += 1
+        for match in _RATIO.finditer(text):
+            value = _number(match["value"])
+            if value is not None and value >= 1.0:
+                self._ratio = max(self._ratio or (0.0, 0), (value, number))
+                self.reading.records += 1
+        for match in _DROPPED.finditer(text):
+            if (share := _share(match)) is not None:
+                self._dropped = max(self._dropped or (-1.0, 0), (share, number))
+                self.reading.records += 1
+        return False
+
+    def finish(self) -> Reading | None:
+        if self._ratio is not None:
+            text = f"largest load {self._ratio[0]:.4g} times the mean"
+            self.reading.state("measurement.routing.load_ratio", self._ratio[0], text, self._ratio[1])
+        if self._dropped is not None:
+            text = f"{self._dropped[0]:.4%} of tokens dropped at most"
+            self.reading.state("measurement.routing.dropped_share", self._dropped[0], text, self._dropped[1])
+        return super().finish()
+
+
+def _load_ratio(text: str) -> float | None:
+    loads = [number(word) for word in re.split(r"[,\s]+", text.strip()) if word]
+    known = [load for load in loads if load is not None and 0.0 <= load < 1e15]
+    if len(known) != len(loads) or len(known) < 2 or sum(known) <= 0.0:
+        return None
+    return max(known) * len(known) / sum(known)
+
+
+def _share(match: re.Match[str]) -> float | None:
+    """A share of 0 to 1. A count alone is none: of how many tokens is not said."""
+    value, total = _number(match["value"]), _number(match["total"])
+    if value is None:
+        return None
+    if match["unit"]:
+        share = value / 100.0
+    elif total:
+        share = value / total
+    elif _SHARE_WORD.search(match[0].partition(match["value"])[0]):
+        share = value
+    else:
+        return 0.0 if value == 0.0 else None
+    return share if 0.0 <= share <= 1.0 else None
+
+
+def _number(text: str | None) -> float | None:
+    return None if text is None or len(text) > 40 else number(text.rstrip(",."))
+
+
+READERS = (MoeRoutingReader,)

@@ -1,0 +1,56 @@
+"""`Running with config={…}` of Transformer Engine: versions, and what the attention was asked for."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.witnesses.te_literals import ends_at, entries, plain
+
+_LEAVES: Final = {
+    "transformer_engine_version": "wheels.transformer-engine",
+    "flash_attn_version": "wheels.flash-attn",
+    "flash_attn_3_version": "wheels.flash-attn-3",
+    "flash_attn_4_version": "wheels.flash-attn-4",
+    "cudnn_version": "platform.cudnn",
+    "cuda_version": "platform.cuda",
+}
+_VERSION = re.compile(r"v?\d+(?:\.\d+)*[\w.+-]*")
+# What a reader of the notes wants to know of a selection.
+_TOLD: Final = (
+    *("compute_capability", "qkv_dtype", "qkv_layout", "attn_mask_type", "window_size", "max_seqlen_q"),
+    *("head_dim_qk", "context_parallel", "deterministic", "is_training", "fp8"),
+)
+
+
+def state_config(reading: Reading, text: str, line: int, *, cut: bool = False) -> int | None:
+    """State the versions in a printed config; where it ends, or None where it goes on in the next line.
+
+    With ``cut`` the text is all there is, and its whole entries count.
+    """
+    stop = ends_at(text)
+    if stop is None and not cut:
+        return None
+    found = entries(text[:stop])
+    if "attn_mask_type" not in found and "qkv_dtype" not in found and "transformer_engine_version" not in found:
+        return stop
+    reading.records += 1
+    for key, leaf in _LEAVES.items():
+        version = plain(found.get(key, ""))
+        if _VERSION.fullmatch(version):
+            reading.state(leaf, version, version, line)
+    reading.version = reading.version or _version(found)
+    told = ", ".join(f"{key}={plain(found[key])[:40]}" for key in _TOLD if key in found)
+    if told and not any(remark.text == f"selected for {told}" for remark in reading.remarks):
+        reading.remark("note", f"selected for {told}", line)
+    if plain(found.get("fp8", "")) == "True":
+        reading.see("compute_dtype", "fp8", "intent", line)
+    if stop is None:
+        reading.remark("broken", "the printed config is cut; its whole entries were read", line)
+    return stop
+
+
+def _version(found: dict[str, str]) -> str | None:
+    version = plain(found.get("transformer_engine_version", ""))
+    return version if _VERSION.fullmatch(version) else None

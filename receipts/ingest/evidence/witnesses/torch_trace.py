@@ -1,0 +1,231 @@
+"""Chrome traces of torch.profiler (kineto): which kernels and operators ran in the profiled steps, and for how long.
+
+Source: pytorch/kineto `libkineto/src/output_json.cpp`: `deviceProperties`, `distributedInfo` and versions first, then
+`traceEvents`, times in microseconds. Events are in no order. A trace of gigabytes is read as a stream, in the memory
+of its kernels' times.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, ClassVar, Final
+
+import ijson
+
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
+from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, Body, device_arch, no_device, state_head
+from receipts.ingest.evidence.witnesses.torch_trace_host import Host
+from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
+
+MAX_STEPS: Final = 100_000
+_MICRO: Final = 1e-6
+_CATEGORIES = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|kernel|user_annotation|python_function|cuda_runtime|cuda_driver|ac2g|fwdbwd'
+    rb'|gpu_memcpy|gpu_memset|gpu_user_annotation|Operator|Kernel)"'
+)
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+_RUNTIME: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
+_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation", "python_function"})
+
+
+class TorchTraceReader(FileReader):
+    """A trace that `export_chrome_trace` or `tensorboard_trace_handler` wrote, packed or not."""
+
+    source: ClassVar[str] = "torch-profiler"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        start = head.lstrip()[:1]
+        if start == b"{":
+            return (b'"traceEvents"' in head and b'"jaxlib' not in head and _is_kineto(head)) or _begins_kineto(head)
+        return start == b"[" and b'"ph"' in head and _CATEGORIES.search(head) is not None
+
+    def read(self, source: Source) -> list[Reading]:
+        trace = _Trace(Reading(self.source))
+        with source.open() as stream:
+            body = Body(stream, source)
+            trace.events(body)
+        trace.finish(body)
+        return [trace.reading] if trace.reading.records else []
+
+
+def _is_kineto(head: bytes) -> bool:
+    return b'"deviceProperties"' in head or b'"schemaVersion"' in head or _CATEGORIES.search(head) is not None
+
+
+def _begins_kineto(head: bytes) -> bool:
+    """A long list of process groups may fill the head before the events begin."""
+    return len(head) >= HEAD and b'"schemaVersion"' in head[:4096] and b'"deviceProperties"' in head
+
+
+class _Trace:
+    """What is gathered over one pass."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.histogram = Histogram()
+        self.timeline = Timeline()
+        self.host = Host()
+        self.no_device = False
+        self.steps: set[int] = set()
+        self.optimizer_steps: dict[str, int] = {}
+        self.error = ""
+        self.arch: int | None = None
+
+    def events(self, body: Body) -> None:
+        head = state_head(self.reading, body)
+        self.arch, self.no_device = device_arch(head), no_device(head)
+        seen = 0
+        try:
+            for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
+                seen += 1
+                if isinstance(event, dict):
+                    self._event(event)
+        except (ijson.JSONError, UnicodeDecodeError, *BROKEN) as error:
+            # Behind the last event nothing matters: some writers leave a name there that is no JSON.
+            if not body.closed or seen < body.marks:
+                self.error = f"{error}".partition("\n")[0][:120]
+
+    def finish(self, body: Body) -> None:
+        reading = self.reading
+        reading.complete = not self.error and not body.source.broken and body.closed
+        if not reading.complete and reading.records:
+            why = self.error or body.source.broken or "it ends before its last event"
+            reading.remark("broken", f"the trace is broken ({why}); what stands before that was read")
+        self.histogram.write(reading, arch=self.arch)
+        covered = len(self.steps) or max(self.optimizer_steps.values(), default=0)
+        reading.steps_covered = covered or None
+        if reading.records and not covered:
+            reading.remark("missing", "no ProfilerStep mark and no optimizer step: how many steps it covers is unknown")
+        self._transfers()
+        self._exposed(covered)
+        self._path(covered)
+
+    def _path(self, covered: int) -> None:
+        """What a whole trace shows of who hosted the step, on what, how much of it compiled, and what left the path."""
+        reading, host = self.reading, self.host
+        if host.computes or self.histogram.engine_ops:
+            reading.see("framework", "fsdp2" if self.histogram.fsdp2 else "torch", "kernels")
+        if host.host_only and not self.histogram.kernels:
+            reading.see("runtime", "cpu", "kernels", count=host.host_only.total())
+        elif self.no_device and reading.complete and host.computes and not (self.histogram.kernels or host.launches):
+            reading.see("runtime", "cpu", "kernels", count=host.computes)
+        if not (reading.complete and covered):
+            return
+        fused = sum(total.count for kernel, total in self.histogram.kernels.items() if kernel.work == "inductor")
+        posture = host.posture(library_ops=self.histogram.engine_ops, fused_kernels=fused)
+        if posture is not None:
+            reading.see("posture", posture, "kernels")
+        if posture == "regional" and (regions := host.regions()):
+            reading.state("compile.regions", regions, ", ".join(regions))
+        self._fallbacks()
+
+    def _fallbacks(self) -> None:
+        """Beside a device: operators that computed on the host; none, where all are seen and launched something."""
+        reading, host = self.reading, self.host
+        if not self.histogram.kernels:
+            return
+        found, unsure = host.on_host()
+        if found:
+            reading.fallbacks = found
+        elif not host.launches or not (host.computes or self.histogram.engine_ops or self.histogram.graph_launches):
+            what = "no operators of the host were recorded (ProfilerActivity.CPU): that one ran there is not excluded"
+            reading.remark("missing", what)
+        elif unsure or host.lost:
+            what = f"{unsure or host.lost} multiplications launched nothing, or could not be kept"
+            reading.remark("missing", f"{what}: with record_shapes=True it would show whether they ran on the host")
+        else:
+            reading.fallbacks = {}
+
+    def _event(self, event: dict[str, Any]) -> None:
+        name, category = event.get("name"), event.get("cat")
+        if not isinstance(name, str) or not isinstance(category, str) or event.get("ph") not in ("X", "B"):
+            return
+        category = category.lower()
+        if category == "kernel":
+            self._kernel(name, event)
+        elif category in _OPERATORS:
+            self._operator(name, category, event)
+        elif category in _RUNTIME:
+            self.histogram.operator(name)
+            self.host.launch(event, _finite(event.get("ts")))
+        elif category == "gpu_memcpy" and "DtoH" in name:
+            self.histogram.copies_to_host += 1
+            self.reading.records += 1
+
+    def _kernel(self, name: str, event: dict[str, Any]) -> None:
+        self.reading.records += 1
+        begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
+        kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
+        arguments = event.get("args")
+        arguments = arguments if isinstance(arguments, dict) else {}
+        if kernel.work == "communication" and "all_to_all" in str(arguments.get("Collective name", ""))[:80]:
+            self.histogram.alltoall += 1
+        if begin is not None and duration is not None:
+            device = arguments.get("device")
+            where = device if isinstance(device, int) and 0 <= device < 4096 else 0
+            self.timeline.add(where, begin, duration, communicates=kernel.work == "communication")
+
+    def _operator(self, name: str, category: str, event: dict[str, Any]) -> None:
+        if category == "python_function":
+            return
+        self.reading.records += 1
+        if match := _STEP.fullmatch(name):
+            if len(self.steps) < MAX_STEPS:
+                self.steps.add(int(match[1]))
+        elif name.startswith("Optimizer.step#"):
+            if name in self.optimizer_steps or len(self.optimizer_steps) < 100:
+                self.optimizer_steps[name] = self.optimizer_steps.get(name, 0) + 1
+        else:
+            self.host.operator(name, event, _finite(event.get("ts")), _finite(event.get("dur")))
+            if name.startswith(("FSDP::", "fsdp::")):
+                self.histogram.fsdp2 += 1
+            elif category != "user_annotation":
+                self.histogram.operator(name, 1, _input_type(event))
+
+    def _transfers(self) -> None:
+        # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what
+        # was copied. Without a device in the trace nothing is known to have crossed.
+        if reads := self.histogram.host_reads:
+            self.reading.counters["aten::_local_scalar_dense"] = reads
+        if self.histogram.kernels:
+            self.reading.host_transfers = self.histogram.copies_to_host
+
+    def _exposed(self, covered: int) -> None:
+        if not self.timeline.communicates:
+            return
+        if self.timeline.lost:
+            self.reading.remark("missing", "too many kernels to tell exposed communication")
+            return
+        exposed = {device: time * _MICRO for device, time in self.timeline.exposed().items()}
+        device = max(exposed, key=lambda item: exposed[item])
+        text = f"device {device}: {exposed[device]:.6g} s in which only communication ran"
+        if covered and self.reading.complete:
+            each = exposed[device] / covered
+            self.reading.state("measurement.exposed_communication_seconds", each, f"{text}, over {covered} steps")
+        self.reading.remark("note", text)
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _input_type(event: dict[str, Any]) -> str | None:
+    arguments = event.get("args")
+    types = arguments.get("Input type") if isinstance(arguments, dict) else None
+    if not isinstance(types, list):
+        return None
+    return next((item for item in types if isinstance(item, str) and item not in ("", "Scalar", "ScalarList")), None)
+
+
+READERS = (TorchTraceReader,)

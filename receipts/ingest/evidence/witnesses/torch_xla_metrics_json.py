@@ -1,0 +1,98 @@
+"""torch_xla's counters and metrics kept as JSON by a training script.
+
+Two documents are known by their content: ``{"counters": {NAME: n}, "metrics": {NAME: {…}}}`` with what
+`met.counter_value` and `met.metric_data` return (samples and the accumulator, nanoseconds for timers), and the list of
+`met.executed_fallback_ops()`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from receipts.ingest.evidence.json_document import json_document
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading, Timing
+from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, Table, describe
+
+_COUNTERS: Final = re.compile(rb'^\s*\{\s*"(?:counters|metrics)"\s*:\s*\{')
+_KNOWN: Final = re.compile(
+    rb'"(?:CreateXlaTensor|UncachedCompile|CachedCompile|MarkStep|CreateDataHandles|LazyTracing)"'
+)
+_OPERATORS: Final = re.compile(rb'^\s*\[\s*"aten::')
+_TIMERS: Final = frozenset(
+    {"DeviceLockWait", "LazyTracing", "IrValueTensorToXlaData", "TensorToData", "UnwrapXlaData", "WrapXlaData"}
+)
+
+
+class TorchXlaMetricsJson(FileReader):
+    """Counters, timers and fallback operators of torch_xla as a JSON document."""
+
+    source = "torch-xla-metrics"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Counters by torch_xla's own names, or a list of operators."""
+        return bool(_OPERATORS.match(head)) or bool(_COUNTERS.match(head) and _KNOWN.search(head))
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; broken or oversized documents say so in a remark."""
+        reading = Reading(self.source)
+        found = json_document(source, reading, "a table of counters")
+        if isinstance(found, list):
+            _operators(found, reading)
+        elif found is not None:
+            table = _table(found)
+            reading.records = len(table.counters) + len(table.samples)
+            describe(table, reading, 0)
+        return [reading]
+
+
+def _table(found: Mapping[str, Any]) -> Table:
+    table = Table()
+    counters, metrics = found.get("counters"), found.get("metrics")
+    if isinstance(counters, dict):
+        table.counters = {name: count for name, count in counters.items() if _is_count(count)}
+    for name, metric in metrics.items() if isinstance(metrics, dict) else ():
+        samples, total = _metric(metric)
+        if samples is None:
+            continue
+        table.samples[name] = samples
+        if total is not None and (name in _TIMERS or name.endswith("Time")):
+            table.timings[name] = Timing(samples, total / 1e9)
+    return table
+
+
+def _metric(metric: Any) -> tuple[int | None, float | None]:
+    """Samples and accumulator: named, or in the order in which `metric_data` returns them."""
+    if isinstance(metric, dict):
+        samples = next((metric[name] for name in ("total_samples", "samples", "count") if name in metric), None)
+        total = metric.get("accumulator")
+    elif isinstance(metric, list) and len(metric) >= 2:
+        samples, total = metric[:2]
+    else:
+        return None, None
+    count = samples if _is_count(samples) else None
+    if isinstance(total, bool) or not isinstance(total, int | float) or not abs(total) < 1e18:
+        return count, None
+    return count, float(total)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _operators(found: list[Any], reading: Reading) -> None:
+    """The list has names and no counts: each operator fell back at least once. It has host reads among them."""
+    names = [name for name in found[:10_000] if isinstance(name, str) and name.startswith("aten::")]
+    reading.records = len(names)
+    reading.counters = dict.fromkeys(names, 1)
+    reading.fallbacks = {name: 1 for name in names if name != HOST_READ} or None
+    reading.remark("note", "operators without counts: each was executed on the host at least once")
+    if names:
+        reading.see("framework", "torch-xla", "kernels")
+
+
+READERS = (TorchXlaMetricsJson,)

@@ -1,0 +1,153 @@
+"""What a table of torch_xla's counters and timers proves: compiles, cache, fallbacks, host reads, the posture.
+
+A counter that never counted is not in the table, so an absence is a zero only in a whole table of executed steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from receipts.ingest.evidence.reading import TRANSFERS, CompileCounts, Reading, Report, Timing
+
+EXECUTIONS: Final = ("ExecuteTime", "ExecuteReplicatedTime", "ExecuteParallelTime", "ExecuteChainedTime")
+EAGER: Final = ("EagerOpExecuteTime", "EagerOpCompileTime")
+DYNAMO: Final = "DynamoSyncInputExecuteTime"
+HOST_READ: Final = "aten::_local_scalar_dense"
+FROM_DEVICE: Final = ("TransferFromDeviceTime", "TransferFromServerTime")
+TO_DEVICE: Final = ("TransferToDeviceTime", "TransferToServerTime")
+# What `met.short_metrics_report()` prints, next to every aten:: counter.
+SHORT: Final = frozenset(
+    {"CachedCompile", "MarkStep", "CompileTime", DYNAMO, *EXECUTIONS[:2], *FROM_DEVICE, *TO_DEVICE}
+)
+
+
+@dataclass(slots=True)
+class Table:
+    """Counters and timers of one report; ``samples`` holds the sample counts of every metric, timer or not."""
+
+    counters: dict[str, int] = field(default_factory=dict)
+    timings: dict[str, Timing] = field(default_factory=dict)
+    samples: dict[str, int] = field(default_factory=dict)
+    cut: bool = False
+
+    def update(self, later: Table) -> bool:
+        """Take over a later report of the process; True where the table was cleared in between."""
+        mine, other = {**self.counters, **self.samples}, {**later.counters, **later.samples}
+        cleared = any(other[name] < mine[name] for name in other.keys() & mine.keys())
+        if cleared or not later.short:
+            self.counters, self.timings, self.samples = later.counters, later.timings, later.samples
+        else:
+            self.counters |= later.counters
+            self.timings |= later.timings
+            self.samples |= later.samples
+        self.cut = later.cut
+        return cleared
+
+    @property
+    def short(self) -> bool:
+        """Whether this holds nothing that the short report does not print."""
+        return all(name in SHORT or name.startswith("aten::") for name in (*self.counters, *self.samples))
+
+    @property
+    def executions(self) -> int:
+        """Programs executed."""
+        timed = sum(self.samples.get(name, 0) for name in EXECUTIONS)
+        return max(timed, self.counters.get("ExecuteComputation", 0))
+
+    @property
+    def eager(self) -> bool:
+        """Whether operators were compiled and executed one by one."""
+        return any(name in self.samples or name in self.counters for name in EAGER)
+
+    @property
+    def compiles(self) -> int | None:
+        """Programs compiled. `CachedCompile` counts look-ups that hit in memory; it is no persistent hit."""
+        found = self.counters.get("UncachedCompile", self.samples.get("CompileTime"))
+        return found if found is not None else self.samples.get("EagerOpCompileTime")
+
+    @property
+    def cleared(self) -> bool:
+        """Whether programs ran that no line of the table compiled: it was cleared after the first compile."""
+        loaded = self.counters.get("PersistentCacheHit", 0)
+        return self.executions > 0 and self.compiles is None and not loaded
+
+    @property
+    def whole(self) -> bool:
+        """Whether an operator that is not here was not executed in the steps that this table covers."""
+        steps = "MarkStep" in self.counters or self.eager
+        kind = any(name.startswith("xla::") for name in self.counters) or self.short
+        return steps and kind and self.executions > 0 and not (self.cut or self.cleared)
+
+    @property
+    def host_reads(self) -> int | None:
+        """Reads of live tensors: printing a tensor leaves a transfer and no operator's name, `.item()` leaves both."""
+        transfers = sum(self.samples.get(name, 0) for name in FROM_DEVICE)
+        found = max(transfers, self.counters.get(HOST_READ, 0))
+        return found if found or self.whole else None
+
+    @property
+    def report(self) -> Report | None:
+        """Steps, compiles and host reads so far; None where the table does not count them by steps."""
+        steps, compiles = self.counters.get("MarkStep"), self.compiles
+        if compiles is None and self.counters.get("PersistentCacheHit") and self.whole:
+            compiles = 0
+        if steps is None or compiles is None or self.eager:
+            return None
+        return Report(steps, compiles, self.host_reads, max(1, -(-self.executions // max(steps, 1))))
+
+
+def describe(table: Table, reading: Reading, line: int) -> None:
+    """Put into the reading what the table proves."""
+    reading.counters = dict(table.counters)
+    reading.timings = dict(table.timings)
+    counts = reading.counters
+    found = {name: count for name, count in counts.items() if name.startswith("aten::") and name != HOST_READ}
+    reading.complete = table.whole
+    reading.fallbacks = found if found or table.whole else None
+    reading.host_transfers = table.host_reads
+    # What falls back reads its operands; a tensor that is printed or copied leaves no operator's name.
+    readers = {HOST_READ: counts[HOST_READ]} if HOST_READ in counts else found
+    for name, count in (readers or {"no operator: a tensor is printed or copied": table.host_reads or 0}).items():
+        if table.host_reads:
+            reading.blame(TRANSFERS, name, count)
+    reading.steps_covered = counts.get("MarkStep") or (table.executions if not table.eager else 0) or None
+    reading.compile = _compile(table)
+    if not reading.reports and (report := table.report) is not None:
+        reading.reports.append(report)
+    if table.executions or table.samples or any(name.startswith(("xla::", "aten::")) for name in counts):
+        reading.see("framework", "torch-xla", "kernels", line)
+    if table.eager:
+        reading.see("posture", "eager", "kernels", line)
+    elif DYNAMO in counts:
+        reading.see("posture", "whole_graph", "kernels", line)
+    _remarks(table, reading, line)
+
+
+def _compile(table: Table) -> CompileCounts:
+    counts = table.counters
+    timing = table.timings.get("CompileTime") or table.timings.get("EagerOpCompileTime")
+    cached = any(name.startswith("PersistentCache") for name in (*counts, *table.samples))
+    compiles = table.compiles
+    if compiles is None and counts.get("PersistentCacheHit") and table.whole:
+        compiles = 0
+    return CompileCounts(
+        compiles=compiles,
+        cache_hits=counts.get("PersistentCacheHit", 0) if cached else None,
+        cache_misses=counts.get("PersistentCacheMiss", 0) if cached else None,
+        seconds=timing.seconds if timing is not None else None,
+    )
+
+
+def _remarks(table: Table, reading: Reading, line: int) -> None:
+    counts = table.counters
+    if table.cleared:
+        what = f"{table.executions} executions and no compile: the table was cleared, or cut; totals are unknown"
+        reading.remark("missing", what, line)
+    elif not table.executions and counts.get("CreateXlaTensor"):
+        reading.remark("missing", "tensors were made and nothing was executed: this report covers no step", line)
+    elif not table.whole:
+        reading.remark("missing", "an excerpt, or no executed step: what it does not name is unknown, not zero", line)
+    if counts.get("PersistentCacheDeserializeFailure") and not counts.get("PersistentCacheHit"):
+        failures = counts["PersistentCacheDeserializeFailure"]
+        reading.remark("note", f"{failures} cached programs could not be loaded: the cache saved no compile", line)

@@ -1,0 +1,289 @@
+"""Transformer Engine's own word on its attention backend: the debug log, the prints before it, and JAX's.
+
+The logger `DotProductAttention` (TransformerEngine `pytorch/attention/dot_product_attention/utils.py`, before 2.3
+`pytorch/attention.py`) tells a selection when it is made, not when it is used: `Running with … backend` at level 1,
+`Selected backend = …` and the reasons at level 2. Applications that own the root logger give these lines a form of
+their own, so that the messages are looked for, not the prefix. Versions 1.2 to 1.7 print at every call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Failure, Place, Reading
+from receipts.ingest.evidence.witnesses.te_config import state_config
+from receipts.ingest.evidence.witnesses.te_prefix import is_source, rank_of, repeated, repeated_before
+
+FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
+PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}
+MAX_REASONS: Final = 60
+MAX_CONFIG: Final = 1 << 16
+MAX_CONFIG_LINES: Final = 60
+MAX_RANKS: Final = 4096
+_SUB_BACKENDS: Final = {"0": "F16_max512_seqlen", "1": "F16_arbitrary_seqlen", "2": "FP8"}
+
+_SELECTION = re.compile(
+    r"(?P<kind>Running with |Selected backend = )(?P<name>[A-Z][A-Za-z]{3,40})(?P<backend> backend\b|\s*$|\s{2})?"
+    r"(?: \((?P<what>version |sub-backend )?(?P<detail>[^)%]{1,80})\))?"
+)
+_PRINTED = re.compile(
+    r"\[(?P<where>\w{1,60})\]: using (?:(?P<flash>flash-attn)|(?P<cudnn>cuDNN)|(?P<unfused>[Uu]nfused)"
+    r"|(?P<fp8>FP8) (?:forward|backward)|(?P<wide>non-FP8) (?:forward|backward))"
+    r"(?: (?P<version>\d[\w.+]*))?(?:[^\n(]{0,40}\((?:sub-)?backend (?P<sub>\d+)\))?"
+)
+_JAX = re.compile(
+    r"Selected fused attention backend: (?P<backend>[\w.]{1,80})"
+    r"|(?P<none>No fused attention backend available; falling back)"
+    r"|(?P<warned>Falling back to the unfused attention backend as fused attention"
+    r"|Fall back to the unfused attention\.)"
+)
+_AVAILABLE = re.compile(r"Available backends = \{(?P<text>[^}]{1,400})\}")
+_REASON = re.compile(
+    r"Disabling (?:(?:FlashAttention|FusedAttention|UnfusedDotProductAttention)\b|all backends)[^\"']*"
+)
+_NO_BACKEND: Final = "No dot product attention backend is available for the provided inputs"
+_CONFIG: Final = "Running with config={"
+_QUANTIZER = re.compile(
+    r"\b(?P<where>\w{1,80}\.(?:forward|backward)) >> [^>]{1,40}>> {1,4}(?P<name>\w{1,40}?)_quantizer {0,8}: "
+    r"(?P<type>\w{1,40})"
+)
+_HINT = re.compile(r"flash-attn(?: v\d)? may provide important feature support or performance improvement")
+_SUPPORT = re.compile(
+    r"Device compute capability [\d.]+ or higher required for \w+ execution|MXFP8 .{0,40}not supported on"
+)
+_GROUPED: Final = "Fallback to cuBLAS grouped GEMM"
+_USERBUFFERS = re.compile(r"!!! \[UB(?:P2P)?\]")
+
+
+class TransformerEngineReader(LineReader):
+    """Every selection of an attention backend, with its count, its reasons, and the versions that made it."""
+
+    source: ClassVar[str] = "te-debug"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        *(b"Running with FlashAttention", b"Running with FusedAttention", b"Running with UnfusedDotProductAttention"),
+        *(b"Selected backend = ", b"Available backends = {", b"Running with config={"),
+        *(b"Disabling FlashAttention", b"Disabling FusedAttention", b"Disabling UnfusedDotProductAttention"),
+        *(b"Disabling all backends", b"No dot product attention backend"),
+        *(b"]: using flash-attn", b"]: using cuDNN", b"]: using unfused", b"]: using Unfused"),
+        *(b"]: using FP8 ", b"]: using non-FP8 "),
+        *(b"Selected fused attention backend", b"No fused attention backend", b"Falling back to the unfused attention"),
+        b"Fall back to the unfused attention.",
+        *(b".forward >> ", b".backward >> ", b"may provide important feature support or performance"),
+        *(
+            b"Fallback to cuBLAS grouped GEMM",
+            b"!!! [UB",
+            b"required for FP8 execution",
+            b"required for MXFP8 execution",
+        ),
+        *(b"required for NVFP4 execution", b"MXFP8 (for all gemm layouts)"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[tuple[str, int | None], Counter[str]] = {}
+        self._first: dict[tuple[str, int | None], int] = {}
+        self._details: dict[str, int] = {}
+        self._reasons: dict[str, tuple[int, int]] = {}
+        self._notes: dict[str, tuple[int, int]] = {}
+        self._config = ""
+        self._config_line = 0
+        self._config_lines = 0
+        self._told: list[tuple[str, int | None, str]] = []
+
+    def line(self, text: str, number: int) -> bool:
+        if self._config:
+            if not _begins_record(text):
+                return self._more_config(text, number)
+            self._end_config()
+        if self._told and (times := repeated_before(text)) is not None:
+            for name, rank, kind in self._told:
+                self._counts[name, rank][kind] += times - 1
+        self._told = []
+        begin = text.find(_CONFIG)
+        if begin >= 0 and not is_source(text, begin):
+            self._config_line, self._config_lines = number, 0
+            return self._more_config(text[begin + len(_CONFIG) - 1 :], number)
+        self._selections(text, number)
+        self._remarks(text, number)
+        return bool(self._told)
+
+    def finish(self) -> Reading | None:
+        if self._config:
+            self._end_config()
+        reading = self.reading
+        for (name, rank), kinds in self._counts.items():
+            # One selection is told at level 2 and again at level 1.
+            count = max(kinds.values())
+            reading.counters[name] = reading.counters.get(name, 0) + count
+            if name in PATHS:
+                reading.see("attention", PATHS[name], "backend", self._first[name, rank], rank=rank, count=count)
+        for what, line in self._details.items():
+            reading.remark("note", what, line)
+        for text, (count, _) in self._reasons.items():
+            reading.blame("path.witnessed.attention", text, count)
+        for text, (count, line) in (self._reasons | self._notes).items():
+            reading.remark("note", f"{text} ({count} times)" if count > 1 else text, line)
+        return super().finish()
+
+    def _selections(self, text: str, number: int) -> None:
+        for match in _SELECTION.finditer(text):
+            running = match["kind"].startswith("Running")
+            template = "%" in text[match.end() : match.end() + 16]
+            if template or is_source(text, match.start()) or (running and match["backend"] is None):
+                continue
+            if match["name"] in PATHS or match["name"] == "NoBackend":
+                self._select("running" if running else "selected", match["name"], text, match.start(), number)
+                self._detail(match["name"], match["what"], match["detail"], number)
+        if "]: using " in text:
+            self._printed(text, number)
+        if "attention backend" in text or "to the unfused attention" in text:
+            self._jax(text, number)
+
+    def _select(self, kind: str, name: str, text: str, at: int, number: int) -> None:
+        rank = rank_of(text, at)
+        if len(self._first) >= MAX_RANKS and (name, rank) not in self._first:
+            rank = None
+        self._counts.setdefault((name, rank), Counter())[kind] += repeated(text)
+        self._first.setdefault((name, rank), number)
+        self._told.append((name, rank, kind))
+        self.reading.records += 1
+
+    def _detail(self, name: str, what: str | None, detail: str | None, number: int) -> None:
+        if not detail:
+            return
+        if name == FUSED or what == "sub-backend ":
+            known = _SUB_BACKENDS.get(detail)
+            self._details.setdefault(f"{name} sub-backend {detail}{f' ({known})' if known else ''}", number)
+        elif what == "version " or detail[0].isdigit():
+            self._details.setdefault(f"{name} version {detail}", number)
+            wheel = "flash-attn" if detail.startswith("2") else f"flash-attn-{detail[0]}"
+            self.reading.state(f"wheels.{wheel}", detail, detail, number)
+
+    def _printed(self, text: str, number: int) -> None:
+        for match in _PRINTED.finditer(text):
+            if is_source(text, match.start()):
+                continue
+            attention = "Attn" in match["where"] or "Attention" in match["where"]
+            if match["fp8"] or match["wide"]:
+                self._precision(match["where"], attention, bool(match["fp8"]), number)
+            elif attention:
+                name = FLASH if match["flash"] else FUSED if match["cudnn"] else UNFUSED
+                self._select("printed", name, text, match.start(), number)
+                self._detail(
+                    name, "sub-backend " if match["sub"] else "version ", match["sub"] or match["version"], number
+                )
+
+    def _precision(self, where: str, attention: bool, narrow: bool, number: int) -> None:
+        self.reading.records += 1
+        if attention:
+            self._note(f"{where} used {'FP8' if narrow else 'no FP8'}", number)
+            return
+        self.reading.see("gemm", "te_fp8" if narrow else "te", "backend", number)
+        if narrow:
+            self.reading.see("compute_dtype", "fp8", "backend", number)
+
+    def _jax(self, text: str, number: int) -> None:
+        for match in _JAX.finditer(text):
+            if is_source(text, match.start()):
+                continue
+            backend = match["backend"] or ""
+            name = UNFUSED if not backend or "no_backend" in backend.lower() else FUSED
+            self._select("warned" if match["warned"] else "selected", name, text, match.start(), number)
+            if backend:
+                self._details.setdefault(f"{name} backend {backend.rsplit('.', 1)[-1]}", number)
+
+    def _remarks(self, text: str, number: int) -> None:
+        if "Disabling" in text:
+            for match in _REASON.finditer(text):
+                if not is_source(text, match.start()):
+                    self._count(self._reasons, _reason(match[0]), number, repeated(text))
+        if (available := _AVAILABLE.search(text)) and "%s" not in available["text"]:
+            self._note(f"available: {available['text']}", number)
+        begin = text.find(_NO_BACKEND)
+        if begin >= 0 and not is_source(text, begin):
+            self._no_backend(number, rank_of(text, begin))
+        if quantizer := _QUANTIZER.search(text):
+            self._quantizer(quantizer, number)
+        if hint := _HINT.search(text):
+            self._note(f"{hint[0]}: a hint that a package is missing, no proof of a path", number)
+        if support := _SUPPORT.search(text):
+            self._note(support[0], number)
+        self._fell_back(text)
+        if _USERBUFFERS.search(text) and "{" not in text:
+            self.reading.records += 1
+            self.reading.see("overlap", "tp_comm", "backend", number)
+
+    def _fell_back(self, text: str) -> None:
+        at = text.find(_GROUPED)
+        if at >= 0 and not is_source(text, at):
+            self.reading.records += 1
+            fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
+            fallbacks["te_cutlass_grouped_gemm"] = fallbacks.get("te_cutlass_grouped_gemm", 0) + repeated(text)
+
+    def _no_backend(self, number: int, rank: int | None) -> None:
+        self.reading.records += 1
+        if not any(failure.message == _NO_BACKEND for failure in self.reading.failures):
+            failure = Failure(Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank)
+            self.reading.failures.append(failure)
+        self._note("no attention backend takes the inputs, and the run ended there", number)
+
+    def _quantizer(self, match: re.Match[str], number: int) -> None:
+        if match["type"] == "None":
+            return
+        self._note(
+            f"{match['where']} quantizes {match['name']} ({match['type']}); printing this reads the device", number
+        )
+
+    def _note(self, text: str, number: int) -> None:
+        self._count(self._notes, text, number, 1)
+
+    def _count(self, table: dict[str, tuple[int, int]], text: str, number: int, times: int) -> None:
+        if text in table:
+            count, line = table[text]
+            table[text] = (count + times, line)
+        elif len(table) < MAX_REASONS:
+            table[text] = (times, number)
+        self.reading.records += 1
+
+    def _more_config(self, text: str, number: int) -> bool:
+        self._config += text
+        self._config_lines += 1
+        whole = state_config(self.reading, self._config[:MAX_CONFIG], self._config_line)
+        if whole is not None:
+            self._config = ""
+            self._rest(text, number)
+            return bool(self._told)
+        if len(self._config) > MAX_CONFIG or self._config_lines > MAX_CONFIG_LINES:
+            self._end_config()
+            return False
+        return True
+
+    def _rest(self, text: str, number: int) -> None:
+        """What is glued behind the dict on its last line."""
+        rest = text.rpartition("}")[2]
+        if rest.strip():
+            self._selections(rest, number)
+            self._remarks(rest, number)
+
+    def _end_config(self) -> None:
+        state_config(self.reading, self._config[:MAX_CONFIG], self._config_line, cut=True)
+        self._config = ""
+
+
+def _begins_record(text: str) -> bool:
+    """Whether another record begins before a config that goes on could end."""
+    head = text.partition("}")[0][:200]
+    return any(
+        mark in head for mark in ("DotProductAttention]:", "DotProductAttention:", "Running with ", "Selected b")
+    )
+
+
+def _reason(text: str) -> str:
+    """The reason in one sentence: without the list of what would be supported."""
+    return text.partition(" Supported:")[0].partition("\\n")[0].strip().rstrip(".")[:300]
+
+
+READERS = (TransformerEngineReader,)

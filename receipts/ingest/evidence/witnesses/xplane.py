@@ -1,0 +1,144 @@
+"""XSpace files of JAX's profiler (``HOST.xplane.pb``), whole where trace.json is cut at a million events.
+
+Fields by tsl/profiler/protobuf/xplane.proto: XSpace.planes=1; XPlane.name=2, lines=3, event_metadata=4; XLine.name=2,
+events=4, display_name=11; XEvent.metadata_id=1, duration_ps=3, num_occurrences=5; XEventMetadata.id=1, name=2,
+display_name=4. Names stand after the events that point to them, so events are counted by number first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence.witnesses.jax_profiler_events import Profile
+from receipts.ingest.evidence.witnesses.xplane_wire import BYTES, Torn, Wire
+
+MAX_KINDS: Final = 500_000
+MAX_EVENTS: Final = 20_000_000
+MAX_NAME: Final = 4_000
+_HEAD: Final = re.compile(
+    rb"\A\n[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?"
+    rb"\x12[\x01-\x7f](?:/host:|/device:|Task Env|#Chip)"
+)
+Counts = dict[tuple[str, int], tuple[int, int]]
+
+
+class Xplane(FileReader):
+    """Events of a JAX profile in protocol buffers."""
+
+    source = "jax-profiler"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """A first field that is a plane with a profiler's name."""
+        return _HEAD.match(head) is not None
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; the file is streamed, and a broken one is read as far as it goes."""
+        reading, profile = Reading(self.source), Profile()
+        with source.open() as stream:
+            wire = Wire(stream, source)
+            try:
+                for number, kind, value in wire.fields(None):
+                    if number == 1 and kind == BYTES:
+                        _plane(wire, wire.at + value, profile)
+                    elif kind == BYTES:
+                        wire.skip(value)
+            except Torn as error:
+                profile.cut = True
+                reading.remark("broken", f"{error}; what stands before it was read")
+        if profile.cut and not reading.remarks:
+            reading.remark("missing", f"more than {MAX_EVENTS:,} events: the rest was not counted")
+        profile.describe(reading)
+        return [reading]
+
+
+def _plane(wire: Wire, stop: int, profile: Profile) -> None:
+    name, counts = "", Counts()
+    names: dict[int, str] = {}
+    try:
+        for number, kind, value in wire.fields(stop):
+            if kind != BYTES:
+                continue
+            if number == 2:
+                name = wire.text(value, 200)
+            elif number == 3:
+                _line(wire, wire.at + value, counts, profile)
+            elif number == 4 and len(names) < MAX_KINDS:
+                _metadata(wire, wire.at + value, names)
+            else:
+                wire.skip(value)
+    finally:
+        for (line, identity), (count, spent) in counts.items():
+            told = names.get(identity, "")
+            # A TPU's metadata is the instruction's text, and its name begins it.
+            short = told.split(" = ", 1)[0].lstrip("%")
+            host = not name.startswith("/device:")
+            detail = "" if host else told
+            profile.add(name, line, told if host else short, detail, count, spent / 1e6)
+
+
+def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
+    name = ""
+    mine: dict[int, tuple[int, int, int]] = {}
+    for number, kind, value in wire.fields(stop):
+        if kind != BYTES:
+            continue
+        if number == 2:
+            name = wire.text(value, 200)
+        elif number == 4 and profile.events < MAX_EVENTS:
+            identity, times, start, spent = _event(wire, wire.at + value)
+            if identity in mine or len(mine) < MAX_KINDS:
+                before, total, end = mine.get(identity, (0, 0, -1))
+                if start >= end or times > 1:
+                    # What runs inside an event of its own name is the same call.
+                    mine[identity] = before + times, total + spent, start + spent
+        else:
+            profile.cut = profile.cut or number == 4
+            wire.skip(value)
+    for identity, (times, spent, _) in mine.items():
+        if (name, identity) in counts or len(counts) < MAX_KINDS:
+            before, total = counts.get((name, identity), (0, 0))
+            counts[name, identity] = before + times, total + spent
+
+
+def _event(wire: Wire, stop: int) -> tuple[int, int, int, int]:
+    """Number of its metadata, how many events it stands for, and start and duration in picoseconds."""
+    identity, times, start, spent = 0, 1, 0, 0
+    for number, kind, value in wire.fields(stop):
+        if kind == BYTES:
+            wire.skip(value)
+        elif number == 1:
+            identity = value
+        elif number == 2:
+            start = value
+        elif number == 3:
+            spent = min(value, 1 << 62)
+        elif number == 5:
+            times = max(1, min(value, 1 << 31))
+    return identity, times, start, spent
+
+
+def _metadata(wire: Wire, stop: int, names: dict[int, str]) -> None:
+    """One entry of the map from a number to an event's name."""
+    identity = 0
+    for number, kind, value in wire.fields(stop):
+        if kind != BYTES:
+            identity = value if number == 1 else identity
+        elif number == 2:
+            end = wire.at + value
+            for inner, form, length in wire.fields(end):
+                if form != BYTES:
+                    identity = length if inner == 1 else identity
+                elif inner == 2:
+                    names[identity] = wire.text(length, MAX_NAME)
+                else:
+                    wire.skip(length)
+        else:
+            wire.skip(value)
+
+
+READERS = (Xplane,)

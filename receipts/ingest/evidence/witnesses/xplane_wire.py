@@ -1,0 +1,104 @@
+"""Protocol-buffer messages read field by field from a stream, without descriptors, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from receipts.ingest.evidence.stream import BROKEN, CHUNK, Source, Stream
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+MAX_FIELD: Final = (1 << 29) - 1
+
+
+class Torn(Exception):
+    """The message ends in the middle, or is none."""
+
+
+class Wire:
+    """Fields of nested messages. ``at`` counts the bytes taken, and bounds nested messages."""
+
+    __slots__ = ("_buffer", "_offset", "_source", "_stream", "at")
+
+    def __init__(self, stream: Stream, source: Source) -> None:
+        self._stream = stream
+        self._source = source
+        self._buffer = b""
+        self._offset = 0
+        self.at = 0
+
+    def fields(self, stop: int | None) -> Iterator[tuple[int, int, int]]:
+        """Number, wire type and value or length of each field up to ``stop`` (None: the file's end).
+
+        The caller takes, skips or descends into a length-delimited field before it asks for the next one.
+        Raises Torn where the bytes are no message.
+        """
+        while stop is None or self.at < stop:
+            if stop is None and self._ended():
+                return
+            tag = self.varint()
+            number, kind = tag >> 3, tag & 7
+            if not 0 < number <= MAX_FIELD:
+                raise Torn(f"field {number} at byte {self.at:,}")
+            if kind == VARINT:
+                yield number, kind, self.varint()
+            elif kind == BYTES:
+                length = self.varint()
+                if stop is not None and self.at + length > stop:
+                    raise Torn(f"a field of {length:,} bytes at byte {self.at:,} is longer than its message")
+                yield number, kind, length
+            elif kind in (FIXED64, FIXED32):
+                self.skip(8 if kind == FIXED64 else 4)
+            else:
+                raise Torn(f"wire type {kind} at byte {self.at:,}")
+
+    def varint(self) -> int:
+        """The next integer, unsigned."""
+        value = shift = 0
+        while shift < 70:
+            if self._offset >= len(self._buffer) and self._ended():
+                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
+            byte = self._buffer[self._offset]
+            self._offset += 1
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & 0xFFFFFFFFFFFFFFFF
+            shift += 7
+        raise Torn(f"no integer at byte {self.at:,}")
+
+    def skip(self, count: int) -> None:
+        """Pass over bytes."""
+        while count > 0:
+            if self._offset >= len(self._buffer) and self._ended():
+                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
+            step = min(count, len(self._buffer) - self._offset)
+            self._offset += step
+            self.at += step
+            count -= step
+
+    def text(self, length: int, keep: int) -> str:
+        """A string field's first ``keep`` bytes; the rest is passed over."""
+        wanted, found = min(length, keep), bytearray()
+        while len(found) < wanted:
+            if self._offset >= len(self._buffer) and self._ended():
+                raise Torn(f"the file ends at byte {self.at:,}, inside a message")
+            piece = self._buffer[self._offset : self._offset + wanted - len(found)]
+            found += piece
+            self._offset += len(piece)
+            self.at += len(piece)
+        self.skip(length - wanted)
+        return found.decode("utf-8", "replace")
+
+    def _ended(self) -> bool:
+        """Whether nothing is left; reads on where something is."""
+        if self._offset < len(self._buffer):
+            return False
+        try:
+            self._buffer = self._stream.read(CHUNK)
+        except BROKEN as error:
+            self._source.broken = f"breaks off after {self.at:,} bytes: {error}"
+            self._buffer = b""
+        self._offset = 0
+        self._source.bytes_read += len(self._buffer)
+        return not self._buffer

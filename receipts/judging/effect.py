@@ -1,0 +1,99 @@
+"""The effect of B's launches against A's on a metric: which numbers carry one, and against whose spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from receipts.judging.rule import Pair
+from receipts.judging.verdict import Reading
+from receipts.metrics import Launch, Metric
+
+if TYPE_CHECKING:
+    from receipts.stats.effect import Effect
+    from receipts.stats.estimate import Sigma
+
+
+def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
+    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
+
+    ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
+    """
+    if metric.name not in pair.kept:
+        pair.kept[metric.name] = _effect(pair, metric, a, b)
+    found: Effect = pair.kept[metric.name]
+    return found
+
+
+def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
+    from receipts.stats import effect as effects
+
+    why = _unproven(pair, metric, a, b)
+    values_a = [item.value for item in a if item.value is not None]
+    values_b = [item.value for item in b if item.value is not None]
+    if why:
+        return effects.unproven(why, len(values_a), len(values_b))
+    better: Literal["lower", "higher"] = "lower" if metric.better == "lower" else "higher"
+    if pair.facts is not None and metric.name in pair.facts.exact_memory:
+        fact = effects.exactly(values_a, values_b, better=better)
+        if fact is not None:
+            return fact
+    delta = pair.lane.smallest_effect(metric.name)
+    return effects.compare(
+        values_a,
+        values_b,
+        better=better,
+        sigma=_sigma(pair, metric),
+        delta=delta,
+        delta_source=effects.DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
+        times_a=_times(pair.group_a),
+        times_b=_times(pair.group_b),
+        largest_spread=_largest_spread(pair, metric),
+    )
+
+
+def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
+    """Why no effect can be given; empty where one can."""
+    if metric.summary == "outcome":
+        return "an outcome is a fact of one launch, not an effect"
+    for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
+        without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
+        if without and all(launch.level is not None for launch in without):
+            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: run longer"
+        if without:
+            return f"{metric.title} is not on side {side}"
+    stated = any(item.source in ("stated", "derived") for item in (*a, *b))
+    if stated and metric.summary in ("step", "rate", "memory"):
+        return "the numbers are as stated; what they were taken from was not kept"
+    return ""
+
+
+def _sigma(pair: Pair, metric: Metric) -> Sigma | None:
+    """The noise floor of step times: measured by the store's own repeats, else as the lane declares it."""
+    from receipts.stats.estimate import Sigma
+
+    if metric.summary not in ("step", "rate"):
+        return None
+    if pair.facts is not None and pair.facts.sigma is not None:
+        return Sigma(pair.facts.sigma, pair.facts.sigma_df, "measured", pair.facts.sigma_of)
+    return Sigma(pair.lane.sigma, None, "declared") if pair.lane.sigma is not None else None
+
+
+def _largest_spread(pair: Pair, metric: Metric) -> float | None:
+    """The largest log ratio of the metric between two equal launches that the store has shown; None where it has not.
+
+    Step times have their own. The highest live peaks of two launches lie no further apart than those of some chip do.
+    """
+    if pair.facts is None:
+        return None
+    if metric.name == "peak_bytes":
+        share = pair.facts.chip_spread
+        return -math.log1p(-share) if share is not None and share < 1 else None
+    return pair.facts.largest_spread if metric.summary in ("step", "rate") else None
+
+
+def _times(group: Sequence[Launch]) -> list[float | None]:
+    """Start times in seconds; a launch whose start is only known to the day has none."""
+    runs = [launch.parsed.receipt.run for launch in group]
+    return [run.started.timestamp() if run.started_stated is None else None for run in runs]

@@ -1,0 +1,135 @@
+"""Where a launch stands in its lane's envelope: everything up to the largest shape that was sustained repeatedly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+from receipts.judging.facts import Facts, Shape
+from receipts.judging.rule import Case
+from receipts.receipt import Parsed
+
+REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
+VALIDATED: Final = 3  # launches that make it a validated one, where they lie this many days or hosts apart
+APART: Final = 2
+COUNTED: Final = 10  # more launches of a shape than this nobody counts
+SHAPE: Final = (
+    ("sequence_length", "batch.sequence_length"),
+    ("micro_batch", "batch.micro_batch"),
+    ("depth", "model.depth"),
+)
+CHIPS: Final = "hardware.chips"
+Grade = Literal["validated", "repeated", "peak"]
+
+
+def grade(launches: int, days: int | None, hosts: int | None) -> Grade:
+    """How well a shape is sustained: *validated* by three launches on two days or hosts, else *repeated* by two.
+
+    One launch reached a *peak*. Days and hosts that nobody counted are one.
+    """
+    if launches >= VALIDATED and max(days or 1, hosts or 1) >= APART:
+        return "validated"
+    return "repeated" if launches >= REPEATED else "peak"
+
+
+class Standing(NamedTuple):
+    """Where a shape lies, under which ceiling or beyond which, or why nobody can tell."""
+
+    word: Literal["inside", "at", "beyond", "unknown"]
+    ceiling: Shape | None = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.ceiling is None:
+            return f"{self.word}: {self.why}" if self.why else self.word
+        how = grade(self.ceiling.launches, self.ceiling.days, self.ceiling.hosts)
+        if self.word == "beyond":
+            return f"beyond: the nearest {how} shape is {shown(self.ceiling)}"
+        preposition = "at" if self.word == "at" else "inside"
+        return f"{preposition} a {how} ceiling, {shown(self.ceiling)}: {counted(self.ceiling)}"
+
+
+def shown(shape: Shape) -> str:
+    """A shape in words."""
+    return (
+        f"{shape.sequence_length:,} tokens, micro batch {shape.micro_batch}, depth {shape.depth} "
+        f"on {shape.chips} chip{'s' if shape.chips != 1 else ''}"
+    )
+
+
+def counted(shape: Shape) -> str:
+    """How often it was sustained, as far as anybody counted."""
+    more = " or more" if shape.launches >= COUNTED else ""
+    parts = [f"{shape.launches}{more} launch{'es' if shape.launches != 1 else ''}"]
+    parts += [f"{shape.days} day{'s' if shape.days != 1 else ''}"] if shape.days is not None else []
+    parts += [f"{shape.hosts} host{'s' if shape.hosts != 1 else ''}"] if shape.hosts else []
+    return ", ".join(parts)
+
+
+def envelope(case: Case) -> str:
+    """`inside`, `at` or `beyond` the lane's largest repeated shapes, or `unknown` with what is missing.
+
+    A shape holds another where it ran on as many chips or fewer, and is at least as large in sequence length, micro
+    batch and depth. Without Facts, without a repeated shape, or without the launch's own shape it is unknown.
+    """
+    return place(case.facts, case.parsed)
+
+
+def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The same for a receipt, or for its geometry and layout at other sizes, by leaf paths."""
+    found = standing(facts, parsed, sizes)
+    return f"unknown: {found.why}" if found.word == "unknown" else found.word
+
+
+def standing(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> Standing:
+    """Where its shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated.
+
+    Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths.
+    """
+    if facts is None:
+        return Standing("unknown", why="no store was asked")
+    get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
+    ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape) and shape.is_of(parsed)]
+    if not ceilings:
+        return Standing("unknown", why="no shape of this lane was sustained by two launches of this model and layout")
+    missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]
+    if missing:
+        return Standing("unknown", why=f"{', '.join(missing)} not stated")
+    mine, chips = tuple(int(get(path)) for _, path in SHAPE), int(get(CHIPS))
+    holding = [shape for shape in ceilings if _holds(shape, mine, chips)]
+    if not holding:
+        return Standing("beyond", _nearest(ceilings, mine, chips))
+    same = any(_size(shape) == mine and shape.chips == chips for shape in holding)
+    larger = any(_size(shape) != mine for shape in holding)
+    # A validated ceiling says most; of two that say as much, the one that is nearest.
+    best = min(holding, key=lambda item: (grade(item.launches, item.days, item.hosts) != "validated", _size(item)))
+    return Standing("at" if same and not larger else "inside", best)
+
+
+def _nearest(ceilings: list[Shape], mine: tuple[int, ...], chips: int) -> Shape:
+    """The ceiling from which it is the fewest doublings, on as many chips rather than on more."""
+
+    def away(shape: Shape) -> tuple[bool, float]:
+        beyond = 1.0
+        for own, theirs in zip(mine, _size(shape), strict=True):
+            beyond *= max(1.0, own / max(1, theirs))
+        return (shape.chips or 0) > chips, beyond
+
+    return min(ceilings, key=away)
+
+
+def _whole(shape: Shape) -> bool:
+    return None not in (shape.chips, shape.sequence_length, shape.micro_batch, shape.depth)
+
+
+_size: Final[Callable[[Shape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))
+
+
+def _holds(shape: Shape, mine: tuple[int, ...], chips: int) -> bool:
+    return (
+        shape.chips is not None
+        and shape.chips <= chips
+        and all(theirs >= own for theirs, own in zip(_size(shape), mine, strict=True))
+    )

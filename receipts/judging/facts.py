@@ -1,0 +1,133 @@
+"""Facts: what a rule may know beside the receipts that it judges, fetched by the caller before the rules run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from receipts.base.value import dataclass
+from receipts.judging.witness import names
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.shape import ShapeKey
+
+
+class EarlierFailure(NamedTuple):
+    """A launch that failed before the judged one started, and that has its signature. Times are in UTC."""
+
+    id: str
+    outcome: str
+    phase: str | None
+    class_: str | None
+    started: datetime
+
+
+class Shape(NamedTuple):
+    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them.
+
+    ``key`` are its geometry and layout; None are those of the judged receipt.
+    """
+
+    chips: int | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    launches: int
+    days: int | None = None
+    hosts: int | None = None
+    key: ShapeKey | None = None
+
+    def is_of(self, parsed: Parsed) -> bool:
+        """Whether it has the geometry and the layout of a receipt."""
+        from receipts.axes.shape import shape_key  # a comparison of files has no shapes
+
+        return self.key is None or self.key == shape_key(parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the caller fetched for the rules: values from a store, never a handle to one.
+
+    ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
+    of the receipt's geometry and layout that launches of its lane sustained. ``failures`` are earlier failures of the
+    same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
+    ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
+    store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
+    as a share. ``now`` is when the receipts are judged. By the id of a receipt, ``at_once`` holds the earlier ones that
+    started on its host at its instant, and ``resumed`` the one that it says it resumed. ``varied`` are the axis leaves,
+    by context, of which launches under it were seen with two values.
+    """
+
+    superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    shapes: tuple[Shape, ...] = ()
+    failures: tuple[EarlierFailure, ...] = ()
+    witnesses: tuple[Parsed, ...] = ()
+    witnessed: tuple[Parsed, ...] = ()
+    sigma: float | None = None
+    sigma_df: float | None = None
+    sigma_of: str = ""  # which launches, in words
+    largest_spread: float | None = None
+    exact_memory: frozenset[str] = frozenset()
+    chip_spread: float | None = None
+    now: datetime | None = field(default=None, compare=False)
+    at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
+    resumed: Mapping[str, Parsed] = field(default_factory=dict)
+    varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def among(cls, receipts: Iterable[Parsed]) -> Facts:
+        """What documents say of each other without a store: one may supersede another of its launch, or witness it."""
+        every = tuple(receipts)
+        superseded: dict[str, tuple[str, str]] = {}
+        for item in every:
+            said = item.receipt.run.supersedes
+            for other in every if said else ():
+                own = other.id != item.id and other.receipt.run.launch == item.receipt.run.launch
+                if said and own and said.target in (other.id, other.receipt.run.launch):
+                    superseded[other.id] = (item.id, said.reason)
+        return cls(superseded=superseded, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
+
+    def beside(self, receipts: Iterable[Parsed]) -> Facts:
+        """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
+        every = tuple(receipts)
+        naming = [one for one in every if one.receipt.run.witness_for is not None]
+        if not naming:
+            return self
+        links = [(one, other) for one in naming for other in every if names(one, other)]
+        witnesses = {one.id: one for one, _ in links if one.id not in self.superseded}
+        witnessed = {other.id: other for _, other in links}
+        return replace(
+            self,
+            witnesses=tuple({item.id: item for item in (*self.witnesses, *witnesses.values())}.values()),
+            witnessed=tuple({item.id: item for item in (*self.witnessed, *witnessed.values())}.values()),
+        )
+
+
+def exact_start(parsed: Parsed) -> bool:
+    """Whether a receipt was measured on a named host, and knows its start as exactly as a clock does."""
+    run = parsed.receipt.run
+    return run.provenance == "measured" and run.host is not None and run.started_stated is None
+
+
+def _at_once(every: Sequence[Parsed]) -> dict[str, tuple[Parsed, ...]]:
+    """Of receipts in the order in which they came: those before each that started on its host at its instant."""
+    earlier: dict[tuple[str | None, datetime], list[Parsed]] = {}
+    found = {}
+    for item in filter(exact_start, every):
+        run = item.receipt.run
+        known = earlier.setdefault((run.host, run.started), [])
+        others = tuple(other for other in known if other.receipt.run.launch != run.launch)
+        if others:
+            found[item.id] = others
+        known.append(item)
+    return found
+
+
+def _resumed(every: Sequence[Parsed]) -> dict[str, Parsed]:
+    """Of receipts by id: the launch that each says it resumed, where it is one of them."""
+    named = {name: item for item in every for name in (item.id, item.receipt.run.launch)}
+    wanted = ((item, item.receipt.run.resumed_from) for item in every)
+    return {item.id: named[name] for item, name in wanted if name in named and named[name] is not item}

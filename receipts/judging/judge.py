@@ -1,0 +1,228 @@
+"""Runs rules over values: never stops at the first offence, and never turns a fault of a rule into a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
+from typing import Final, TypeVar
+
+from receipts.axes.configured import configuration_key, configured
+from receipts.axes.effective import MOST_KEPT, Cache
+from receipts.axes.lane import Lane
+from receipts.base.errors import ReceiptsError, RuleError
+from receipts.judging.facts import Facts
+from receipts.judging.proof import proved
+from receipts.judging.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import (
+    STATE,
+    Finding,
+    Level,
+    ReceiptVerdict,
+    Subject,
+    path_answer,
+    receipt_status,
+    tainted,
+)
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.receipt.route import cause
+
+VERSION = "1"
+_CODE = attrgetter("code")
+_FOUND: Final[Cache[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Cache(MOST_KEPT)
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tuple[Finding, ...]:
+    """Every finding of the rules on one receipt, in the order of their codes."""
+    found = _findings(case, rules.of_launch, subject)
+    told = _of_configuration(case, rules) if rules.of_configuration else ()
+    if told:
+        receipt = case.launch.parsed.id
+        found += [replace(item, subject=subject, receipt=receipt) for item in told]
+        found.sort(key=_CODE)
+    return tuple(_explained(case.parsed, item) for item in found)
+
+
+def _explained(parsed: Parsed, item: Finding) -> Finding:
+    """A finding with the cause that evidence names for its leaf: the argument that changed, the operator, the line."""
+    why = "" if item.unjudged else cause(parsed, item.at)
+    return replace(item, found=f"{item.found}: {why}") if why else item
+
+
+def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:
+    found: list[Finding] = []
+    for item in rules:
+        try:
+            found += _judge_one(item, subject, case)
+        except ReceiptsError:
+            raise
+        except Exception as error:
+            raise _fault(item, error) from error
+    return found
+
+
+def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
+    """What the rules on the configuration find, for whatever launch of it; kept where no witness has a part in it."""
+
+    def made() -> tuple[RuleSet, Lane, tuple[Finding, ...]]:
+        shown = configured(case.parsed)
+        alone = Case(Launch(shown, case.lane), case.lane)
+        # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
+        vars(alone)["lent"] = replace(case.lent, parsed=shown)
+        return rules, case.lane, tuple(_findings(alone, rules.of_configuration, "receipt"))
+
+    if case.lent.told:
+        return made()[-1]
+    # What is kept holds rules and lane, so that no others can get their ids.
+    return _FOUND.of((id(rules), id(case.lane), configuration_key(case.parsed)), made)[-1]
+
+
+def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
+    """What a rule finds in what is stated. An offence stands whatever else is unstated; without one, a gap is open."""
+    if not item.applies(case):
+        return []
+    receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
+    if item.uses_facts and case.facts is None:
+        do = "name a store with --store"
+        return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
+    found = [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
+    if heavy and (missing := item.missing(case)):
+        # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
+        level = Level.SHOWN if any(one.level is Level.ERROR for one in found) else Level.OPEN
+        for need in missing:
+            do = STATE + need.replace("|", " or ")
+            found.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
+    return found
+
+
+def _told(case: Case, offence: Offence) -> Offence:
+    """An offence with the witness that saw it, where the launch itself does not say it."""
+    witness = case.lent.witness_of(offence.at)
+    return offence if witness is None else offence._replace(found=f"{offence.found}, as witness {witness[:12]} saw it")
+
+
+def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a comparison, in the order of their codes."""
+    found: list[Finding] = []
+    for item in rules.on("pair"):
+        if not _guard(item, item.applies, pair):
+            continue
+        if item.uses_facts and pair.facts is None:
+            if item.level is Level.ERROR:
+                do = "name a store with --store"
+                found.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
+            continue
+        for offence in _guard(item, _offences(item), pair):
+            side = offence.side
+            receipt = {"a": pair.a, "b": pair.b}[side].launch.parsed.id if side else None
+            found.append(_finding(item, offence, side or "pair", receipt))
+    return tuple(found)
+
+
+def judge_claim(case: ClaimCase, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a claim, in the order of their codes. A rule that needs Facts is silent without."""
+    return tuple(
+        _finding(item, offence, "claim", None)
+        for item in rules.on("claim")
+        if _guard(item, item.applies, case) and not (item.uses_facts and case.facts is None)
+        for offence in _guard(item, _offences(item), case)
+    )
+
+
+def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
+    """Every finding of the rules on a statement in prose, in the order of their codes."""
+    return tuple(
+        _finding(item, offence, "claim", None)
+        for item in rules.on("statement")
+        if _guard(item, item.applies, case)
+        for offence in _guard(item, _offences(item), case)
+    )
+
+
+def judge_receipt(
+    parsed: Parsed,
+    lane: Lane,
+    rules: RuleSet,
+    facts: Facts | None = None,
+    launch: Launch | None = None,
+    *,
+    prove: bool = False,
+) -> ReceiptVerdict:
+    """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once.
+
+    With ``prove`` its errors carry their proofs, which costs some tens of judgements.
+    """
+    case = Case(launch or Launch(parsed, lane), lane, facts)
+    findings = judge_case(case, rules)
+    findings = proved(case, findings, rules) if prove else findings
+    return ReceiptVerdict(
+        receipt=parsed.id,
+        label=parsed.receipt.run.label,
+        status=receipt_status(findings),
+        path=path_answer(findings),
+        tainted=tainted(findings),
+        findings=findings,
+        lane=f"{lane.name}@{lane.version}",
+        rules=rules.digest,
+        judge=VERSION,
+        witnesses=case.lent.lenders,
+    )
+
+
+def _offences(item: Rule) -> Callable[[Case | Pair | ClaimCase | StatementCase], tuple[Offence, ...]]:
+    """The rule's judgement run to its end, so that a fault in its middle is caught where it is called."""
+    return lambda subject: tuple(item.judge(subject))
+
+
+def _guard(item: Rule, call: Callable[[S], T], subject: S) -> T:
+    try:
+        return call(subject)
+    except ReceiptsError:
+        raise
+    except Exception as error:
+        raise _fault(item, error) from error
+
+
+def _fault(item: Rule, error: Exception) -> RuleError:
+    """Whatever a rule raises is a fault of that rule, named, and never a pass."""
+    return RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}")
+
+
+def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None) -> Finding:
+    return Finding(
+        code=item.code,
+        name=item.name,
+        level=offence.level or item.level,
+        question=item.question,
+        taints=item.taints,
+        at=offence.at,
+        found=offence.found,
+        expected=offence.expected,
+        do=offence.do,
+        subject=subject,
+        receipt=receipt,
+        unjudged=offence.unjudged,
+    )
+
+
+def _unjudged(
+    item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
+) -> Finding:
+    return Finding(
+        code=item.code,
+        name=item.name,
+        level=level,
+        question=item.question,
+        taints=item.taints,
+        at=at,
+        found=found,
+        expected=f"what {item.code} {item.name} needs to judge",
+        do=do,
+        subject=subject,
+        receipt=receipt,
+        unjudged=True,
+    )

@@ -1,0 +1,194 @@
+"""The proof of a finding: stated leaves with which, and required keys alone, it stands, and without any of them not.
+
+It is found by leaving out. Nothing has to be declared by a rule, and what an effective value depends on is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Final
+
+from receipts.base.errors import UsageError
+from receipts.judging.rule import Case, Rule
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import Finding, Level, ProofLeaf
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.receipt.catalogue import find
+from receipts.receipt.leaf import Section
+
+Stands = Callable[[Collection[ProofLeaf]], bool]
+FEW: Final = 8  # leaves that are tried one by one, where not all of them can be left out
+MOST_TRIED_AGAIN: Final = 64
+_ROW: Final = re.compile(r"\[\d+\]")
+_WHOLE: Final = ("measurement.step_flags",)  # a map that is one leaf
+
+
+def proved(case: Case, findings: Iterable[Finding], rules: RuleSet) -> tuple[Finding, ...]:
+    """Findings on one receipt, its errors with their proofs: of its own leaves, and of its witnesses'."""
+    return tuple(
+        replace(item, proof=_of_receipt(case, rules.get(item.code), item)) if item.level is Level.ERROR else item
+        for item in findings
+    )
+
+
+def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ...]:
+    facts, own = case.facts, case.launch.parsed
+    kin = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
+    less = Reducer()
+    tells = [own, *(item for item in kin if own.receipt.run.witness_for or item.id in _told_by(case))]
+
+    def stands(leaves: Collection[ProofLeaf]) -> bool:
+        known = facts
+        if facts is not None:
+            witnesses, witnessed = (
+                tuple(less(item, leaves) for item in some) for some in (facts.witnesses, facts.witnessed)
+            )
+            known = replace(facts, witnesses=witnesses, witnessed=witnessed)
+        fewer = Case(Launch(less(own, leaves), case.lane), case.lane, known)
+        return rule.applies(fewer) and any(
+            (offence.level or rule.level) is Level.ERROR and same_place(offence.at, finding.at)
+            for offence in rule.judge(fewer)
+        )
+
+    return minimal(stated_by(tells), stands)
+
+
+def _told_by(case: Case) -> set[str]:
+    """Ids of the witnesses that have a part in what is said of a launch."""
+    return {*case.lent.by.values(), *(item.witness for item in case.lent.contradictions)}
+
+
+def stated_by(receipts: Iterable[Parsed]) -> list[ProofLeaf]:
+    """Stated leaves of receipts, required keys apart."""
+    return [ProofLeaf(item.id, path) for item in receipts for path in item.stated if not is_required(path)]
+
+
+def is_required(path: str) -> bool:
+    """Whether every receipt states a leaf. What is required of a row is stated only where there is that row."""
+    leaf = find(path)
+    return leaf is not None and leaf.required and (path == "schema_version" or path.count(".") == 1) and "[" not in path
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two findings stand at one place, whichever rows of a list are left."""
+    return _ROW.sub("[]", one) == _ROW.sub("[]", other)
+
+
+def minimal(leaves: Sequence[ProofLeaf], stands: Stands) -> tuple[ProofLeaf, ...]:
+    """Leaves of which none can be left out: whole receipts and sections are tried first, then halves, then each."""
+    kept = list(leaves)
+    if not _stands(stands, kept):
+        return ()
+
+    def prune(part: Sequence[ProofLeaf]) -> None:
+        nonlocal kept
+        without = _without(kept, part)
+        if _stands(stands, without):
+            kept = without
+        elif len(part) > 1:
+            size = len(part) // 2 if len(part) > FEW else 1
+            for start in range(0, len(part), size):
+                prune(part[start : start + size])
+
+    for sections in (False, True):
+        parts = groupby(kept, key=lambda leaf: (leaf.receipt, leaf.path.partition(".")[0] if sections else ""))
+        for part in [list(part) for _, part in parts]:
+            without = _without(kept, part)
+            kept = without if _stands(stands, without) else kept
+    prune(list(kept))
+    # An offence may come back when more is left out: only a pass that changes nothing shows that each leaf is needed.
+    # Not so what a witness lends, which takes every axis of two launches to show, and grows with what is stated.
+    before: list[ProofLeaf] = []
+    while kept != before and len(kept) <= MOST_TRIED_AGAIN:
+        before = list(kept)
+        for leaf in before:
+            prune([leaf])
+    return tuple(kept)
+
+
+def _without(leaves: Iterable[ProofLeaf], part: Iterable[ProofLeaf]) -> list[ProofLeaf]:
+    gone = set(part)
+    return [leaf for leaf in leaves if leaf not in gone]
+
+
+def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
+    """Whether it stands on so little; launches that are one side no more are not compared."""
+    try:
+        return stands(frozenset(leaves))
+    except UsageError:
+        return False
+
+
+class Reducer:
+    """`reduced`, which keeps what it made last of each receipt: a trial leaves out leaves of one receipt of several."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[frozenset[str], Parsed]] = {}
+
+    def __call__(self, parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
+        """The receipt with its required keys and its own among these leaves."""
+        paths = frozenset(leaf.path for leaf in leaves if leaf.receipt == parsed.id)
+        made = self._made.setdefault(parsed.id, {})
+        if paths not in made:
+            if len(made) >= FEW:
+                del made[next(iter(made))]
+            made[paths] = _reduced(parsed, paths)
+        else:
+            made[paths] = made.pop(paths)  # the newest is the last to go
+        return made[paths]
+
+
+def reduced(parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
+    """The receipt with its required keys and its own among these leaves; it keeps its id."""
+    return _reduced(parsed, {leaf.path for leaf in leaves if leaf.receipt == parsed.id})
+
+
+@lru_cache(maxsize=4096)
+def _above(path: str) -> frozenset[str]:
+    """A path, and those of the sections and rows that it stands in."""
+    return frozenset((path, *(path[: place.start()] for place in re.finditer(r"[.\[]", path))))
+
+
+def _reduced(parsed: Parsed, paths: Collection[str]) -> Parsed:
+    inside = frozenset[str]().union(*map(_above, paths))
+    receipt = _section(parsed.receipt, "", paths, inside)
+    return replace(parsed, receipt=receipt, kept={})
+
+
+def _section(section: Any, before: str, paths: Collection[str], inside: Collection[str]) -> Any:
+    changes = {}
+    for name, field in type(section).model_fields.items():
+        value = section.__dict__[name]
+        if value is not None:
+            changes[name] = _part(value, f"{before}{field.alias or name}", paths, inside, required=field.is_required())
+    return section.model_copy(update=changes)
+
+
+def _part(value: Any, path: str, paths: Collection[str], inside: Collection[str], *, required: bool = False) -> Any:
+    """What is left of a value; None where nothing is."""
+    if path in paths or (required and not isinstance(value, Section)):
+        return value
+    if not required and path not in inside:
+        return None
+    if isinstance(value, Section):
+        return _section(value, f"{path}.", paths, inside)
+    if isinstance(value, Mapping) and path not in _WHOLE:
+        return dict(_entries(value, path, paths, inside)) or None
+    if isinstance(value, tuple):
+        rows = (_part(row, f"{path}[{number}]", paths, inside) for number, row in enumerate(value))
+        return tuple(row for row in rows if row is not None) or None
+    return None
+
+
+def _entries(
+    entries: Mapping[str, Any], path: str, paths: Collection[str], inside: Collection[str]
+) -> Iterator[tuple[str, Any]]:
+    for key, value in entries.items():
+        left = _part(value, f"{path}.{key}", paths, inside)
+        if left is not None:
+            yield key, left

@@ -1,0 +1,265 @@
+"""What a rule is: the decorator that declares one, what it is shown, and the offence that it reports.
+
+A rule is a file in ``validators/rules/``: its docstring is its page, and one decorated function judges. It imports
+what it needs from here. `receipts.judging.rulebook` loads rules, and `receipts.judging.judge` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from receipts.axes import Difference
+from receipts.axes.lane import Lane
+from receipts.base.value import dataclass
+from receipts.judging.facts import (
+    Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
+)
+from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question, Taint
+from receipts.judging.witness import Lent, lend, names
+from receipts.metrics import Launch, Metric
+from receipts.receipt import Parsed, Role
+from receipts.receipt.catalogue import find, path_of
+
+E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
+COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
+ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.MEMORY, Taint.LOSS, Taint.GOODPUT
+
+SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK)  # what whoever starts a launch decides of it and of its measurement
+
+RuleSubject = Literal["receipt", "pair", "claim", "statement"]
+DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
+
+
+class Offence(NamedTuple):
+    """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so.
+
+    ``unjudged``: what the rule needs is not known, which its `needs` cannot say where it stands in another receipt.
+    """
+
+    at: str
+    found: str
+    expected: str
+    do: str
+    level: Level | None = None
+    side: Literal["a", "b"] | None = None
+    unjudged: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule on one receipt sees: what it states, and what its witnesses lend of the path."""
+
+    launch: Launch
+    lane: Lane
+    facts: Facts | None = None
+
+    @cached_property
+    def lent(self) -> Lent:
+        """What the witnesses that stand lend to this launch; `receipts.judging.witness` says which of them do."""
+        known = self.facts
+        if known is None:
+            return lend(self.launch.parsed, (), self.lane)
+        standing = [item for item in known.witnesses if item.id not in known.superseded]
+        return lend(self.launch.parsed, standing, self.lane, known.varied)
+
+    @cached_property
+    def parsed(self) -> Parsed:
+        """The receipt with what is lent to it. Id and bytes are its own."""
+        return self.lent.parsed
+
+    @property
+    def witnessed(self) -> Parsed | None:
+        """The launch that this one says it witnesses, where the caller found it."""
+        known = self.facts.witnessed if self.facts is not None else ()
+        return next((item for item in known if names(self.launch.parsed, item)), None)
+
+    @cached_property
+    def stated(self) -> Mapping[str, Any]:
+        """Stated leaves by path, and lent ones."""
+        return self.parsed.stated
+
+    @cached_property
+    def receipt(self) -> Any:
+        """The receipt's model, with what is lent to it."""
+        return self.parsed.receipt
+
+    @cached_property
+    def get(self) -> Callable[[str], Any]:
+        """The stated value at a path, or None: ``case.get(path)``. Rules ask some four hundred times a receipt."""
+        return self.stated.get
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
+
+    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out. ``lost`` are
+    launches of the sides that are no samples of the metric; the groups are those that count.
+    """
+
+    a: Case
+    b: Case
+    difference: Difference
+    counted: tuple[str, ...]
+    metric: Metric
+    lane: Lane
+    facts: Facts | None = None
+    findings_a: tuple[Finding, ...] = ()
+    findings_b: tuple[Finding, ...] = ()
+    context: str | None = None  # that both sides name
+    varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
+    study: str | None = None
+    waived: Mapping[str, str] = field(default_factory=dict)
+    group_a: tuple[Launch, ...] = ()
+    group_b: tuple[Launch, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # effects by the names of metrics
+
+    @property
+    def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:
+        """Both sides with their letters."""
+        return (("a", self.a), ("b", self.b))
+
+    def holds(self, *paths: str) -> bool:
+        """Whether one context holds leaves that neither side states: settings of which one value is known there.
+
+        How a launch ended, what was seen of it and what shows it are no settings.
+        """
+        return (
+            self.silent(*paths)
+            and all((leaf := find(path)) is not None and leaf.role in SETTINGS for path in paths)
+            and self.varied.isdisjoint(map(path_of, paths))
+        )
+
+    def silent(self, *paths: str) -> bool:
+        """Whether neither side states any of these leaves, and both name one context."""
+        stated = any(side.parsed.flat.states(path) for path in paths for _, side in self.sides)
+        return self.context is not None and not stated
+
+    @property
+    def nameless(self) -> bool:
+        """Whether neither side kept steps and the metric is read of them: no effect is named, and nothing accepted."""
+        return self.metric.summary in ("step", "rate") and not (self.a.launch.durations or self.b.launch.durations)
+
+    def values(self, path: str) -> tuple[Any, Any]:
+        """The stated values at a path, on A and on B."""
+        return self.a.get(path), self.b.get(path)
+
+
+@dataclass(frozen=True)
+class ClaimCase:
+    """What a rule on a claim sees: the claim, its receipts, and what they say of its number.
+
+    ``claim`` is a `receipts.questions.claims.Claim`, which stands above this module. ``missing`` are the words that
+    name no receipt, each as side and reason. ``envelope`` is where the claimed shape lies in the lane's envelope,
+    ``at_target`` whether it was shown where it is to hold (None where neither claim nor lane names a target),
+    ``earlier`` the status that it had when it was last judged, ``lost`` the receipts (id, successor, reason) that it
+    stood on then and that no longer stand, and ``now`` the status that it has by every rule but that of age.
+    """
+
+    claim: Any
+    baseline: tuple[Launch, ...]
+    candidate: tuple[Launch, ...]
+    comparison: Comparison | None
+    assessment: Assessment
+    lane: Lane
+    facts: Facts | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    envelope: str = "unknown"
+    target: str | None = None
+    at_target: bool | None = None
+    earlier: str | None = None
+    lost: tuple[tuple[str, str, str], ...] = ()
+    now: str | None = None
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Launches of both sides."""
+        return (*self.baseline, *self.candidate)
+
+
+class StatementCase(NamedTuple):
+    """What a rule on a performance statement in prose sees: its words, where they stand, and what they link to.
+
+    ``receipts`` are ids as written, ``claim`` a claim's id, ``ignored`` the reason of an ignore comment.
+    """
+
+    text: str
+    place: str
+    receipts: tuple[str, ...] = ()
+    claim: str = ""
+    ignored: str = ""
+
+
+Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]
+Judge = Callable[[Any], Iterator[Offence]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge."""
+
+    code: str
+    name: str
+    level: Level
+    subject: RuleSubject
+    question: Question
+    taints: tuple[Taint, ...]
+    needs: Needs
+    applies: Callable[[Any], bool]
+    uses_facts: bool
+    judge: Judge
+    page: str = ""
+    path: Path | None = None
+    of_configuration: bool = False
+
+    def missing(self, case: Case) -> tuple[str, ...]:
+        """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
+        wanted = self.needs(case) if callable(self.needs) else self.needs
+        flat, found = case.parsed.flat, []
+        states = flat.states
+        for need in wanted:
+            if need in flat.leaves or states(need):
+                continue
+            options = need.split("|")
+            if not any(map(states, options)) and all(map(case.lane.applies, options)):
+                found.append(need)
+        return tuple(found)
+
+
+def _always(_case: Any) -> bool:
+    return True
+
+
+def rule(
+    code: str,
+    name: str,
+    level: Level,
+    *,
+    on: RuleSubject = "receipt",
+    question: Question = COMPARABLE,
+    taints: tuple[Taint, ...] = (),
+    needs: Needs = (),
+    applies: Callable[[Any], bool] = _always,
+    facts: bool = False,
+    of_configuration: bool = False,
+) -> Callable[[Judge], Judge]:
+    """Declare the decorated generator function as the rule of this file.
+
+    ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
+    must never make a rule disappear. A rule ``of_configuration`` is shown a receipt that states nothing else (see
+    `receipts.axes.configured`), and is asked once for all launches of that configuration.
+    """
+
+    def declare(judge: Judge) -> Judge:
+        made = Rule(
+            code, name, level, on, question, taints, needs, applies, facts, judge, of_configuration=of_configuration
+        )
+        setattr(judge, DECLARED, made)
+        return judge
+
+    return declare

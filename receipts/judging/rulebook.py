@@ -1,0 +1,158 @@
+"""The rulebook: the rules, lanes and studies in force, the built-in ones and the user's.
+
+Rules are loaded by path, as Alembic loads its versions; nothing imports a rule. A rule that does not load is an error
+(exit code 4), and never a pass.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from receipts.axes.lane import Lanes
+from receipts.base.errors import NotFound, RuleError, near
+from receipts.base.resources import folder
+from receipts.base.value import dataclass
+from receipts.judging.rule import DECLARED, Rule, RuleSubject
+
+if TYPE_CHECKING:
+    from receipts.judging.study import Studies
+
+_CODE = re.compile(r"^[A-Z]\d{3}$")
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """Everything that verdicts depend on beside the receipts. Read on first use."""
+
+    extra: tuple[Path, ...] = ()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The built-in validators folder, then the user's."""
+        return (folder("validators"), *self.extra)
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """Lanes."""
+        return Lanes(self.folders)
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        """Rules, with the digest over rules, lanes and studies."""
+        return load_rules(self.folders, [*self.lanes.files(), *self._study_files()])
+
+    @cached_property
+    def studies(self) -> Studies:
+        """Studies."""
+        from receipts.judging.study import load
+
+        return load(self._study_files())
+
+    def of_rules(self, codes: Collection[str]) -> Rulebook:
+        """The same with these rules alone."""
+        made = Rulebook(self.extra)
+        rules = RuleSet(tuple(item for item in self.rules.rules if item.code in codes), self.rules.digest)
+        vars(made).update(lanes=self.lanes, studies=self.studies, rules=rules)
+        return made
+
+    def _study_files(self) -> list[Path]:
+        return [path for place in self.folders if (path := place / "studies.toml").is_file()]
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules in the order of their codes, with the digest that every verdict carries."""
+
+    rules: tuple[Rule, ...]
+    digest: str
+
+    @cached_property
+    def _by_subject(self) -> dict[str, tuple[Rule, ...]]:
+        subjects = dict.fromkeys(item.subject for item in self.rules)
+        return {name: tuple(item for item in self.rules if item.subject == name) for name in subjects}
+
+    def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
+        """Rules on one kind of subject."""
+        return self._by_subject.get(subject, ())
+
+    @cached_property
+    def of_configuration(self) -> tuple[Rule, ...]:
+        """Rules on a receipt that are shown its configuration alone."""
+        return tuple(item for item in self.on("receipt") if item.of_configuration)
+
+    @cached_property
+    def of_launch(self) -> tuple[Rule, ...]:
+        """Rules on a receipt that are shown all of it."""
+        return tuple(item for item in self.on("receipt") if not item.of_configuration)
+
+    def get(self, code: str) -> Rule:
+        """The rule of a code or name. Raises NotFound."""
+        for item in self.rules:
+            if code.upper() == item.code or code.lower() == item.name:
+                return item
+        names = [name for item in self.rules for name in (item.code, item.name)]
+        raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, names)}")
+
+
+def load_file(path: Path) -> Rule:
+    """Load one rule by path. Raises RuleError naming the file and what it lacks."""
+    loader = SourceFileLoader(f"receipts_rule_{path.stem}", str(path))
+    module = ModuleType(loader.name)
+    module.__file__ = str(path)
+    try:
+        loader.exec_module(module)
+    except Exception as error:  # a rule is somebody's file: whatever it raises is that file's fault, and said so
+        raise RuleError(f"rule {path.name} does not load: {type(error).__name__}: {error}") from error
+    found = [value for value in vars(module).values() if hasattr(value, DECLARED)]
+    if len(found) != 1:
+        raise RuleError(f"rule {path.name}: it declares {len(found)} rules; a file holds exactly one")
+    made: Rule = getattr(found[0], DECLARED)
+    page = (module.__doc__ or "").strip()
+    if not _CODE.match(made.code) or not _NAME.match(made.name):
+        raise RuleError(f"rule {path.name}: {made.code} {made.name} is not a code like R101 with a snake_case name")
+    if not page:
+        raise RuleError(f"rule {path.name}: it has no page; write its docstring")
+    return Rule(**{**vars(made), "page": page, "path": path})
+
+
+def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
+    """Load every rule below ``folders`` (each holds ``rules/``), and digest them with the ``data`` files.
+
+    The digest covers the rules' code without their pages, lanes and studies: a reworded page changes no verdict.
+    """
+    rules: dict[str, Rule] = {}
+    digest = hashlib.sha256()
+    for place in folders:
+        for path in sorted((place / "rules").glob("*.py")):
+            made = load_file(path)
+            if made.code in rules:
+                other = rules[made.code].path
+                raise RuleError(f"rule {made.code} stands in {other} and in {path}; give one another code")
+            rules[made.code] = made
+            digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
+    for path in data:
+        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    ordered = tuple(rules[code] for code in sorted(rules))
+    return RuleSet(ordered, digest.hexdigest())
+
+
+# To the first three quotes; in runs, since every start reads every rule.
+_PAGE = re.compile(rb'\A\s*[rR]?"""(?:[^"\\]++|\\.|"(?!""))*+"""', re.DOTALL)
+
+
+def code_without_page(source: bytes) -> bytes:
+    """A rule's source without its leading docstring."""
+    return _PAGE.sub(b"", source, count=1)
+
+
+def builtin() -> Rulebook:
+    """The rulebook as shipped."""
+    return Rulebook()

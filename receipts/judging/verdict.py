@@ -1,0 +1,383 @@
+"""Verdicts: data, kept apart from receipts.
+
+A finding says where, what was found, what was expected and what to do. A receipt's status and a comparison's three
+answers follow from findings and effect alone, here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from receipts.base.value import dataclass
+
+if TYPE_CHECKING:
+    from receipts.axes import Difference
+    from receipts.stats.effect import Effect
+
+
+class Level(StrEnum):
+    """How much an offence weighs."""
+
+    ERROR = "E"  # rejects or invalidates
+    OPEN = "I"  # leaves the question open
+    SHOWN = "W"  # is shown
+
+
+class Question(StrEnum):
+    """Which of the three questions a rule speaks to."""
+
+    COMPARABLE = "comparable"
+    PATH = "path"
+    EFFECT = "effect"
+    NONE = "none"
+
+
+class Taint(StrEnum):
+    """Which metrics an offence spoils."""
+
+    ALL = "all"
+    RATE = "rate"  # tokens per second and step time
+    MFU = "mfu"
+    MEMORY = "memory"
+    LOSS = "loss"  # losses and gradient norms
+    GOODPUT = "goodput"  # wall time by category
+    NONE = "none"
+
+
+Subject = Literal["a", "b", "pair", "receipt", "claim"]
+STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
+DIGEST = re.compile("[0-9a-f]{40,64}")
+SCHEMA_VERSION = "1.0"  # of a verdict as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ProofLeaf:
+    """A stated leaf that a finding stands on, with the id of the receipt that states it."""
+
+    receipt: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One offence, or one question that could not be judged. ``at`` is a path in the receipt.
+
+    ``proof`` are the leaves of an error: with them and the required keys alone it stands, without any one it does not.
+    """
+
+    code: str
+    name: str
+    level: Level
+    question: Question
+    taints: tuple[Taint, ...]
+    at: str
+    found: str
+    expected: str
+    do: str
+    subject: Subject = "receipt"
+    receipt: str | None = None
+    unjudged: bool = False
+    waived: str | None = None
+    proof: tuple[ProofLeaf, ...] = ()
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """The leaves of which any one would let the rule judge; none where that is no leaf of the receipt."""
+        paths = tuple(self.do.removeprefix(STATE).split(" or "))
+        return paths if self.unjudged and self.at == paths[0] else ()
+
+    def spoils(self, taint: Taint) -> bool:
+        """Whether a metric of that kind is spoilt by this offence."""
+        return Taint.ALL in self.taints or taint in self.taints
+
+
+Status = Literal["valid", "unwitnessed", "invalid"]
+PathAnswer = Literal["witnessed", "unwitnessed", "left"]
+Comparable = Literal["yes", "unknown", "no"]
+Decision = Literal["accepted", "rejected", "inconclusive"]
+ClaimStatus = Literal["supported", "refuted", "unproven", "stale"]
+EXIT: Mapping[str, int] = {
+    "supported": 0,
+    "refuted": 1,
+    "unproven": 3,
+    "stale": 3,
+    "valid": 0,
+    "unwitnessed": 3,
+    "invalid": 1,
+    "accepted": 0,
+    "rejected": 1,
+    "inconclusive": 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptVerdict:
+    """What the rules say of one receipt, under one rule set."""
+
+    receipt: str
+    label: str | None
+    status: Status
+    path: PathAnswer
+    tainted: tuple[Taint, ...]
+    findings: tuple[Finding, ...]
+    lane: str
+    rules: str
+    judge: str
+    witnesses: tuple[str, ...] = ()  # ids of the launches that witness its path, R308 holding of them
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that answers with it: invalid 1, unwitnessed 3, valid 0."""
+        return EXIT[self.status]
+
+
+def receipt_status(findings: Iterable[Finding]) -> Status:
+    """``invalid`` by any error; ``unwitnessed`` while path, steps, or a fact that a rule needs is not evidenced."""
+    levels = {item.level for item in findings}
+    if Level.ERROR in levels:
+        return "invalid"
+    return "unwitnessed" if Level.OPEN in levels else "valid"
+
+
+def path_answer(findings: Iterable[Finding]) -> PathAnswer:
+    """``left`` by any error on the path, ``unwitnessed`` by any open question on it."""
+    levels = {item.level for item in findings if item.question is Question.PATH}
+    if Level.ERROR in levels:
+        return "left"
+    return "unwitnessed" if Level.OPEN in levels else "witnessed"
+
+
+def tainted(findings: Iterable[Finding]) -> tuple[Taint, ...]:
+    """Kinds of metric that some error spoils, in the order of `Taint`."""
+    spoilt = {taint for item in findings if item.level is Level.ERROR for taint in item.taints}
+    return tuple(taint for taint in Taint if taint in spoilt and taint is not Taint.NONE)
+
+
+def undecided(findings: Iterable[Finding]) -> tuple[Taint, ...]:
+    """Kinds of metric that open questions are about, in the order of `Taint`; `all` where a number was not measured."""
+    return undecided_by((item.level, item.question, item.taints) for item in findings)
+
+
+def undecided_by(findings: Iterable[tuple[str, str, Collection[str]]]) -> tuple[Taint, ...]:
+    """The same by level, question and taints of each finding."""
+    kinds: set[str] = set()
+    for level, question, taints in findings:
+        if level == Level.OPEN and question != Question.NONE:
+            kinds.update(taints if taints and question != Question.PATH else (Taint.ALL,))
+        elif level == Level.ERROR and question == Question.EFFECT and not taints:
+            kinds.add(Taint.ALL)
+    return tuple(taint for taint in Taint if taint in kinds and taint is not Taint.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A metric's value on one side: ``launches`` values, one a launch, and their location.
+
+    ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.
+    """
+
+    value: float | None
+    launches: int
+    source: Literal["steps", "unsteady", "stated", "derived", "memory", "none"]
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One metric of a comparison. ``stated_ratio`` is B over A as stated, where no effect can be given."""
+
+    metric: str
+    unit: str
+    a: Reading
+    b: Reading
+    effect: Effect
+    stated_ratio: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A: what the interval is around where there is one, else as stated."""
+        return self.effect.ratio if self.effect.ratio is not None else self.stated_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A launch of a side that is no sample of the metric, and so left out. ``why``: codes of rules, or how it ended."""
+
+    side: Literal["a", "b"]
+    receipt: str
+    why: tuple[str, ...]
+
+
+def counted_of(side: str, kept: int, lost: Iterable[Lost]) -> str:
+    """*A: 3 of 5 launches count; R303 on 2*; empty where none of that side is left out."""
+    gone = [item.why for item in lost if item.side == side]
+    if not gone:
+        return ""
+    reasons = Counter(reason for why in gone for reason in why)
+    why = ", ".join(f"{reason} on {count}" for reason, count in sorted(reasons.items()))
+    return f"{side.upper()}: {kept} of {kept + len(gone)} launches count; {why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The answer to *what does the difference between these two numbers mean?*"""
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    label_a: str
+    label_b: str
+    metric: str
+    lanes: tuple[str, ...]
+    comparable: Comparable
+    path: PathAnswer
+    effect: str
+    status: Decision
+    difference: Difference
+    uncounted: tuple[tuple[str, str], ...]  # changed axes that do not count for this metric, each with its reason
+    findings: tuple[Finding, ...]
+    results: tuple[MetricResult, ...]
+    waivers: tuple[tuple[str, str], ...]
+    study: str | None
+    rules: str
+    judge: str
+    witnesses: tuple[str, ...] = ()  # ids of the launches that witness a side's path, R308 holding of them
+    context: str | None = None  # the base configuration that both sides name
+    lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
+    named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that answers with it: accepted 0, rejected 1, inconclusive 3."""
+        return EXIT[self.status]
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Names of the changed axes that count."""
+        left_out = {axis for axis, _ in self.uncounted} | {axis for axis, _ in self.waivers}
+        return tuple(axis for axis in self.difference.axes if axis not in left_out)
+
+    @property
+    def owed(self) -> str:
+        """What the comparison owes to context, in words; nothing where both sides state all that counts."""
+        held, name = len(self.difference.held), self.context or ""
+        name = name[:12] if DIGEST.fullmatch(name) else name
+        return f"{held} setting{'' if held == 1 else 's'} held by context {name}" if held else ""
+
+    @property
+    def launches_lost(self) -> tuple[str, ...]:
+        """How many launches of each side count, where some do not."""
+        sides = (("a", self.a), ("b", self.b))
+        return tuple(words for side, kept in sides if (words := counted_of(side, len(kept), self.lost)))
+
+    def last_line(self) -> str:
+        """All three answers and the status, and how many launches count: the last line of every rendering."""
+        answers = (f"comparable {self.comparable}", f"path {self.path}", f"effect {self.effect} on {self.metric}")
+        return f"{self.status}: {' · '.join((*answers, *self.launches_lost))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
+
+    ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
+    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU stands on.
+    """
+
+    state: Literal["holds", "fails", "open"]
+    why: str
+    low: float | None = None
+    high: float | None = None
+    grade: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """The answer to *may this sentence be published?*
+
+    ``otherwise`` is the status that it would have were it not stale. ``findings`` are the claim's own; those on its
+    receipts stand in ``comparison``, or in ``about`` where nothing was compared.
+    """
+
+    claim: str
+    text: str
+    kind: str
+    metric: str
+    effect: str | None
+    status: ClaimStatus
+    otherwise: ClaimStatus
+    assessment: Assessment
+    baseline: tuple[str, ...]
+    candidate: tuple[str, ...]
+    lanes: tuple[str, ...]
+    target: str | None
+    at_target: bool | None
+    findings: tuple[Finding, ...]
+    about: tuple[Finding, ...]
+    comparison: Comparison | None
+    rules: str
+    judge: str
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that answers with it: supported 0, refuted 1, unproven and stale 3."""
+        return EXIT[self.status]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not supported, each in a sentence; none where it is."""
+        if self.status == "supported":
+            return ()
+        said = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
+        if self.comparison is not None and self.comparison.status == "rejected":
+            errors = (item for item in self.comparison.findings if item.level is Level.ERROR)
+            said += [f"{item.code} {item.found}" for item in errors if item.subject == "pair" or item.code[0] == "C"]
+        if self.assessment.state != "holds":
+            said.append(self.assessment.why)
+        return tuple(dict.fromkeys(said))
+
+    @property
+    def waits_for_target(self) -> bool:
+        """Whether it holds where it was shown, and nothing but a retest at its target is missing."""
+        heavy = {item.code for item in self.findings if item.level is not Level.SHOWN}
+        # A target that the lane has not reached yet lies beyond its envelope as well.
+        waits = "K104" in heavy and heavy <= {"K104", "K108"}
+        return waits and self.assessment.state == "holds" and self.otherwise == "unproven"
+
+    def last_line(self) -> str:
+        """Claim and status."""
+        also = f" (otherwise {self.otherwise})" if self.otherwise != self.status else ""
+        return f"{self.status}: {self.claim}{also}"
+
+
+def comparable_answer(findings: Iterable[Finding]) -> Comparable:
+    """``no`` by any error on the question, ``unknown`` by any open one, else ``yes``."""
+    levels = {item.level for item in findings if item.question is Question.COMPARABLE and item.waived is None}
+    if Level.ERROR in levels:
+        return "no"
+    return "unknown" if Level.OPEN in levels else "yes"
+
+
+def decide(comparable: Comparable, path: PathAnswer, effect: str) -> Decision:
+    """``accepted``: comparable, witnessed, and a proven effect. ``rejected``: not comparable, or the path was left."""
+    if comparable == "no" or path == "left":
+        return "rejected"
+    proven = effect in ("faster", "slower", "equivalent")
+    return "accepted" if comparable == "yes" and path == "witnessed" and proven else "inconclusive"
+
+
+def to_json(verdict: ReceiptVerdict | Comparison | ClaimVerdict) -> dict[str, Any]:
+    """The verdict as JSON-able data; its schema is ``schema/verdict-1.schema.json``."""
+    document = asdict(verdict)
+    if isinstance(verdict, Comparison):
+        document["counted"] = list(verdict.counted)
+        document["owed"] = verdict.owed
+    if isinstance(verdict, ClaimVerdict):
+        document["reasons"] = list(verdict.reasons)
+        if verdict.comparison is not None:
+            document["comparison"] = to_json(verdict.comparison)
+    return {"schema_version": SCHEMA_VERSION, **document}

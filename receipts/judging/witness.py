@@ -1,0 +1,283 @@
+"""Witness launches: what a profiled twin saw of the path is lent to the measured launch that it names.
+
+Profiled runs are slow on purpose, so that a launch is measured once and witnessed by a second one (`run.witness_for`),
+which must have run the same configuration. Nothing is lent on trust: an axis that differs, or that cannot be told,
+keeps a witness from lending (R308), and what a launch witnesses itself is never replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
+from receipts.axes.lane import Lane
+from receipts.base.value import dataclass
+from receipts.receipt import Parsed
+from receipts.receipt.entries import lost
+from receipts.receipt.leaf import Section
+from receipts.receipt.path import Path, Witnessed
+from receipts.receipt.route import HOST_READ, WITNESSED, dtypes, parts
+
+# What is seen of a path, and so can be lent.
+RECOMPUTE = "numerics.recompute_applied"
+LENT = (*(f"{WITNESSED}.{name}" for name in Witnessed.model_fields), RECOMPUTE)
+LEVELS = ("none", "intent", "backend", "kernels")
+# Switches that make a run tell more and compute the same: with them a witness is no axis away. Their sources are the
+# tools' own pages, and docs/evidence.md says what each costs.
+TELLING = (
+    *("flags.NVTE_DEBUG", "flags.NVTE_DEBUG_LEVEL", "flags.NCCL_DEBUG", "flags.NCCL_DEBUG_SUBSYS"),
+    *("flags.NCCL_DEBUG_FILE", "flags.TORCH_LOGS", "flags.TORCH_LOGS_OUT", "flags.TORCH_TRACE"),
+    *("flags.JAX_LOG_COMPILES", "flags.JAX_EXPLAIN_CACHE_MISSES", "flags.JAX_LOGGING_LEVEL"),
+    *("flags.JAX_DUMP_IR_TO", "flags.JAX_TRANSFER_GUARD*", "flags.PT_XLA_DEBUG*", "flags.XLA_METRICS_FILE"),
+    *("flags.XLA_FLAGS.*xla_dump_*", "flags.LIBTPU_INIT_ARGS.*xla_dump_*", "flags.TF_CPP_MIN_LOG_LEVEL"),
+    *("flags.TPU_MIN_LOG_LEVEL", "flags.TPU_STDERR_LOG_LEVEL"),
+    # MaxText's profiler, by its configuration.
+    *("flags.profiler", "flags.enable_profiler", "flags.skip_first_n_steps_for_profiler", "flags.profiler_steps"),
+)
+# A profiler reads the host by itself: how often is no statement about the launch that it stands for.
+_DISTURBED = f"{WITNESSED}.host_transfers_per_step"
+_FALLBACKS = f"{WITNESSED}.fallbacks"
+_SHOWN = 3
+
+
+class Apart(NamedTuple):
+    """How a witness differs from the launch that it names, in what was asked for; neither means: not at all.
+
+    ``told``: each states every axis that the other states, so that no change can come of what was left out.
+    """
+
+    changed: tuple[Change, ...]
+    unknown: tuple[Unknown, ...]
+    told: bool
+
+
+class Refused(NamedTuple):
+    """A witness that lends nothing, and why."""
+
+    witness: Parsed
+    why: str
+
+
+class Contradiction(NamedTuple):
+    """A leaf that a launch and its witness saw differently. ``sure``: the witness ran the same configuration."""
+
+    path: str
+    own: Any
+    seen: Any
+    witness: str
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A launch with what its witnesses lend: ``parsed`` states it all, ``by`` names the witness of each leaf lent.
+
+    ``lenders`` are the ids of the witnesses that hold, whether or not a leaf was missing.
+    """
+
+    parsed: Parsed
+    by: Mapping[str, str]
+    lenders: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+
+    @property
+    def told(self) -> bool:
+        """Whether a witness says anything of the launch."""
+        return bool(self.by or self.contradictions)
+
+    def witness_of(self, path: str) -> str | None:
+        """The id of the witness that saw what stands at a path, or above it; None where the launch says it itself."""
+        return next((name for leaf, name in self.by.items() if path == leaf or path.startswith(f"{leaf}.")), None)
+
+
+def names(witness: Parsed, other: Parsed) -> bool:
+    """Whether a receipt says that it witnesses another, of another launch."""
+    named = witness.receipt.run.witness_for
+    run = other.receipt.run
+    return named is not None and witness.receipt.run.launch != run.launch and named in (other.id, run.launch)
+
+
+def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]) -> Apart:
+    """Axes in which a witness differs from the launch that it names, under that launch's lane.
+
+    Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
+    Their context does not hold what launches under it were seen to state with two values (``varied``, by context).
+    """
+    one, other = as_asked(witness), as_asked(witnessed)
+    known = varied.get(one.receipt.run.context or "", frozenset())
+    asked = difference(one, other, tuple(lane.not_applicable), known)
+    changed = [item for item in asked.changed if not _only_tells(item.axis)]
+    lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
+    if lanes[0] != lanes[1]:
+        changed.insert(0, Change("run.lane", (Member("run.lane", *lanes),)))
+    unknown = tuple(item for item in asked.unknown if not _only_tells(item.axis))
+    # A switch without the leaf that turns it off counts as typed, and so as changed, under the axis of both.
+    left, right = effective(one), effective(other)
+    one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
+    return Apart(tuple(changed), unknown, told=not unknown and not one_sided)
+
+
+def lend(
+    measured: Parsed,
+    witnesses: Iterable[Parsed],
+    lane: Lane,
+    varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> Lent:
+    """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
+
+    A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
+    the launch did not see, and never contradicts what it saw.
+    """
+    named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
+    if not named:
+        return Lent(measured, {})
+    lenders: list[Parsed] = []
+    sure: list[Parsed] = []
+    doubtful: list[Parsed] = []
+    refused: list[Refused] = []
+    for item in named:
+        found = apart(item, measured, lane, varied)
+        why = _why_not(item, found, lane)
+        stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
+        if not why:
+            lenders.append(item)
+            if not stranger:
+                sure.append(item)
+            continue
+        refused.append(Refused(item, why))
+        # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
+        if not stranger and (not found.changed or not found.told):
+            doubtful.append(item)
+    parsed, by = _merged(measured, lenders) if lenders else (measured, {})
+    contradictions = (
+        *_contradictions(parsed, by, sure, lane, sure=True),
+        *_contradictions(parsed, by, doubtful, lane, sure=False),
+    )
+    return Lent(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)
+
+
+def shown(change: Change) -> str:
+    """A changed axis with the values of the witness and of the launch that it names."""
+    member = change.members[0]
+    return f"{member.path} is {member.a} there and {member.b} here"
+
+
+def level(parsed: Parsed) -> str:
+    """The highest level of evidence that has the digest of its file."""
+    found = [item.level for item in parsed.receipt.evidence or () if item.level and item.sha256]
+    return max(found, key=LEVELS.index, default="none")
+
+
+def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
+    """Why a witness lends nothing; empty where it does."""
+    if found.changed:
+        return f"{'; '.join(map(shown, found.changed[:_SHOWN]))}{_more(found.changed)}"
+    if found.unknown:
+        gaps = "; ".join(map(_gap, found.unknown[:_SHOWN]))
+        return f"it cannot be told whether it ran the same: {gaps}{_more(found.unknown)}"
+    if witness.receipt.run.provenance != "measured":
+        return f"it is {witness.receipt.run.provenance}, and was not measured"
+    if gone := next(lost(witness.receipt), None):
+        return f"{gone.path} has {gone}"
+    if not any(_seen(witness, path) is not None for path in LENT):
+        return "it shows nothing of the path"
+    if LEVELS.index(level(witness)) < LEVELS.index(lane.evidence):
+        return f"its evidence is of level {level(witness)}, and lane {lane.name} wants {lane.evidence}"
+    return ""
+
+
+def _gap(unknown: Unknown) -> str:
+    """The leaves of an axis that cannot be compared, and who leaves them unsaid."""
+    leaves = ", ".join(member.path for member in unknown.members[:_SHOWN])
+    who = {"a": "by the witness", "b": "by this launch", "both": "by either"}[unknown.missing]
+    return f"{leaves} not stated {who}"
+
+
+def _more(found: tuple[Any, ...]) -> str:
+    return f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+
+
+def _only_tells(axis: str) -> bool:
+    return any(fnmatchcase(axis, pattern) for pattern in TELLING)
+
+
+def as_asked(parsed: Parsed) -> Parsed:
+    """The receipt without what was seen of its path."""
+    if "as_asked" not in parsed.kept:
+        parsed.kept["as_asked"] = _stating(parsed, dict.fromkeys(LENT))
+    found: Parsed = parsed.kept["as_asked"]
+    return found
+
+
+def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mapping[str, str]]:
+    by: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    evidence = list(measured.receipt.evidence or ())
+    for item in lenders:
+        evidence += [entry for entry in item.receipt.evidence or () if entry.level and entry.sha256]
+        for path in LENT:
+            value = _seen(item, path)
+            has_place = path != RECOMPUTE or measured.receipt.numerics is not None
+            if value is not None and path not in by and _seen(measured, path) is None and has_place:
+                by[path], values[path] = item.id, value
+    merged = _stating(measured, values)
+    receipt = merged.receipt.model_copy(update={"evidence": tuple(evidence) or None})
+    return replace(merged, receipt=receipt), by
+
+
+def _seen(parsed: Parsed, path: str) -> Any:
+    """What a receipt saw at a leaf, read from the model: an empty map or list is a statement."""
+    receipt = parsed.receipt
+    section: Any = receipt.numerics if path == RECOMPUTE else receipt.path and receipt.path.witnessed
+    return getattr(section, path.rpartition(".")[2], None)
+
+
+def _stating(parsed: Parsed, values: Mapping[str, Any]) -> Parsed:
+    """The receipt with other values at leaves of `LENT`; its id and bytes stay those of the document."""
+    receipt = parsed.receipt
+    changes: dict[str, Section] = {}
+    seen = {path.rpartition(".")[2]: value for path, value in values.items() if path != RECOMPUTE}
+    if receipt.path is not None or any(value is not None for value in seen.values()):
+        path = receipt.path or Path()
+        witnessed = (path.witnessed or Witnessed()).model_copy(update=seen)
+        nothing = all(value is None for value in witnessed.__dict__.values())
+        changes["path"] = path.model_copy(update={"witnessed": None if nothing else witnessed})
+    if RECOMPUTE in values and receipt.numerics is not None:
+        changes["numerics"] = receipt.numerics.model_copy(update={"recompute_applied": values[RECOMPUTE]})
+    return replace(parsed, receipt=receipt.model_copy(update=changes), kept={})
+
+
+def _contradictions(
+    merged: Parsed, by: Mapping[str, str], witnesses: Iterable[Parsed], lane: Lane, *, sure: bool
+) -> Iterator[Contradiction]:
+    for item in witnesses:
+        for path in LENT:
+            own, seen = _seen(merged, path), _seen(item, path)
+            if own is None or seen is None or by.get(path) == item.id:
+                continue
+            if _disagree(path, own, seen, lane):
+                yield Contradiction(path, own, seen, item.id, sure)
+
+
+def _disagree(path: str, own: Any, seen: Any, lane: Lane) -> bool:
+    if path == _DISTURBED:
+        return False
+    if path == _FALLBACKS:  # counts depend on the number of steps; which operators fell back does not
+        wanted = "fallbacks" in lane.witness
+        return wanted and bool(_fallen(seen) - _fallen(own))
+    if isinstance(own, bool) or isinstance(seen, bool):
+        return bool(own != seen)
+    if isinstance(own, tuple) or isinstance(seen, tuple):
+        return set(own) != set(seen)
+    if path.endswith(".compute_dtype") and dtypes(own) and dtypes(seen):
+        return dtypes(own) != dtypes(seen)
+    return parts(own) != parts(seen)
+
+
+def _fallen(fallbacks: Mapping[str, int]) -> set[str]:
+    return {name for name, count in fallbacks.items() if count > 0 and name != HOST_READ}

@@ -1,0 +1,76 @@
+"""What a FLOPs formula reads: the numbers of a model, each with the receipt path that states it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from types import MappingProxyType
+from typing import Any
+
+from receipts.base.value import dataclass
+from receipts.receipt.patterns import Kind, Pattern, kind_counts, read
+
+
+def _at(path: str) -> Any:
+    return field(default=None, metadata={"path": path})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    """A model and its sequence, in plain values; None is *not stated* and no formula fills it with a default.
+
+    `ffn_projections` is 3 for a gated feed-forward (SwiGLU, GeGLU) and 2 for a plain one. `blocks` are blocks of the
+    main stack by kind, for models that a pattern describes. Widths and lengths are in elements and tokens.
+    """
+
+    family: str | None = _at("model.family")
+    layers: int | None = _at("model.depth")
+    hidden: int | None = _at("model.hidden")
+    heads: int | None = _at("model.heads")
+    kv_heads: int | None = _at("model.kv_heads")
+    head_dim: int | None = _at("model.head_dim")
+    ffn: int | None = _at("model.ffn")
+    ffn_projections: int | None = _at("model.ffn_projections")
+    vocabulary: int | None = _at("model.vocabulary")
+    experts: int | None = _at("model.experts")
+    top_k: int | None = _at("model.top_k")
+    expert_ffn: int | None = _at("model.expert_ffn")
+    shared_expert_ffn: int | None = _at("model.shared_expert_ffn")
+    sequence_length: int | None = _at("batch.sequence_length")
+    parameters_total: int | None = _at("model.parameters_total")
+    parameters_active: int | None = _at("model.parameters_active")
+    mtp_depth: int | None = _at("model.mtp_depth")
+    tied_embeddings: bool | None = _at("model.tied_embeddings")
+    ssm_state: int | None = _at("model.ssm_state")
+    ssm_heads: int | None = _at("model.ssm_heads")
+    ssm_groups: int | None = _at("model.ssm_groups")
+    blocks: Mapping[Kind, int] | None = _at("model.pattern")
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it is stated that no block routes tokens to experts."""
+        if self.blocks is not None:
+            return Kind.EXPERT not in self.blocks
+        return self.family == "dense" or self.experts in (0, 1)
+
+    def path(self, name: str) -> str:
+        """The receipt path of a field."""
+        return PATHS[name]
+
+
+PATHS: Mapping[str, str] = MappingProxyType({each.name: each.metadata["path"] for each in fields(Geometry)})
+
+
+def geometry_of(stated: Mapping[str, Any]) -> Geometry:
+    """The geometry that a receipt states, from its values by path; a pattern that cannot be read is left out.
+
+    Embeddings, heads and the like are taken as they stand. A pattern counts blocks only with a stated depth.
+    """
+    values = {name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None}
+    text = values.pop("blocks", None)
+    found = read(text, stated.get("model.alphabet")) if isinstance(text, str) else None
+    if isinstance(found, Pattern) and "layers" in values:
+        values["blocks"] = kind_counts(found, values["layers"])
+    if isinstance(found, Pattern) and found.mtp_depth:
+        values.setdefault("mtp_depth", found.mtp_depth)
+    return Geometry(**values)

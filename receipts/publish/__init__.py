@@ -1,0 +1,1 @@
+"""What is shown: reports, pictures, and the pages of lint."""

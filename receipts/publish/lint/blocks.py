@@ -1,0 +1,238 @@
+"""Markdown's blocks, read line by line: paragraphs, headings and table rows; code and front matter are left out.
+
+Memory stays small whatever the file's size: a block is never longer than `LONGEST` characters.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Literal
+
+from receipts.publish.lint.inline import IGNORE
+
+LONGEST = 20_000
+_FENCE = re.compile(r"^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?P<fence>`{3,}|~{3,})")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(?:\d+(?:\.\d+)*[.)]?\s+(?=\D))?")
+_ITEM = re.compile(r"^(?P<lead>[\s>]*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)")
+_QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
+_DELIMITER = re.compile(r"^[\s>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_UNDERLINE = re.compile(r"^\s{0,3}(?:=+|-+|\*\s*\*\s*\*[\s*]*|_{3,})\s*$")
+_DEFINITION = re.compile(r"^\s{0,3}\[(?P<name>[^\]]+)\]:\s+<?(?P<target>\S+?)>?(?:\s|$)")
+_RAW_OPEN = re.compile(r"^\s*<(?P<tag>pre|script|style|code|svg|textarea)\b", re.IGNORECASE)
+_CELL = re.compile(r"(?:\\\||`[^`|]*`|[^|])*")
+_INDENTED = re.compile(r"^(?: {4}|\t)")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a row: its raw text, and the column of its first character, counted from 0."""
+
+    raw: str
+    column: int
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, a heading, or a row of a table.
+
+    ``raw`` is the text of all its lines; ``lines`` gives, for each of them, the offset in ``raw``, the line's number
+    in the file, and the column that its text begins at, from 0. A row has ``cells`` and its table's ``head``.
+    """
+
+    kind: Literal["prose", "heading", "row"]
+    raw: str = ""
+    lines: list[tuple[int, int, int]] = field(default_factory=list)
+    cells: tuple[Cell, ...] = ()
+    head: tuple[str, ...] = ()
+    heading: str = ""
+    ignored: str | None = None
+    table: int = 0
+
+    def add(self, text: str, number: int, column: int) -> None:
+        """Append a line."""
+        if self.raw:
+            self.raw += "\n"
+        self.lines.append((len(self.raw), number, column))
+        self.raw += text
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, from 1, of an offset in ``raw``."""
+        start, number, column = self.lines[max(bisect_right(self.lines, offset, key=itemgetter(0)) - 1, 0)]
+        return number, column + offset - start + 1
+
+
+def definitions(lines: Iterable[str]) -> dict[str, str]:
+    """Link definitions of a file that name receipts or claims: `[r1]: receipt:3f9c`."""
+    found = {}
+    for line in lines:
+        match = _DEFINITION.match(line) if "]: " in line else None
+        if match and match["target"].lower().startswith(("receipt:", "claim:")):
+            found[match["name"].strip().lower()] = match["target"]
+    return found
+
+
+class _Reader:
+    """State between lines."""
+
+    def __init__(self) -> None:
+        self.fence = ""
+        self.raw_tag = ""
+        self.comment = False
+        self.block: Block | None = None
+        self.heading = ""
+        self.head: tuple[str, ...] = ()
+        self.pending: tuple[str, int] | None = None
+        self.pending_ignore: str | None = None
+        self.table = 0
+        self.table_ignored: str | None = None
+        self.in_list = False
+        self.blank = True
+
+    def close(self) -> Iterator[Block]:
+        """The paragraph that is open, if any."""
+        if self.block is not None:
+            block, self.block = self.block, None
+            yield block
+
+    def open(self, kind: Literal["prose", "heading", "row"]) -> Block:
+        """A new block below the last heading, with the ignore comment that stood before it."""
+        ignored, self.pending_ignore = self.pending_ignore, None
+        return Block(kind, heading=self.heading, ignored=ignored)
+
+
+def blocks(lines: Iterable[str]) -> Iterator[Block]:
+    """The blocks of a file, in order. Code, raw HTML, comments and front matter are no blocks."""
+    reader = _Reader()
+    front = ""
+    for number, whole in enumerate(lines, 1):
+        line = whole.rstrip("\r\n")
+        if number == 1 and line.strip() in ("---", "+++"):
+            front = line.strip()
+            continue
+        if front:
+            front = "" if line.strip() in (front, "...") else front
+            continue
+        for start in range(0, max(len(line), 1), LONGEST):
+            yield from _line(reader, line[start : start + LONGEST], number, start)
+    if reader.pending is not None:
+        yield from _prose(reader, *reader.pending)
+    yield from reader.close()
+
+
+def _line(reader: _Reader, line: str, number: int, column: int) -> Iterator[Block]:
+    pending, reader.pending = reader.pending, None
+    if pending is not None:
+        if _DELIMITER.match(line) and "-" in line and "|" in line:
+            yield from reader.close()
+            reader.head = tuple(cell.raw.strip() for cell in cells(pending[0]))
+            reader.table += 1
+            reader.table_ignored, reader.pending_ignore = reader.pending_ignore, None
+            yield _row(reader, *pending, head=True)
+            return
+        yield from _prose(reader, *pending)
+    if _skipped(reader, line):
+        yield from reader.close()
+        return
+    if not line.strip():
+        yield from reader.close()
+        reader.head, reader.blank, reader.table_ignored = (), True, None
+        return
+    if reader.head:
+        if "|" in line:
+            yield _row(reader, line, number)
+            return
+        reader.head, reader.table_ignored = (), None
+    if "|" in line and column == 0 and not _ITEM.match(line):
+        reader.pending = (line, number)
+        return
+    yield from _prose(reader, line, number, column)
+
+
+def _skipped(reader: _Reader, line: str) -> bool:
+    """Whether the line is code, raw HTML or a comment of several lines; keeps track of where such a part ends."""
+    fence = _FENCE.match(line)
+    if reader.fence:
+        if fence and fence["fence"].startswith(reader.fence) and not line.strip().strip("`~> "):
+            reader.fence = ""
+        return True
+    if reader.raw_tag:
+        if f"</{reader.raw_tag}" in line.lower():
+            reader.raw_tag = ""
+        return True
+    if reader.comment:
+        reader.comment = "-->" not in line
+        return True
+    if fence:
+        reader.fence = fence["fence"]
+        return True
+    raw = _RAW_OPEN.match(line)
+    if raw:
+        reader.raw_tag = "" if f"</{raw['tag']}" in line.lower() else raw["tag"].lower()
+        return True
+    if line.rfind("<!--") > line.rfind("-->"):
+        reader.comment = True
+        return line.lstrip().startswith("<!--")
+    if _INDENTED.match(line) and reader.blank and not reader.in_list and line.strip():
+        return True
+    return bool(_DEFINITION.match(line))
+
+
+def _prose(reader: _Reader, line: str, number: int, column: int = 0) -> Iterator[Block]:
+    alone = IGNORE.fullmatch(line.strip())
+    if alone:
+        yield from reader.close()
+        reader.pending_ignore = alone["reason"]
+        return
+    heading = _HEADING.match(line)
+    if heading and column == 0:
+        yield from reader.close()
+        reader.heading, reader.in_list, reader.blank = line[heading.end() :].strip("# "), False, True
+        block = reader.open("heading")
+        block.heading = ""
+        block.add(line[heading.end() :], number, heading.end())
+        yield block
+        return
+    if _UNDERLINE.match(line):
+        if reader.block is not None:
+            reader.heading = reader.block.raw[-200:]
+        yield from reader.close()
+        return
+    item = _ITEM.match(line) if column == 0 else None
+    lead = item or (_QUOTE.match(line) if column == 0 else None)
+    skip = lead.end() if lead else len(line) - len(line.lstrip()) if column == 0 else 0
+    if item or (reader.block is not None and len(reader.block.raw) + len(line) > LONGEST):
+        yield from reader.close()
+        reader.in_list = reader.in_list or item is not None
+    elif reader.blank and not line.startswith((" ", "\t")):
+        reader.in_list = False
+    if reader.block is None:
+        reader.block = reader.open("prose")
+    reader.blank = False
+    reader.block.add(line[skip:], number, column + skip)
+
+
+def cells(line: str) -> list[Cell]:
+    """The cells of a row; a bar in inline code, or after a backslash, divides nothing."""
+    found, position = [], 0
+    while position <= len(line):
+        match = _CELL.match(line, position)
+        end = match.end() if match else position
+        found.append(Cell(line[position:end], position))
+        position = end + 1
+    if found and not found[0].raw.strip(" >\t"):
+        found = found[1:]
+    if found and not found[-1].raw.strip():
+        found = found[:-1]
+    return found
+
+
+def _row(reader: _Reader, line: str, number: int, *, head: bool = False) -> Block:
+    block = reader.open("row")
+    block.cells, block.head, block.table = tuple(cells(line)), () if head else reader.head, reader.table
+    block.ignored = block.ignored if block.ignored is not None else reader.table_ignored
+    block.add(line, number, 0)
+    return block

@@ -1,0 +1,273 @@
+"""Whether a statement's receipts bear it out: ids that resolve and stand, and a number within half its last digit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from receipts import metrics
+from receipts.base.errors import NotFound
+from receipts.judging.rule import StatementCase
+from receipts.metrics import Launch, Metric
+from receipts.publish.lint.expect import ratios, readings
+from receipts.publish.lint.page import Remark
+from receipts.publish.lint.statement import UNREAD, Statement
+from receipts.receipt import Parsed
+from receipts.stats.interval import Interval
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.verdict import Comparison, MetricResult
+    from receipts.questions.claims import ClaimFile
+    from receipts.questions.comparisons import Comparisons
+    from receipts.store import Store
+
+State = Literal["holds", "refuted", "unproven", "stale", "unreceipted", "ignored", "remark"]
+SHAPES = (
+    ("batch", "batch.micro_batch"),
+    ("mbs", "batch.micro_batch"),
+    ("bs", "batch.micro_batch"),
+    ("seq", "batch.sequence_length"),
+    ("context", "batch.sequence_length"),
+    ("gbs", "batch.global_batch"),
+    ("depth", "model.depth"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found of one statement, or of a note to this command. ``code`` is a rule's, empty where all is well."""
+
+    state: State
+    found: str
+    do: str = ""
+    code: str = ""
+    statement: Statement | None = None
+    remark: Remark | None = None
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File, line and column."""
+        item = self.statement or self.remark
+        assert item is not None
+        return item.file, item.line, item.column
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    state: State
+    found: str
+    do: str = ""
+    code: str = ""
+
+
+class Checker:
+    """Checks statements, and keeps what it fetched: a page quotes the same receipts again and again.
+
+    ``open_store`` is called once, at the first link; ``claims`` are those of claims files, looked at before the store.
+    """
+
+    def __init__(self, rulebook: Rulebook, open_store: Callable[[], Store], claims: tuple[ClaimFile, ...] = ()) -> None:
+        self._rulebook = rulebook
+        self._open = open_store
+        self._opened: Store | None = None
+        self._claims = claims
+        self._receipts: dict[str, Parsed] = {}
+        self._compared_before: dict[tuple[str, str, str], Comparison] = {}
+        self._judged: dict[str, _Answer] = {}
+
+    @property
+    def _store(self) -> Store:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def check(self, item: Statement | Remark) -> Result:
+        """The result for one statement or remark. Raises StoreError where links cannot be followed."""
+        if isinstance(item, Remark):
+            return Result("remark", item.text, item.do, remark=item)
+        answer = self._answer(item)
+        return Result(answer.state, answer.found, answer.do, answer.code, statement=item)
+
+    def _answer(self, item: Statement) -> _Answer:
+        from receipts.judging.judge import judge_statement
+
+        link = item.link
+        case = StatementCase(
+            item.text, item.place, link.receipts if link else (), link.claim if link else "", item.ignored
+        )
+        if link is None:
+            for finding in judge_statement(case, self._rulebook.rules):
+                return _Answer("unreceipted", finding.found, finding.do, finding.code)
+            return _Answer("ignored", item.ignored)
+        if link.problem:
+            return _Answer("refuted", f"{link.target} cannot be read", link.problem, "K101")
+        if link.claim:
+            return self._claim(link.claim)
+        try:
+            sides = [self._receipt(word) for word in link.receipts]
+        except NotFound as error:
+            return _Answer("refuted", str(error), "submit the receipt, or correct the id", "K101")
+        superseded = self._store.facts(sides).superseded
+        for side in sides:
+            if side.id in superseded:
+                successor, reason = superseded[side.id]
+                do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
+                return _Answer("stale", f"{side.id[:12]} no longer stands: {reason}", do, "K106")
+        return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
+
+    def _receipt(self, word: str) -> Parsed:
+        if word not in self._receipts:
+            self._receipts[word] = self._store.get(word)
+        return self._receipts[word]
+
+    def _launch(self, parsed: Parsed) -> Launch:
+        return Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
+
+    def _single(self, item: Statement, parsed: Parsed) -> _Answer:
+        if item.kind == "fit":
+            return self._fit(item, parsed)
+        if item.kind in ("ratio", "change"):
+            do = "write receipt:BASELINE..CANDIDATE"
+            return _Answer("refuted", "a difference is stated, and one receipt is named", do, "K101")
+        if item.metric in UNREAD:
+            return _Answer("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+        return self._reading(item, parsed, readings(item))
+
+    def _reading(self, item: Statement, parsed: Parsed, said: tuple[Interval, ...]) -> _Answer:
+        metric = metrics.get(item.metric)
+        reading = self._launch(parsed).read(metric)
+        name = parsed.id[:12]
+        if reading.value is None:
+            return _Answer("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
+        low, high = min(one.low for one in said), max(one.high for one in said)
+        shown = metrics.shown(metric, reading.value)
+        if not Interval(low, high).contains(reading.value):
+            return _Answer("refuted", f"{name} reads {shown}", "write what the receipt reads", "K103")
+        return self._trusted(parsed, metric, reading.source, f"{name} reads {shown}")
+
+    def _trusted(self, parsed: Parsed, metric: Metric, source: str, found: str) -> _Answer:
+        """A number that agrees, held against what may be believed: an offence, or a number that is merely quoted."""
+        from receipts.judging.judge import judge_receipt
+
+        lane = self._rulebook.lanes.of(parsed.receipt.run.lane)
+        verdict = judge_receipt(parsed, lane, self._rulebook.rules, self._store.facts(parsed))
+        unmoved = dict(metric.unmoved_by)
+        for finding in verdict.findings:
+            if finding.level == "E" and finding.code not in unmoved and finding.spoils(metric.taint):
+                return _Answer(
+                    "refuted", f"{found}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
+                )
+        if parsed.receipt.run.provenance != "measured":
+            return _Answer("unproven", f"{found}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
+        if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
+            return _Answer("unproven", f"{found} as stated; what it was taken from was not kept", "keep the steps")
+        return _Answer("holds", found)
+
+    def _fit(self, item: Statement, parsed: Parsed) -> _Answer:
+        outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
+        wanted = "ok" if item.direction == "up" else "oom"
+        if outcome != wanted:
+            return _Answer("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "K103")
+        path = next(
+            (path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), ""
+        )
+        stated = parsed.stated.get(path)
+        if item.values and path and stated is not None and stated != item.values[0]:
+            return _Answer("refuted", f"{name} ran with {path.rpartition('.')[2]} {stated}", "link that shape", "K103")
+        if item.metric == "peak_bytes" and wanted == "ok":
+            limit = readings(item)[0].high
+            reading = self._launch(parsed).read(metrics.get("peak_bytes"))
+            if reading.value is not None and reading.value > limit:
+                shown = metrics.shown(metrics.get("peak_bytes"), reading.value)
+                return _Answer("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "K103")
+        return _Answer("holds", f"{name} ended {outcome}")
+
+    def _pair(self, item: Statement, a: Parsed, b: Parsed) -> _Answer:
+        if item.kind == "fit":
+            return self._fit(item, b)
+        if item.metric in UNREAD:
+            return _Answer("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+        metric = metrics.get(item.metric)
+        if item.kind == "reading" and item.unit != "×":
+            return self._reading(item, b, readings(item))
+        verdict = self._compared(a, b, metric)
+        result = next((one for one in verdict.results if one.metric == metric.name), None)
+        if result is None or result.a.value is None or result.b.value is None:
+            return _Answer("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
+        agrees, found = _agrees(
+            item, metric, result, self._launch(a).read(metric).value, self._launch(b).read(metric).value
+        )
+        if not agrees:
+            return _Answer("refuted", found, "write what the comparison gives", "K103")
+        if verdict.status == "rejected":
+            why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
+            return _Answer(
+                "refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "K102"
+            )
+        if verdict.status != "accepted":
+            return _Answer(
+                "unproven", f"{found}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
+            )
+        return _Answer("holds", found)
+
+    def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
+        """The comparison as `receipts compare` gives it."""
+        key = (a.id, b.id, metric.name)
+        if key not in self._compared_before:
+            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
+        return self._compared_before[key]
+
+    @cached_property
+    def _comparisons(self) -> Comparisons:
+        from receipts.questions.comparisons import Comparisons
+
+        return Comparisons(self._store, self._rulebook)
+
+    def _claim(self, name: str) -> _Answer:
+        if name not in self._judged:
+            from receipts.publish.lint.claims import judge_named
+
+            verdict = judge_named(name, self._claims, self._rulebook, lambda: self._store)
+            if verdict is None:
+                answer = _Answer("refuted", f"there is no claim {name!r}", "see: receipts claim list", "K101")
+            else:
+                state: State = "holds" if verdict.status == "supported" else verdict.status
+                first = next((one for one in verdict.findings if one.level != "W"), None)
+                found = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
+                answer = _Answer(
+                    state, found, first.do if first else "", first.code if first and state != "holds" else ""
+                )
+            self._judged[name] = answer
+        return self._judged[name]
+
+
+def _agrees(
+    item: Statement, metric: Metric, result: MetricResult, a: float | None, b: float | None
+) -> tuple[bool, str]:
+    """Whether the stated difference is the one that the receipts give, and what they give, in words."""
+    assert result.a.value is not None
+    assert result.b.value is not None
+    if item.kind == "change":
+        return _change(item, metric, a if a is not None else result.a.value, b if b is not None else result.b.value)
+    ratio = result.b.value / result.a.value if result.a.value else float("inf")
+    effect = result.effect
+    given = (
+        Interval(effect.low, effect.high)
+        if effect.low is not None and effect.high is not None
+        else Interval.exact(ratio)
+    )
+    said = ratios(item, lower_is_better=metric.better == "lower")
+    span = f", 95 % interval {given.low:.4g} to {given.high:.4g}" if given.low != given.high else ""
+    return any(one.meets(given) for one in said), f"the receipts give {metric.title} × {ratio:.4g}{span}"
+
+
+def _change(item: Statement, metric: Metric, a: float, b: float) -> tuple[bool, str]:
+    found = f"the receipts read {metrics.shown(metric, a)} and {metrics.shown(metric, b)}"
+    said = readings(item)
+    if len(said) == 2:
+        return said[0].contains(a) and said[1].contains(b), found
+    difference = abs(b - a)
+    return any(Interval(abs(one.low), abs(one.high)).contains(difference) for one in said), found

@@ -1,0 +1,159 @@
+"""The statements of one Markdown file, with their places, links and ignore comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from receipts.publish.lint import cues
+from receipts.publish.lint.blocks import Block, blocks, definitions
+from receipts.publish.lint.inline import Text, read
+from receipts.publish.lint.prose import statements
+from receipts.publish.lint.quantity import quantities
+from receipts.publish.lint.statement import Draft, Link, Statement
+from receipts.publish.lint.table import Head, in_row, read_head
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something wrong with the page's own notes to this command: an ignore without a reason, a link to no number."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    draft: Draft
+    text: Text
+    link: Link | None = None
+
+
+def page(open_lines: Callable[[], Iterable[str]], file: str) -> Iterator[Statement | Remark]:
+    """Statements and remarks of a file, in order. ``open_lines`` gives its lines, and is called twice.
+
+    The first reading only looks for link definitions, which may stand below the links.
+    """
+    named = definitions(open_lines())
+    for block in blocks(open_lines()):
+        yield from _block(block, file, named)
+
+
+def _block(block: Block, file: str, named: dict[str, str]) -> Iterator[Statement | Remark]:
+    if block.kind == "row":
+        found, texts = _row(block, named)
+    else:
+        text = read(block.raw, named)
+        found = [_Found(draft, text) for draft in statements(text.text, block.heading)]
+        texts = [text]
+    linked: list[_Found] = found
+    for text in texts:
+        for start, end, link in text.links:
+            linked, remark = _linked(linked, text, start, end, link, block, file)
+            if remark is not None:
+                yield remark
+    ignores, remarks = _ignores(block, texts, file)
+    yield from remarks
+    for item in linked:
+        yield _placed(item, block, file, ignores)
+
+
+@lru_cache(maxsize=8)
+def _head(cells: tuple[str, ...], heading: str) -> Head:
+    return read_head(cells, heading)
+
+
+def _row(block: Block, named: dict[str, str]) -> tuple[list[_Found], list[Text]]:
+    texts = [read(cell.raw, named, base=cell.column) for cell in block.cells]
+    if not block.head:
+        return [], texts
+    head = _head(tuple(read(cell, {}).text for cell in block.head), block.heading)
+    return [_Found(draft, texts[index]) for index, draft in in_row(head, [text.text for text in texts])], texts
+
+
+def _linked(
+    found: list[_Found], text: Text, start: int, end: int, link: Link, block: Block, file: str
+) -> tuple[list[_Found], Remark | None]:
+    """The statements with a link joined to those that it backs: those it encloses, else the one before it, or the
+    whole row. A linked number that nothing marks as performance is taken for one: the link says so."""
+    inside = [item for item in found if item.text is text and item.draft.start < end and item.draft.end > start]
+    if inside:
+        return [replace(item, link=link) if item in inside else item for item in found], None
+    forced = _forced(text.text, start, end)
+    if forced is not None:
+        return sorted([*found, _Found(forced, text, link)], key=lambda item: item.text.source(item.draft.start)), None
+    if block.kind == "row":
+        free = [item for item in found if item.link is None]
+    else:
+        free = [item for item in found if item.link is None and item.draft.end <= start][-1:]
+    if free:
+        return [replace(item, link=link) if item in free else item for item in found], None
+    line, column = block.place(text.source(start))
+    return found, Remark(file, line, column, f"{link.target} backs no number", "put the number into the link's text")
+
+
+def _forced(text: str, start: int, end: int) -> Draft | None:
+    """The statement that a link makes of the number in its text."""
+    for quantity in quantities(text[start:end]):
+        if quantity.dimension == "none":
+            continue
+        near = cues.METRIC_CUE.search(text, start, end) or cues.METRIC_CUE.search(text)
+        metric = {"bytes": "peak_bytes", "time": "step_seconds"}.get(quantity.dimension, "tokens_per_second")
+        if near is not None and near.lastgroup and quantity.dimension in ("percent", "ratio"):
+            metric = near.lastgroup
+        unit = {"percent": "%", "ratio": "×"}.get(quantity.dimension, quantity.unit)
+        relative = unit in ("%", "×") and metric not in ("mfu", "utilisation")
+        down = quantity.values[0] < 0 or bool(cues.DOWN.search(text[start:end]))
+        return Draft(
+            start + quantity.start,
+            start + quantity.end,
+            "change" if quantity.joined == "change" else "ratio" if relative else "reading",
+            metric,
+            quantity.values,
+            unit,
+            "down" if down else "up" if relative else "none",
+            quantity.halves,
+        )
+    return None
+
+
+def _ignores(block: Block, texts: list[Text], file: str) -> tuple[dict[int, str], list[Remark]]:
+    """Reasons by line; line 0 speaks for the whole block. A comment without a reason ignores nothing."""
+    told = [(block.lines[0][1], 1, block.ignored)] if block.ignored is not None else []
+    told += [(*block.place(offset), reason) for text in texts for offset, reason in text.ignores]
+    found: dict[int, str] = {}
+    remarks = []
+    for index, (line, column, reason) in enumerate(told):
+        if not re.search(r"\w", reason or ""):
+            do = "say why: <!-- receipts: ignore quoted from the vendor's page -->"
+            remarks.append(Remark(file, line, column, "an ignore comment without a reason", do))
+            continue
+        found[0 if index == 0 and block.ignored is not None else line] = reason or ""
+    return found, remarks
+
+
+def _placed(item: _Found, block: Block, file: str, ignores: dict[int, str]) -> Statement:
+    draft = item.draft
+    line, column = block.place(item.text.source(draft.start))
+    end_line, end_column = block.place(item.text.source(max(draft.start, draft.end - 1)) + 1)
+    return Statement(
+        file=file,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        text=item.text.text[draft.start : draft.end].strip(),
+        kind=draft.kind,
+        metric=draft.metric,
+        values=draft.values,
+        unit=draft.unit,
+        direction=draft.direction,
+        halves=draft.halves,
+        link=item.link,
+        ignored=ignores.get(line, ignores.get(0, "")),
+    )

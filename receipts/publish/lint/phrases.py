@@ -1,0 +1,174 @@
+"""Statements that are said in words: twice as fast, halved the step time, runs out of memory, fits in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from receipts.publish.lint import cues
+from receipts.publish.lint.cues import Sentence, nearest
+from receipts.publish.lint.inline import CODE
+from receipts.publish.lint.quantity import quantities
+from receipts.publish.lint.statement import Direction, Draft
+
+_COUNT = {"twice": 2.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "eight": 8.0, "ten": 10.0} | {
+    "thrice": 3.0,
+    "half": 0.5,
+    "third": 1 / 3,
+    "quarter": 0.25,
+    "fifth": 0.2,
+    "doubl": 2.0,
+    "tripl": 3.0,
+    "quadrupl": 4.0,
+    "halv": 0.5,
+}
+_PERFORMANCE = (
+    r"(?:throughput|speed|tokens? (?:per|a) second|tok/s|step[- ]times?|iteration[- ]times?|"
+    r"latency|memory(?: footprint| use| usage)?|"
+    r"peak(?: memory)?|MFU|TFLOP/s|compile[- ]times?|compilation(?: time)?|start-?up(?: time)?|"
+    r"training time|optimizer step|utili[sz]ation|"
+    r"wall[- ]clock(?: time)?|overhead|rate|performance|cold start|footprint)"
+)
+_ARTICLE = r"(?:(?:the|our|its|their|training|peak|overall|total|end-to-end|average|median|GPU|device|host)\s){0,3}"
+_FACTOR = re.compile(
+    rf"\b(?:(?:about|roughly|nearly|almost|over|more than)\s)?"
+    rf"(?:(?P<times>twice|thrice|half|(?:two|three|four|five|six|eight|ten) times)\s"
+    rf"(?:(?:as (?:fast|quick\w*|slow|long|efficient|much (?:memory|time|throughput)))\b|"
+    rf"{_ARTICLE}{_PERFORMANCE}\b|faster\b|slower\b|quicker\b)"
+    rf"|(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|ing)\s{_ARTICLE}{_PERFORMANCE}\b"
+    rf"|(?P<passive>{_PERFORMANCE})\s(?:(?:has|was|were|is|more than|nearly|"
+    rf"roughly)\s){{0,2}}(?P<verb2>doubl|tripl|quadrupl|halv)ed\b"
+    rf"|an?\s(?P<part>third|quarter|fifth|half)\s(?:of\s|less\s|more\s|faster\b|"
+    rf"slower\b)?{_ARTICLE}(?:{_PERFORMANCE})?\b"
+    rf"|(?P<part2>half|third|quarter)\sof\s{_ARTICLE}{_PERFORMANCE}\b"
+    rf"|(?P<order>an order of magnitude|orders of magnitude)\s(?:faster|slower|less memory|"
+    rf"more throughput|quicker|higher throughput|lower latency))",
+    re.IGNORECASE,
+)
+_QUALIFIED = re.compile(
+    r"(?<![\w-])(?:MBS|micro[- ]?batch(?:es)?(?: size)?|batch(?:es)?(?: size)?|bs|GBS|"
+    r"seq(?:uence)?(?:[- ]?len(?:gth)?)?|context|depth|EP|TP|PP)"
+    r"\s?(?:=|of|at|is)?\s?(\d[\d,]*)(?!\w|\.\d)",
+    re.IGNORECASE,
+)
+_OOM = re.compile(
+    r"\b(?:no OOMs?\b|(?:does not|doesn't|did not|didn't|never) OOM\b|OOM(?:s|ed|ing)?\b|OOM'(?:s|ed|d)\b|"
+    r"r[ua]n(?:s|ning)? out of (?:memory|HBM|VRAM|device memory)|out[- ]of[- ]memory (?:error|failure)s?|"
+    r"(?:goes|went|go|going|dies|died) (?:out of memory|OOM)|exceed(?:s|ed|"
+    r"ing)? (?:the )?(?:[\d.,]+ ?[GT]i?B )?(?:of )?(?:device |GPU |HBM |chip )?(?:memory|HBM|VRAM|"
+    r"limit)(?: of \w+)?)",
+    re.IGNORECASE,
+)
+_HAPPENED = re.compile(
+    r"\b(?:dies|died|hits?|got|gets|gives|gave|crash\w*|ends?|ended|fails?|"
+    r"failed)\s(?:\w+\s){0,3}$",
+    re.IGNORECASE,
+)
+# Cheap looks before the long patterns: most sentences hold none of these.
+_FACTOR_WORD = re.compile(r"twice|thrice|half|times|doubl|tripl|halv|third|quarter|fifth|magnitude", re.IGNORECASE)
+_FIT_WORD = re.compile(r"OOM|memory|fit|exceed|out of", re.IGNORECASE)
+_CODE = re.compile(CODE)
+_FITS = re.compile(
+    r"\b(?P<no>(?:does|do|did|would|could|can|will)\s?(?:n['’]t|not) (?:even )?fit|cannot fit|"
+    r"can['’]t fit|no longer fits?|never fit(?:s)?)\b(?P<where>[^.;,]{0,12}?\b(?:in|into|on|"
+    r"within)?\b[^.;,]{0,25}?[\d.]+ ?[GT]i?B)?"
+    r"|\b(?:fits?|fitted) (?:comfortably |easily |just |barely |well )?(?:in|into|within|inside|"
+    r"under|on)\b[^.;,]{0,30}?[\d.]+ ?[GT]i?B\b"
+    r"|\bfits\b(?=\W*$|\W*[,;.]|\s(?:for me|again|now|fine|and|with|but|on)\b)",
+    re.IGNORECASE,
+)
+_GENERIC = re.compile(
+    r"\b(?:handl\w+|ladder|detect\w*|class(?:es|ify)?|retry|retries|if|when(?:ever)?|whether|"
+    r"avoid\w*|prevent\w*|risk\w*|an OOM|on OOM|OOMs? (?:are|is|can|may|killer|report\w*|check\w*|"
+    r"errors? (?:are|is))|why)\b",
+    re.IGNORECASE,
+)
+
+
+def words(sentence: Sentence) -> Iterator[Draft]:
+    """Factors said in words, next to a metric."""
+    if not _FACTOR_WORD.search(sentence.text):
+        return
+    for match in _FACTOR.finditer(sentence.text):
+        stem = match["times"] or match["verb"] or match["verb2"] or match["part"] or match["part2"]
+        value = _COUNT[stem.lower().split()[0]] if stem else 10.0
+        if match["part"] and not re.search(_PERFORMANCE + "|faster|slower|less|more", match[0], re.IGNORECASE):
+            continue
+        cue = next(cues.METRIC_CUE.finditer(match[0]), None)
+        metric = (
+            cue.lastgroup
+            if cue is not None and cue.lastgroup
+            else "step_seconds"
+            if "long" in match[0]
+            else "tokens_per_second"
+        )
+        yield Draft(
+            match.start(),
+            match.end(),
+            "ratio",
+            metric,
+            (value,),
+            "×",
+            _toward(match[0]),
+            (0.5 if value >= 2 else 0.05,),
+        )
+
+
+def _toward(text: str) -> Direction:
+    if re.search(r"slow|less|lower|half|halv|fewer", text, re.IGNORECASE):
+        return "down"
+    return "up"
+
+
+def fits(sentence: Sentence) -> Iterator[Draft]:
+    """Shapes that fit in memory or do not. Talk of out-of-memory failures that names no shape is no statement."""
+    text = sentence.text
+    if not _FIT_WORD.search(text):
+        return
+    for match in _OOM.finditer(text):
+        away = _shape_away(sentence, match)
+        generic, _ = nearest(sentence, match.start(), match.end(), _GENERIC)
+        # A bare noun is most often the topic; what happened is told by a verb, or by the shape right beside it.
+        noun = re.fullmatch(r"OOMs?|out[- ]of[- ]memory \w+", match[0], re.IGNORECASE) is not None
+        happened = noun and _HAPPENED.search(text, 0, match.start()) is not None
+        if away > (25 if noun and not happened else 70) or generic < min(away, 30):
+            continue
+        good = re.match(r"no |does|did|never", match[0], re.IGNORECASE)
+        yield _fit(sentence, match, "up" if good else "down")
+    for match in _FITS.finditer(text):
+        limit = any(item.dimension == "bytes" for item in quantities(match[0]))
+        if not limit and _shape_away(sentence, match) > 60:
+            continue
+        yield _fit(sentence, match, "down" if match["no"] else "up")
+
+
+def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:
+    """How far the nearest shape stands: a batch or a sequence with its number, inline code, or a size in bytes."""
+    shape, _ = nearest(sentence, match.start(), match.end(), _QUALIFIED)
+    code, _ = nearest(sentence, match.start(), match.end(), _CODE)
+    sizes = [
+        sentence.distance(match.start(), match.end(), (item.start, item.end))
+        for item in quantities(sentence.text)
+        if item.dimension == "bytes"
+    ]
+    return min(shape, code, *sizes, 10_000)
+
+
+def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> Draft:
+    """The statement with its limit in bytes, or else with the number of the shape that stands nearest."""
+    text = sentence.text
+    limit = [item for item in quantities(match[0]) if item.dimension == "bytes"]
+    if limit:
+        return Draft(
+            match.start(), match.end(), "fit", "peak_bytes", limit[0].values, limit[0].unit, direction, limit[0].halves
+        )
+    end = match.end()
+    after = re.compile(rf"\s(?:at|with|on|for|beyond|from|in) (?:a )?{_QUALIFIED.pattern}", re.IGNORECASE).match(
+        text, end
+    )
+    if after:
+        end = after.end()
+    away, shape = nearest(sentence, match.start(), match.end(), _QUALIFIED)
+    values = (float(shape[1].replace(",", "")),) if shape is not None and away < 60 else ()
+    unit = re.split(r"[\s=]?\s?(?:=|of|at|is)?\s?\d", shape[0])[0].strip() if shape is not None and values else ""
+    return Draft(match.start(), end, "fit", "outcome", values, unit, direction, (0.0,) * len(values))

@@ -1,0 +1,115 @@
+"""Performance statements in a sentence: which of its numbers speak of speed, memory or fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from receipts.publish.lint import cues
+from receipts.publish.lint.amounts import duration, size
+from receipts.publish.lint.cues import Sentence
+from receipts.publish.lint.phrases import fits, words
+from receipts.publish.lint.quantity import Quantity, quantities
+from receipts.publish.lint.rates import bandwidth, labelled, rate, sibling
+from receipts.publish.lint.reading import last_of
+from receipts.publish.lint.relative import relative
+from receipts.publish.lint.statement import Draft
+
+_TRIGGER = re.compile(
+    r"\d|\b(?:twice|thrice|doubl|tripl|quadrupl|halv|half|third|quarter|order|OOM|memory|fit)", re.IGNORECASE
+)
+_SENTENCE = re.compile(
+    r"(?<=[.!?…])[\"')\]*_]*\s+(?=[\"'(\[*_>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
+)
+_HALF = re.compile(r";\s|\s[—–]\s|, (?:but|yet|reality|and we|we|and the reality|instead)\b")
+_TAIL = re.compile(
+    r"\s?(?:\*\*|_)?\s?(?:faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
+    r"lower|better|additional)?\s?"
+    r"(?:throughput|memory|MFU|HFU|step time|TFLOP/s|tok/s|latency|utili[sz]ation|overhead|"
+    r"regression)|improvement|of peak)\b",
+    re.IGNORECASE,
+)
+_WOULD_AFTER = re.compile(
+    r"[^.;,]{0,24}?\b(?:would|should|is (?:our|the) (?:goal|target)|or better|is enough)\b", re.IGNORECASE
+)
+_KEEPS = re.compile(r"\b(?:keep|leave|reserve)s?\b", re.IGNORECASE)
+_HEADROOM = re.compile(r"[^a-z]{0,8}(?:GB|GiB)?(?: of)? (?:headroom|margin|slack)\b", re.IGNORECASE)
+
+
+def statements(text: str, heading: str = "") -> Iterator[Draft]:
+    """Every statement of a paragraph, in order. ``heading`` is the title above it, for context."""
+    if not _TRIGGER.search(text):
+        return
+    before, start = heading, 0
+    for match in [*_SENTENCE.finditer(text), None]:
+        end = match.start() if match else len(text)
+        sentence = text[start:end]
+        if _TRIGGER.search(sentence):
+            for draft in in_sentence(sentence, before):
+                yield replace(draft, start=draft.start + start, end=draft.end + start)
+        before = sentence
+        start = match.end() if match else end
+
+
+@lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
+def in_sentence(text: str, before: str = "") -> tuple[Draft, ...]:
+    """Statements of one sentence; ``before`` is the sentence or heading before it."""
+    if text.rstrip(" *_\"')+").endswith("?"):
+        return ()
+    sentence, earlier = Sentence(text), Sentence(before)
+    found: list[Draft] = []
+    fitting = list(fits(sentence))
+    for quantity in quantities(text):
+        if quantity.dimension == "none" and not found:
+            continue
+        if any(item.start < quantity.end and quantity.start < item.end for item in fitting):
+            continue
+        draft = _judge(sentence, earlier, quantity, found)
+        if draft is not None and not hypothetical(text, draft.start):
+            found.append(_extended(draft, text))
+    for draft in (*fitting, *words(sentence), *labelled(sentence)):
+        clear = all(draft.end <= other.start or draft.start >= other.end for other in found)
+        if clear and not hypothetical(text, draft.start):
+            found.append(draft)
+    return tuple(sorted(found, key=lambda draft: draft.start))
+
+
+def hypothetical(text: str, at: int) -> bool:
+    """Whether a target, an expectation or a condition governs what stands at a place: its part of the sentence says so
+    before it, and nothing measured is named in between."""
+    start = 0
+    for match in _HALF.finditer(text, 0, at):
+        start = match.end() if match[0][0] != "," else match.start()
+    part = text[start:at]
+    last = last_of(cues.HYPOTHETICAL.finditer(part))
+    if last is not None and not cues.ENDS_HYPOTHESIS.search(part, last.end()):
+        return True
+    if _KEEPS.search(part) and _HEADROOM.match(text, at):
+        return True
+    return _WOULD_AFTER.match(text, at) is not None
+
+
+def _extended(draft: Draft, text: str) -> Draft:
+    tail = _TAIL.match(text, draft.end)
+    return replace(draft, end=tail.end()) if tail else draft
+
+
+def _judge(sentence: Sentence, before: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+    text = sentence.text
+    if text[: quantity.start].endswith("=") and quantity.dimension != "percent":
+        return None
+    match quantity.dimension:
+        case "rate" | "flops" | "period":
+            return rate(sentence, quantity)
+        case "bandwidth":
+            return bandwidth(sentence, quantity)
+        case "percent" | "ratio" | "points":
+            return relative(sentence, before, quantity, found)
+        case "bytes":
+            return size(sentence, before, quantity)
+        case "time":
+            return duration(sentence, before, quantity, found)
+        case _:
+            return sibling(sentence, quantity, found)

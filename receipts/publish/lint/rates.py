@@ -1,0 +1,131 @@
+"""Rates, FLOP/s and bandwidth, and numbers whose unit stands elsewhere: statements, unless they are a specification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from receipts.publish.lint import cues
+from receipts.publish.lint.cues import Sentence, nearest
+from receipts.publish.lint.quantity import Quantity, quantities, si
+from receipts.publish.lint.reading import direction_of, reading
+from receipts.publish.lint.statement import Draft, Kind
+
+_SIBLINGS = (
+    "tokens_per_second",
+    "tokens_per_second_per_chip",
+    "tflops_per_second_per_chip",
+    "samples_per_second",
+    "steps_per_second",
+)
+_JOINS = re.compile(r"\b(?:and|vs\.?|versus|against|from|to|was|up|down|or)\s+(?:\w+\s+){0,2}$")
+_COUNTED = re.compile(r"[\s-]*(?!with|without|on|for|before|after|in|at|when|to|and|under|using|per)[A-Za-z\ufffc]")
+_LABEL = re.compile(r"/s|MFU|HFU|FLOP", re.IGNORECASE)
+_LABELLED = re.compile(
+    r"\b(?P<unit>tok(?:en)?s?\s?(?:/|per )\s?s(?:ec(?:ond)?)?(?:/(?:GPU|chip))?|(?:samples|steps|"
+    r"its?|iters?|images)/s(?:ec)?|[TP]FLOPS?/s(?:/GPU)?|MFU|HFU)\b"
+    r"\W?\s?(?:(?:goes|went|go|rose|fell|dropped|rises|drops|is|was|are|of|at|up|down|by|now|"
+    r"stays|from|about|roughly|only|to)\s){0,4}"
+    r"(?P<numbers>~?\d[\d.,]*\d?[kM]?(?:\s?(?:→|->|to|vs\.?)\s?~?\d[\d.,]*\d?[kM]?)?)(?=[\s,;.)]|"
+    r"$)(?!\s?(?:%|percent|GPUs?|chips?|x\b|×))",
+    re.IGNORECASE,
+)
+
+
+@cache
+def known_peaks() -> frozenset[float]:
+    """Peaks of known accelerators in TFLOP/s: such a number is a specification unless it was measured."""
+    from receipts.receipt.accelerators import ACCELERATORS
+
+    return frozenset(
+        round(value / 1e12, 1)
+        for machine in ACCELERATORS
+        for table in (machine.dense_peak_flops_per_second, machine.sparse_peak_flops_per_second)
+        for value in table.values()
+    )
+
+
+def rate(sentence: Sentence, quantity: Quantity) -> Draft | None:
+    """A rate, FLOP/s, or time a step as a statement; None for a machine's specification or an amount of work."""
+    text = sentence.text
+    if quantity.dimension == "flops" and _specified(sentence, quantity):
+        return None
+    if (
+        quantity.dimension == "flops"
+        and "/" not in quantity.unit
+        and "per" not in quantity.unit
+        and quantity.unit[-1] == "P"
+    ):
+        return None
+    metric = rate_metric(quantity)
+    return reading(quantity, metric, text)
+
+
+def rate_metric(quantity: Quantity) -> str:
+    """The metric of a rate, of FLOP/s, or of a time a step."""
+    unit = quantity.unit.lower()
+    if quantity.dimension == "flops":
+        return "tflops_per_second_per_chip"
+    if quantity.dimension == "period":
+        return "step_seconds" if re.search(r"step|it|batch", unit) else "latency_seconds"
+    if re.match(r"tok|tk|tps", unit):
+        each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die", unit)
+        return "tokens_per_second_per_chip" if each else "tokens_per_second"
+    return "steps_per_second" if re.match(r"it|step", unit) else "samples_per_second"
+
+
+def _specified(sentence: Sentence, quantity: Quantity) -> bool:
+    away, _ = nearest(sentence, quantity.start, quantity.end, cues.SPECIFICATION)
+    measured, _ = nearest(sentence, quantity.start, quantity.end, cues.MEASURED)
+    factor = si(quantity.unit) or 1.0
+    if any(round(value * factor / 1e12, 1) in known_peaks() for value in quantity.values):
+        return measured > 25 or away < measured
+    return away < 40 and away < measured
+
+
+def bandwidth(sentence: Sentence, quantity: Quantity) -> Draft | None:
+    """Bytes a second as a statement, where the sentence says that they were measured; else None."""
+    spec, _ = nearest(sentence, quantity.start, quantity.end, cues.SPECIFICATION)
+    measured, _ = nearest(sentence, quantity.start, quantity.end, cues.MEASURED)
+    named, _ = nearest(
+        sentence, quantity.start, quantity.end, re.compile(r"\b(?:has|have|with|disks?|offers?|network)\b")
+    )
+    if measured < 40 and measured < min(spec, named):
+        return reading(quantity, "bandwidth", sentence.text)
+    return None
+
+
+def sibling(sentence: Sentence, quantity: Quantity, found: list[Draft]) -> Draft | None:
+    """A number without a unit beside one with it: `14.2k tokens a second with it and 9k without`."""
+    if not found or found[-1].metric not in _SIBLINGS or found[-1].unit in ("%", "×"):
+        return None
+    last = found[-1]
+    between = sentence.text[last.end : quantity.start]
+    if len(between) > 60 or not _JOINS.search(between) or _COUNTED.match(sentence.text, quantity.end):
+        return None
+    if not 0.2 < quantity.values[0] / (last.values[-1] or 1.0) < 5:
+        return None
+    return Draft(
+        quantity.start, quantity.end, "reading", last.metric, quantity.values, last.unit, "none", quantity.halves
+    )
+
+
+def labelled(sentence: Sentence) -> Iterator[Draft]:
+    """Numbers whose unit stands before them: `samples/s went up from 412 to 455`, `MFU: 41.2`."""
+    if not _LABEL.search(sentence.text):
+        return
+    for match in _LABELLED.finditer(sentence.text):
+        first = next(quantities(f"1 {match['unit']}"), None)
+        if first is None or first.dimension not in ("rate", "flops"):
+            metric, unit = "mfu", "%"
+        else:
+            metric, unit = rate_metric(first), first.unit
+        numbers = [item for item in quantities(match["numbers"]) if item.dimension == "none"]
+        start = match.start("numbers")
+        if not numbers or any(item.dimension != "none" for item in quantities(match["numbers"])):
+            continue
+        values = tuple(value for item in numbers for value in item.values)
+        halves = tuple(half for item in numbers for half in item.halves)
+        kind: Kind = "change" if len(values) > 1 else "reading"
+        yield Draft(start, match.end("numbers"), kind, metric, values, unit, direction_of(match[0]), halves)

@@ -1,0 +1,60 @@
+"""A number as a statement: its kind, its direction, and the word of a metric that stands nearest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from receipts.publish.lint import cues
+from receipts.publish.lint.cues import Sentence, nearest
+from receipts.publish.lint.quantity import Quantity
+from receipts.publish.lint.statement import Direction, Draft, Kind
+
+# How far, in characters, a word may stand from the number that it speaks of.
+REACH = 110
+# A previous sentence or a heading speaks less for a number than its own sentence does.
+CARRIED = 45
+
+
+def reading(quantity: Quantity, metric: str, text: str) -> Draft:
+    """A number with a unit as a statement: a reading of the metric, or a change where the words around it say so."""
+    near = text[max(0, quantity.start - 45) : quantity.end + 25]
+    kind: Kind = "change" if quantity.joined == "change" else "reading"
+    direction = direction_of(near)
+    if kind == "change" and len(quantity.values) == 2:
+        low, high = quantity.values
+        direction = "up" if high > low else "down" if high < low else "equal"
+    elif kind == "reading" and re.search(
+        r"\b(?:sav|shav|cut|cost|fre|add|extra|regress|reduc|lost|los)\w*(?: \w+){0,3} (?:by |about |"
+        r"around |roughly |another )*$|\bby (?:about |around |roughly )?$",
+        text[: quantity.start],
+    ):
+        kind = "change"
+    return Draft(quantity.start, quantity.end, kind, metric, quantity.values, quantity.unit, direction, quantity.halves)
+
+
+def direction_of(text: str) -> Direction:
+    """Which way the words of a text point: *equal* before *down* before *up*, since "no slower" holds two of them."""
+    if cues.EQUAL.search(text):
+        return "equal"
+    down, up = cues.DOWN.search(text), cues.UP.search(text)
+    if down:
+        return "down"
+    return "up" if up else "none"
+
+
+def metric_near(sentence: Sentence, before: Sentence, quantity: Quantity) -> tuple[int, str]:
+    """Distance to the nearest word of a metric, and the metric; a word of the sentence before counts as far away."""
+    away, match = nearest(sentence, quantity.start, quantity.end, cues.METRIC_CUE)
+    if match is not None:
+        return away, match.lastgroup or ""
+    last = last_of(before.matches(cues.METRIC_CUE))
+    return (CARRIED, last.lastgroup or "") if last is not None else (10_000, "")
+
+
+def last_of(found: Iterable[re.Match[str]]) -> re.Match[str] | None:
+    """The last match; None where there is none."""
+    last = None
+    for match in found:
+        last = match
+    return last

@@ -1,0 +1,102 @@
+"""A panel: a rectangle of a canvas with two scales, their ticks and titles.
+
+Titles of the vertical scale stand above it and are
+not turned, so that they are read like the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from receipts.base.value import dataclass
+from receipts.publish.pictures.canvas import SMALL, Canvas, extent
+from receipts.publish.pictures.colours import FAINT, LINE
+
+BELOW: Final = 40.0  # pixels that `below` takes
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values from ``low`` to ``high`` along a length; ``log`` for equal steps by equal ratios (both ends positive)."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value stands: 0 at the low end, 1 at the high one."""
+        low, high, at = (math.log(item) for item in (self.low, self.high, value)) if self.log else (
+            self.low, self.high, value
+        )  # fmt: skip
+        return (at - low) / (high - low) if high > low else 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Where a panel stands, and its scales."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    x: Scale
+    y: Scale
+
+    @property
+    def bottom(self) -> float:
+        """Its lower edge."""
+        return self.top + self.height
+
+    @property
+    def right(self) -> float:
+        """Its right edge."""
+        return self.left + self.width
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The place of a pair of values."""
+        return self.left + self.x.share(x) * self.width, self.bottom - self.y.share(y) * self.height
+
+
+def nice(low: float, high: float, most: int) -> list[float]:
+    """Round values that cover a range, at most about ``most`` steps (matplotlib's locator)."""
+    from matplotlib.ticker import MaxNLocator
+
+    return [float(value) for value in MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
+
+
+def upward(values: Sequence[float], *, cut: bool = False) -> list[float]:
+    """Ticks that cover positive values, from 0; with ``cut`` from near the least, where that is not far below."""
+    low, high = min(values), max(values)
+    near = cut and low > high / 2
+    return [value for value in nice(low - (high - low) / 4 if near else 0.0, high, 4) if value >= 0.0]
+
+
+def said(value: float) -> str:
+    """A number at a tick."""
+    return f"{value:,.10g}"
+
+
+def frame(canvas: Canvas, panel: Panel, *, title: str, ticks: Sequence[float]) -> None:
+    """The vertical scale: its title, and a line for each tick."""
+    canvas.label(panel.left, panel.top - 14.0, title, bold=True)
+    heights = [panel.at(panel.x.low, value)[1] for value in ticks]
+    canvas.segments([((panel.left, y), (panel.right, y)) for y in heights], colour=LINE, width=0.8)
+    for value, y in zip(ticks, heights, strict=True):
+        canvas.label(panel.left - 6.0, y, said(value), ha="right", size=SMALL, colour=FAINT)
+    canvas.line([(panel.left, panel.bottom), (panel.right, panel.bottom)], colour=FAINT, width=1.0)
+
+
+def below(canvas: Canvas, panel: Panel, ticks: Sequence[tuple[float, str]], title: str) -> None:
+    """The horizontal scale: ticks, their texts as far as they do not touch, and its title. Takes 40 pixels."""
+    taken = -math.inf
+    places = [panel.at(value, panel.y.low)[0] for value, _ in ticks]
+    canvas.uprights([(x, panel.bottom, panel.bottom + 4.0) for x in places], colour=FAINT)
+    for x, (_, text) in zip(places, ticks, strict=True):
+        half = extent(text, SMALL) / 2
+        if x - half > taken + 6.0:
+            canvas.label(x, panel.bottom + 12.0, text, ha="center", size=SMALL, colour=FAINT)
+            taken = x + half
+    middle = (panel.left + panel.right) / 2
+    canvas.label(middle, panel.bottom + 29.0, title, ha="center", size=SMALL, colour=FAINT)

@@ -1,0 +1,146 @@
+"""The frontier over weeks: the best result so far of each shape, with a number where another receipt took it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from receipts.base.value import dataclass
+from receipts.publish.pictures import inline, legend
+from receipts.publish.pictures.canvas import SMALL, Canvas, extent
+from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH
+from receipts.publish.pictures.marks import Mark
+from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, said, upward
+
+FEWEST: Final = 2  # weeks: one is no course
+_HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
+_TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
+_TOP: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A receipt that took the frontier in the week at this place of the axis.
+
+    ``number`` is how a caption calls it; None where another of its week took the frontier after it.
+    """
+
+    number: int | None
+    week: int
+    rate: float
+    mfu: float | None
+
+    def read(self, kind: str) -> float | None:
+        """The rate in tokens a second a chip, or the MFU in percent."""
+        if kind == "rate":
+            return self.rate
+        return None if self.mfu is None else self.mfu * 100
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The frontier of one shape: its changes in the order of time, and the best rate of each week that has one."""
+
+    series: str
+    changes: tuple[Change, ...]
+    best: tuple[tuple[int, float], ...] = ()
+
+
+def picture(courses: Sequence[Course], weeks: Sequence[str], *, name: str, title: str) -> str | None:
+    """The SVG element over these weeks (``2026-W47``), or None where fewer than two of them have a result."""
+    kept = [item for item in courses if item.changes][: legend.MOST]
+    held = {change.week for item in kept for change in item.changes} | {week for item in kept for week, _ in item.best}
+    if len(held) < FEWEST:
+        return None
+    kinds = ["rate", *(["mfu"] if any(change.mfu is not None for item in kept for change in item.changes) else [])]
+    names = [item.series for item in kept]
+    height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + legend.height(names)
+    paint = partial(_paint, kept, weeks, kinds)
+    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, says=_says(kept, weeks))
+
+
+def _says(courses: Sequence[Course], weeks: Sequence[str]) -> str:
+    parts = []
+    for item in courses:
+        told = [
+            f"{weeks[change.week]} {change.rate:,.0f} tokens/s/chip ({change.number})"
+            for change in item.changes
+            if change.number is not None
+        ]
+        parts.append(f"{item.series}: {', '.join(told[-8:])}")
+    return "; ".join(parts)
+
+
+def _paint(courses: Sequence[Course], weeks: Sequence[str], kinds: Sequence[str], canvas: Canvas) -> None:
+    x, top = Scale(-0.5, len(weeks) - 0.5), 0.0
+    for kind in kinds:
+        values = [value for item in courses for change in item.changes if (value := change.read(kind)) is not None]
+        values += [value for item in courses for _, value in item.best if kind == "rate"]
+        marks = upward(values, cut=True)
+        panel = Panel(LEFT, top + _TOP, WIDTH - LEFT - RIGHT, _HEIGHTS[kind], x, Scale(marks[0], marks[-1]))
+        begins = f" (axis from {said(marks[0])})" if marks[0] else ""
+        frame(canvas, panel, title=f"{_TITLES[kind]}{begins}", ticks=marks)
+        for index, item in enumerate(courses):
+            _course(canvas, panel, item, legend.mark_of(index), kind)
+        # Once is enough, and the first panel has most room.
+        if kind == "rate":
+            _numbers(canvas, panel, courses)
+        top = panel.bottom
+    below(canvas, panel, list(_labels(weeks)), "week of the run, ISO, UTC")
+    legend.draw(canvas, [item.series for item in courses], panel.bottom + BELOW, dashes=True)
+
+
+def _labels(weeks: Sequence[str]) -> list[tuple[float, str]]:
+    """Weeks without their year but where it begins."""
+    found = []
+    for index, week in enumerate(weeks):
+        year, _, number = week.partition("-")
+        found.append((float(index), week if index == 0 or not weeks[index - 1].startswith(year) else number))
+    return found
+
+
+def _course(canvas: Canvas, panel: Panel, item: Course, mark: Mark, kind: str) -> None:
+    steps: list[tuple[float, float]] = []
+    if kind == "rate":
+        canvas.marks([panel.at(week, rate) for week, rate in item.best], mark, hollow=True, size=4.0)
+    for change in item.changes:
+        value = change.read(kind)
+        if value is None:
+            continue
+        x, y = panel.at(change.week, value)
+        if steps:
+            steps.append((x, steps[-1][1]))
+        steps.append((x, y))
+    if not steps:
+        return
+    canvas.line([*steps, (panel.right, steps[-1][1])], colour=mark.light, dash=mark.dash)
+    places = [panel.at(change.week, value) for change in item.changes if (value := change.read(kind))]
+    canvas.marks(places, mark)
+
+
+def _risers(panel: Panel, item: Course) -> Iterator[tuple[float, float]]:
+    """Places along the upright parts of a course, so close that no number fits between two."""
+    for earlier, later in pairwise(item.changes):
+        x, top = panel.at(later.week, max(earlier.rate, later.rate))
+        bottom = panel.at(later.week, min(earlier.rate, later.rate))[1]
+        yield from ((x, top + step * 8.0) for step in range(1, int((bottom - top) / 8.0) + 1))
+
+
+def _numbers(canvas: Canvas, panel: Panel, courses: Sequence[Course]) -> None:
+    """Numbers over their marks, else to the left of them, else below; where all are taken the table alone has them."""
+    changes = [change for item in courses for change in item.changes]
+    taken = [(*panel.at(change.week, change.rate), 6.0) for change in changes]
+    taken += [(x, y, 1.0) for item in courses for x, y in _risers(panel, item)]
+    for change in changes:
+        if change.number is None:
+            continue
+        x, y = panel.at(change.week, change.rate)
+        half = extent(str(change.number), SMALL) / 2
+        for over, at in ((x, y - 12.0), (x - half - 8.0, y), (x, y + 12.0)):
+            others = (place for place in taken if place[:2] != (x, y))
+            if all(abs(over - left) >= half + wide or abs(at - up) >= 10.0 for left, up, wide in others):
+                canvas.label(over, at, str(change.number), ha="center", size=SMALL, bold=True)
+                taken.append((over, at, half))
+                break

@@ -1,0 +1,164 @@
+"""What a report was computed from, as Parquet: every receipt that it looked at, and every comparison that it made.
+
+Both follow the schema of an export (`receipts.workflows.export`): the same names, types and metadata, and a receipt's
+id leads from either to `report.json`, and from there to the page. The same store, ``as of`` and rules give the same
+bytes, as long as the version of pyarrow, which signs its files, is the same.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.judging.verdict import Level
+
+if TYPE_CHECKING:
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.publish.report.data import Judged, WeekData
+    from receipts.store import Entry
+    from receipts.workflows.export.datasets import Dataset
+
+FORMAT: Final = "receipts-report"
+VERSION: Final = 1
+FILES: Final = ("comparisons.parquet", "receipts.parquet")
+_LEVEL: Final = 6  # of zstd, as an export has it
+_DOCUMENT: Final = ("axes", "document", "document_bytes", "superseded_reason", "superseded_at")
+_CONSTANT: Final = ("judged_rules", "judged_at")  # said once, in the metadata of the file
+
+
+class Looked(NamedTuple):
+    """A receipt that the report looked at; `verdict` is None where it no longer stands and was judged no more."""
+
+    entry: Entry
+    verdict: ReceiptVerdict | None
+    in_interval: bool
+
+
+class Basis(NamedTuple):
+    """Receipts in the order in which they ran, and the comparisons of each lane, those too that a page leaves out."""
+
+    looked: Sequence[Looked]
+    compared: Mapping[str, Sequence[Judged]]
+
+
+@lru_cache(maxsize=1)
+def datasets() -> Mapping[str, Dataset]:
+    """Both datasets by the names of their files, without the ending."""
+    from receipts.workflows.export.datasets import Dataset, Field
+    from receipts.workflows.export.datasets import datasets as exported
+
+    held = [item for item in exported()["receipts"].fields if item.name not in (*_DOCUMENT, *_CONSTANT)]
+    own = (
+        Field("judged_errors", "strings", "Codes of the rules of level E that it offends under the report's rules"),
+        Field("in_interval", "bool", "Whether it ran in the report's interval; else it was compared with", True),
+    )
+    side = "Ids of the launches of side {}, oldest first"
+    pairs = (
+        Field("lane", "string", "Lane of B", True),
+        Field("a", "strings", side.format("A"), True),
+        Field("b", "strings", side.format("B"), True),
+        Field("metric", "string", "What was compared", True),
+        Field("status", "string", "accepted, rejected, inconclusive: after Holm over the report", True),
+        Field("comparable", "string", "yes, unknown, no", True),
+        Field("path", "string", "witnessed, unwitnessed, left", True),
+        Field("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", True),
+        Field("counted", "strings", "Axes that changed and count", True),
+        Field("unknown", "strings", "Axes that nobody can call equal", True),
+        Field("ratio", "double", "B over A of the metric; null where there is none"),
+        Field("low", "double", "Lower end of its 95 % interval, unadjusted"),
+        Field("high", "double", "Upper end of its 95 % interval, unadjusted"),
+        Field("stated", "bool", "Whether the numbers are as stated, so that no effect follows", True),
+        Field("codes", "strings", "Codes of what refuses it or leaves it open", True),
+    )
+    says = "Receipts that the report looked at: of the interval, and what these were compared with"
+    return {
+        "receipts": Dataset("receipts", says, (*held, *own)),
+        "comparisons": Dataset(
+            "comparisons", "Comparisons of the report, those that its page leaves out as well", pairs
+        ),
+    }
+
+
+def parquet(made: Basis, data: WeekData) -> dict[str, bytes]:
+    """Both files by name."""
+    about = {
+        "format": f"{FORMAT}/{VERSION}",
+        "store": data.store,
+        "rules": data.rules,
+        "judge": data.judge,
+        "since": data.since.isoformat(),
+        "until": data.until.isoformat(),
+        "as_of": data.as_of.isoformat(),
+    }
+    receipts = _columns(datasets()["receipts"], map(_receipt, made.looked))
+    pairs = _columns(
+        datasets()["comparisons"], (_pair(lane, item) for lane in sorted(made.compared) for item in made.compared[lane])
+    )
+    return {
+        "comparisons.parquet": _file(datasets()["comparisons"], pairs, about),
+        "receipts.parquet": _file(datasets()["receipts"], receipts, about),
+    }
+
+
+def _receipt(item: Looked) -> dict[str, Any]:
+    row = item.entry._asdict()
+    row["number"], row["run_lane"] = row.pop("seq"), row.pop("lane")
+    row["superseded_by"] = row["superseded_by"] or None
+    made = item.verdict
+    row["judged_status"] = made.status if made is not None else None
+    row["judged_path"] = made.path if made is not None else None
+    row["judged_taints"] = [kind.value for kind in made.tainted] if made is not None else None
+    row["judged_errors"] = _errors(made) if made is not None else None
+    row["in_interval"] = item.in_interval
+    return row
+
+
+def _errors(made: ReceiptVerdict) -> list[str]:
+    return list(dict.fromkeys(item.code for item in made.findings if item.level is Level.ERROR))
+
+
+def _pair(lane: str, item: Judged) -> dict[str, Any]:
+    names = ("metric", "status", "comparable", "path", "effect", "counted", "unknown", "ratio", "low", "high", "stated")
+    row = {name: getattr(item, name) for name in names}
+    return {
+        **row,
+        "lane": lane,
+        "a": [ref.id for ref in item.a],
+        "b": [ref.id for ref in item.b],
+        "codes": list(dict.fromkeys(reason.code for reason in item.reasons)),
+    }
+
+
+def _columns(dataset: Dataset, rows: Iterable[dict[str, Any]]) -> list[list[Any]]:
+    """Values by column, in the order of the fields."""
+    found: list[list[Any]] = [[] for _ in dataset.fields]
+    add = [(column.append, field.name) for column, field in zip(found, dataset.fields, strict=True)]
+    for row in rows:
+        for put, name in add:
+            put(row[name])
+    return found
+
+
+def _file(dataset: Dataset, columns: Sequence[Sequence[Any]], about: Mapping[str, str]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from receipts.publish.report.columnar import column
+    from receipts.workflows.export.arrow import schema
+
+    wanted = schema(dataset)
+    wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): said.encode() for name, said in about.items()}})
+    fields = zip(columns, dataset.fields, wanted, strict=True)
+    arrays = [column(values, field.kind, told.type) for values, field, told in fields]
+    made = io.BytesIO()
+    pq.write_table(
+        pa.Table.from_arrays(arrays, schema=wanted),
+        made,
+        compression="zstd",
+        compression_level=_LEVEL,
+        version="2.6",
+        store_schema=True,
+    )
+    return made.getvalue()

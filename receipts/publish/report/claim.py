@@ -1,0 +1,214 @@
+"""The page of one claim: what it says, whether its receipts carry it, how it was judged before, and who quotes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import ClaimVerdict, Level
+from receipts.publish.report import appendix, pair, pair_page
+from receipts.publish.report.data import Described
+from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, links, rule
+from receipts.publish.report.pair_data import PairData
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.sections import rules
+from receipts.publish.report.sections.decisions import Decided
+from receipts.publish.report.sections.rules import Cited
+from receipts.publish.report.text import NOTE, number, plain
+from receipts.questions.answers import answers
+from receipts.questions.claims.footnote import footnote
+from receipts.questions.claims.judge import judge
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.store import Store
+
+SCHEMA = "1.0"
+MOST_OF_NOTE = 1000  # characters of a sentence; report.json has the whole
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A verdict as it was recorded."""
+
+    at: datetime
+    status: str
+    rules: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimData:
+    """One claim as of a moment. `comparison` is None where it compares nothing; `answers` are then its candidate's.
+
+    `superseded` is the successor (None where it was withdrawn) and the reason, where it no longer stands.
+    """
+
+    schema_version: str
+    as_of: datetime
+    verdict: ClaimVerdict
+    origin: str
+    added: datetime
+    superseded: tuple[str | None, str] | None
+    footnote: str
+    answers: tuple[tuple[str, str], ...]
+    comparison: PairData | None
+    past: tuple[Past, ...]
+    decisions: tuple[Decided, ...]
+    documents: tuple[str, ...]
+    receipts: tuple[Described, ...]
+    cited: tuple[Cited, ...]
+
+
+def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> ClaimData:
+    """The values of the page. Raises NotFound where the store has no such claim."""
+    from receipts.questions.claims.gather import gather
+    from receipts.questions.claims.load import from_json
+
+    until = as_of + timedelta(microseconds=1)
+    kept = store.claim(claim_id)
+    stated = from_json(kept.body, f"claim {kept.id}")
+    evidence = gather(stated, rulebook, store)
+    verdict = judge(stated, evidence, rulebook)
+    sides = (*evidence.baseline, *evidence.candidate)
+    ids = [item.id for item in sides]
+    decided = [item for item in store.decisions(ids) if item.at < until]
+    refs = {item.id: appendix.ref_of(item) for item in sides}
+    facts = evidence.facts
+    compared = None
+    if verdict.comparison is not None and facts is not None:
+        compared = pair.pair(evidence.baseline, evidence.candidate, verdict.comparison, rulebook, facts, decided)
+    judged = {
+        item.id: judge_receipt(item, rulebook.lanes.of(item.receipt.run.lane), rulebook.rules, facts) for item in sides
+    }
+    rows: tuple[tuple[str, str], ...] = ()
+    if evidence.candidate and compared is None:
+        head = evidence.candidate[0]
+        rows = answers(head, rulebook.lanes.of(head.receipt.run.lane), judged[head.id], facts).rows()
+    quoting = (item.document for item in store.quoting(ids, until))
+    data = ClaimData(
+        schema_version=SCHEMA,
+        as_of=as_of,
+        verdict=verdict,
+        origin=kept.origin,
+        added=kept.at,
+        superseded=kept.superseded,
+        footnote=footnote(verdict, decided),
+        answers=rows,
+        comparison=compared,
+        past=_judged_before(store, claim_id, until),
+        decisions=tuple(Decided(item.receipt, refs.get(item.receipt), None, *item[1:], False) for item in decided),
+        documents=tuple(dict.fromkeys([*stated.quoted_in, *quoting])),
+        receipts=tuple(appendix.described(item, judged[item.id], facts) for item in sides),
+        cited=(),
+    )
+    return replace(data, cited=rules.catalogue(rulebook.rules, rules.cited(_sections(data))))
+
+
+def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
+    """How the claim was judged before that moment, oldest first."""
+    return tuple(Past(item.at, item.status, item.rules) for item in store.claim_verdicts(claim_id) if item.at < until)
+
+
+def page(data: ClaimData) -> Page:
+    """The whole page."""
+    made = data.verdict
+    sections = _sections(data)
+    facts: list[tuple[str, Cell]] = [
+        ("verdict", (_status(made),)),
+        ("kind", (f"{made.kind} on {made.metric}{f', {made.effect}' if made.effect else ''}",)),
+        ("target", (plain(made.target) if made.target else "none is named",)),
+        ("lane", (", ".join(map(plain, made.lanes)) or "unlisted",)),
+        ("added", (f"{data.added:%Y-%m-%d %H:%M} UTC from {plain(data.origin)}",)),
+        ("as of", (f"{data.as_of:%Y-%m-%d %H:%M:%S} UTC",)),
+        ("rules", (Code(made.rules[:12]), f" judge {made.judge}")),
+    ]
+    if data.superseded is not None:
+        successor, reason = data.superseded
+        how = f"superseded by {plain(successor)}" if successor else "withdrawn"
+        facts.insert(1, ("no longer stands", (f"{how}: {plain(reason, NOTE)}",)))
+    sections += [rules.section(data.cited, rules.cited(sections)), appendix.section(data.receipts)]
+    return Page(f"Claim {plain(made.claim)}", tuple(facts), (plain(made.text, 2 * NOTE),), tuple(sections))
+
+
+def _status(made: ClaimVerdict) -> str:
+    return made.status if made.otherwise == made.status else f"{made.status} (otherwise {made.otherwise})"
+
+
+def _sections(data: ClaimData) -> list[Section]:
+    made = [_why(data), _past(data.past)]
+    if data.comparison is not None:
+        made += [_named(item) for item in pair_page.body(data.comparison) if item.id != "decisions"]
+    elif data.answers:
+        made.append(_stands_on(data))
+    return [*made, _decisions(data.decisions), _documents(data)]
+
+
+def _named(item: Section) -> Section:
+    """A section of the comparison by a name that the claim's own do not have."""
+    return replace(item, title="What rules found of the comparison") if item.id == "findings" else item
+
+
+def _why(data: ClaimData) -> Section:
+    made = data.verdict
+    columns = (Column("why"), Column("weight"), Column("found"), Column("expected"), Column("what to do"))
+    weights = {Level.ERROR: "refutes", Level.OPEN: "leaves open", Level.SHOWN: "is shown"}
+    rows = tuple(
+        Row((
+            (rule(item.code, item.name),),
+            (weights[item.level],),
+            pair_page.found(item),
+            (plain(item.expected, NOTE),),
+            (plain(item.do, NOTE),),
+        ))
+        for item in made.findings
+    )  # fmt: skip
+    says = f"What its receipts say of the number: {made.assessment.state}; {plain(made.assessment.why, 2 * NOTE)}."
+    table = Table("What rules on claims found", columns, rows)
+    note = Section("footnote", "Footnote", tuple(plain(line, MOST_OF_NOTE) for line in data.footnote.splitlines()))
+    return Section("why", "Why", (says,), (table,) if rows else (), sections=(note,))
+
+
+def _past(past: Sequence[Past]) -> Section:
+    rows = tuple(Row(((f"{item.at:%Y-%m-%d %H:%M}",), (item.status,), (Code(item.rules[:12]),))) for item in past)
+    table = Table("Verdicts that were recorded", (Column("when, UTC"), Column("status"), Column("rule set")), rows)
+    empty = () if rows else ("No verdict was recorded: receipts claim check --all --record.",)
+    return Section("past", "Judged before", empty, (table,) if rows else ())
+
+
+def _stands_on(data: ClaimData) -> Section:
+    refs = tuple(item.receipt for item in data.receipts)
+    columns = (Column("launches", numeric=True), Column("receipts"))
+    rows = (Row(((number(len(refs)),), links(refs, 6)), data.answers),)
+    return Section("sides", "What it stands on", (), (Table("Its launches; the first answers", columns, rows),))
+
+
+def _decisions(found: Sequence[Decided]) -> Section:
+    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
+    rows = tuple(Row(tuple(_decided(item))) for item in found)
+    empty = () if rows else ("Nothing was decided on its receipts.",)
+    return Section(
+        "decisions", "Decisions", empty, (Table("Decisions on its receipts", columns, rows),) if rows else ()
+    )
+
+
+def _decided(item: Decided) -> Iterator[Cell]:
+    named: Ref | None = item.receipt
+    yield links((named,)) if named is not None else (Code(item.id[:12]),)
+    yield (item.decision,)
+    yield (plain(item.reason, NOTE),)
+    yield (f"{item.at:%Y-%m-%d %H:%M}",)
+
+
+def _documents(data: ClaimData) -> Section:
+    rows = tuple(Row(((Code(plain(name)),),)) for name in data.documents)
+    says = (
+        "The claim says so itself, or they quote a receipt that it stands on."
+        if rows
+        else "No document is known that quotes it."
+    )
+    table = Table("Documents that quote it", (Column("document"),), rows)
+    return Section("documents", "Quoted in", (says,), (table,) if rows else ())

@@ -1,0 +1,225 @@
+"""From a store to the values of a weekly report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from receipts.base.errors import NotFound, near
+from receipts.judging.judge import VERSION
+from receipts.judging.rulebook import Rulebook
+from receipts.publish.report import trouble
+from receipts.publish.report.appendix import described
+from receipts.publish.report.basis import Basis, Looked
+from receipts.publish.report.data import Counts, Described, LaneWeek, Ref, WeekData
+from receipts.publish.report.drawn import drawn
+from receipts.publish.report.frontier import Frontiers, change, frontiers, result, stated
+from receipts.publish.report.frontier import cut as cut_results
+from receipts.publish.report.links import Links
+from receipts.publish.report.memory import headroom
+from receipts.publish.report.neighbours import eligible
+from receipts.publish.report.noise import noise
+from receipts.publish.report.pairs import Pairs, cut, pairs
+from receipts.publish.report.sections.gathered import gather
+from receipts.publish.report.sections.rules import catalogue, cited
+from receipts.publish.report.shelf import FAILED, Item, Shelf, order
+from receipts.publish.report.summary import summary
+from receipts.publish.report.week import Span, Week
+from receipts.publish.report.weekly import page
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+
+SCHEMA = "1.0"
+MOST_RESULTS = 24
+MOST_PAIRS = 12
+MOST_ACCEPTED = 60
+MOST_ROWS = 40
+MOST_CHIPS = 12
+AT_ONCE = 500
+
+
+def collect(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+) -> WeekData:
+    """The values of a report, as `collect_with_basis` gathers them."""
+    return collect_with_basis(store, rulebook, week, as_of, lanes)[0]
+
+
+def collect_with_basis(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str] = ()
+) -> tuple[WeekData, Basis]:
+    """Gather an interval as it stood at its end, or at ``as_of`` before that: what ran later is not looked at.
+
+    A receipt counts in the interval in which it finished, else started, in UTC. What the store says of a receipt, such
+    as that it is superseded or pinned, is taken as of now. Raises NotFound for a lane that neither the rulebook nor the
+    store has.
+    """
+    with store.one_state():
+        return _collected(store, rulebook, week, as_of, lanes)
+
+
+def _collected(
+    store: Store, rulebook: Rulebook, week: Week | Span, as_of: datetime, lanes: Sequence[str]
+) -> tuple[WeekData, Basis]:
+    shelf = Shelf(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
+    _check_lanes(lanes, rulebook, shelf)
+    rows = shelf.rows
+    items = shelf.items(row for row in rows if row.stands)
+    best = frontiers(shelf, items)
+    links = Links(shelf, [item for item in items if eligible(item.entry)])
+    found = pairs(links, {one.now.entry.id for held in best.by_lane.values() for one in held if one.moved})
+    names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided})
+    made = tuple(_lane(_Gathered(shelf, rows, items, best, links, found), name) for name in names)
+    failures, failures_more = trouble.failures(shelf, items, MOST_ROWS)
+    tightest, tightest_more = headroom(shelf, items, MOST_CHIPS)
+    incidents = trouble.incidents(items)
+    end = min(as_of + timedelta(microseconds=1), week.until)
+    failed = [row for row in rows if row.stands and row.outcome in FAILED]
+    told = gather(shelf, (week.since, end), lanes, made, items, failed)
+    data = WeekData(
+        schema_version=SCHEMA,
+        week=str(week),
+        since=week.since,
+        until=week.until,
+        as_of=as_of,
+        store=store.id,
+        rules=rulebook.rules.digest,
+        judge=VERSION,
+        only_lanes=tuple(lanes),
+        counts=_counts(rows, items),
+        summary=(),
+        compared=found.compared,
+        adjusted=found.adjusted,
+        lanes=made,
+        failures=tuple(failures),
+        failures_more=failures_more,
+        headroom=tuple(tightest),
+        headroom_more=tightest_more,
+        incidents=tuple(incidents[:MOST_ROWS]),
+        incidents_more=max(0, len(incidents) - MOST_ROWS),
+        receipts=(),
+        judged=0,
+        last_week=None if rows else _last_week(shelf),
+        sections=told,
+        drawn=drawn(shelf, made, tightest, end),
+    )
+    data = replace(data, summary=summary(data))
+    rules = catalogue(rulebook.rules, cited(page(data).sections))
+    whole = _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
+    return whole, Basis(tuple(_looked(shelf)), found.by_lane)
+
+
+def _looked(shelf: Shelf) -> Iterator[Looked]:
+    """Rows of the interval, those too that no longer stand, and what was read beside them, as they ran."""
+    judged = {item.entry.id: item for item in shelf.looked_at}
+    of_interval = {row.id for row in shelf.rows}
+    fallen = (row for row in shelf.rows if row.id not in judged)
+    for row in sorted((*(item.entry for item in judged.values()), *fallen), key=order):
+        item = judged.get(row.id)
+        yield Looked(row, item.verdict if item is not None else None, row.id in of_interval)
+
+
+def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, shelf: Shelf) -> None:
+    known = set(rulebook.lanes.names())
+    if not known.issuperset(lanes):
+        known.update(shelf.stored.lanes())
+    wrong = [f"there is no lane {name!r}{near(name, known)}" for name in lanes if name not in known]
+    if wrong:
+        raise NotFound("\n".join([*wrong, f"known: {', '.join(sorted(known))}; see: receipts lanes"]))
+
+
+def _last_week(shelf: Shelf) -> str | None:
+    newest = shelf.stored.newest(shelf.sought)
+    return None if newest is None else str(Week.of(newest))
+
+
+def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
+    status = [item.verdict.status for item in items]
+    return Counts(
+        submitted=len(rows),
+        valid=status.count("valid"),
+        unwitnessed=status.count("unwitnessed"),
+        invalid=status.count("invalid"),
+        superseded=len(rows) - len(items),
+    )
+
+
+class _Gathered(NamedTuple):
+    """What lanes are told from."""
+
+    shelf: Shelf
+    rows: Sequence[Entry]
+    items: Sequence[Item]
+    best: Frontiers
+    links: Links
+    found: Pairs
+
+
+def _lane(of: _Gathered, name: str) -> LaneWeek:
+    shelf, lane = of.shelf, of.shelf.lane(name)
+    rows = [row for row in of.rows if row.lane == name]
+    items = [item for item in of.items if item.entry.lane == name]
+    held = {one.now.entry.id: one for one in of.best.by_lane.get(name, ())}
+    best, best_more = cut_results([one.now for one in held.values()], MOST_RESULTS, shelf.since)
+    told, told_more = cut_results(stated(items), MOST_RESULTS, shelf.since)
+    judged = of.found.by_lane.get(name, [])
+    accepted, accepted_more = cut(judged, "accepted", MOST_ACCEPTED)
+    inconclusive, inconclusive_more = cut(judged, "inconclusive", MOST_PAIRS)
+    refused, refused_more = cut(judged, "rejected", MOST_PAIRS)
+    return LaneWeek(
+        name=name,
+        title=lane.title,
+        version=lane.version,
+        counts=_counts(rows, items),
+        frontier=tuple(result(item, shelf.since, change(held[item.entry.id], of.links)) for item in best),
+        frontier_more=best_more,
+        undecided=of.best.undecided.get(name, 0),
+        stated=tuple(result(item, shelf.since) for item in told),
+        stated_more=told_more,
+        accepted=accepted,
+        accepted_more=accepted_more,
+        inconclusive=inconclusive,
+        inconclusive_more=inconclusive_more,
+        refused=refused,
+        refused_more=refused_more,
+        configurations=of.found.ran.get(name, 0),
+        uncompared=of.found.left_out.get(name, 0),
+        noise=noise(of.found.configurations.get(name, ()), lane),
+    )
+
+
+def _with_receipts(data: WeekData, shelf: Shelf) -> WeekData:
+    """The same with its appendix: every receipt that a number of it stands on, in the order in which they ran.
+
+    A decision or a claim may name what ran later, or elsewhere.
+    """
+    wanted = sorted({ref.id for ref in _refs(data)})
+    rows = [row for at in range(0, len(wanted), AT_ONCE) for row in shelf.stored.entries(wanted[at : at + AT_ONCE])]
+    items = shelf.items(sorted(rows, key=order))
+    return replace(data, receipts=tuple(map(_described, items)), judged=shelf.judged)
+
+
+def _refs(data: WeekData) -> Iterator[Ref]:
+    for lane in data.lanes:
+        for item in (*lane.frontier, *lane.stated):
+            yield item.receipt
+            if item.change is not None and item.change.was is not None:
+                yield item.change.was
+        for pair in (*lane.accepted, *lane.inconclusive, *lane.refused):
+            yield from (*pair.a, *pair.b)
+    for failed in data.failures:
+        yield from (failed.receipt, *failed.earlier)
+    yield from (tight.receipt for tight in data.headroom)
+    for incident in data.incidents:
+        yield from incident.receipts
+    yield from data.sections.refs()
+    yield from data.drawn.refs()
+
+
+def _described(item: Item) -> Described:
+    row = item.entry
+    superseded = None if row.stands else row.superseded_by or ""
+    return replace(described(item.parsed, item.verdict), receipt=item.ref, superseded_by=superseded)

@@ -1,0 +1,309 @@
+"""What a report says, as values: no text that a template could not choose, and every number beside its receipt.
+
+Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a second a chip, an MFU a fraction. None is
+*not known*, and is printed as ``~``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.publish.report.ref import Ref as Ref
+
+if TYPE_CHECKING:
+    from receipts.publish.report.drawn import Drawn
+    from receipts.publish.report.sections.checks import Checked
+    from receipts.publish.report.sections.gathered import Gathered
+    from receipts.publish.report.sections.regime import Work
+    from receipts.publish.report.summary import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Receipts that ran in the week. Those superseded since stand apart: they are judged no more."""
+
+    submitted: int
+    valid: int
+    unwitnessed: int
+    invalid: int
+    superseded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the interval did to the best of a shape. `state` is *new* where none was valid before, *same*, or *better*.
+
+    `was` is the best when the interval began. `ratio` is now over then; where launches of both configurations carry an
+    interval, `low` to `high` (95 %, unadjusted), it is that of their middles, else of the two figures. `comparable` is
+    the answer of a comparison of the two and `moved` its counted axes; None where both ran one configuration.
+    """
+
+    state: str
+    was: Ref | None
+    was_rate: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    comparable: str | None
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best result of one shape. `shape` is its geometry and the layout that it used, by their digests; `axes` are
+    those of the model and `layout` the degrees, both in words. `answers` are the five questions with their answers.
+
+    `in_week` tells whether it ran in the week or stands from earlier; `open_questions` are the codes for which a
+    stated result is no witnessed one. `change` is that since the interval began; None for a stated result.
+    """
+
+    receipt: Ref
+    answers: tuple[tuple[str, str], ...]
+    shape: str
+    family: str | None
+    model: str | None
+    axes: str
+    layout: str
+    accelerator: str | None
+    sequence_length: int | None
+    chips: int | None
+    tokens_per_second_per_chip: float | None
+    rate_source: str
+    mfu: float | None
+    mfu_basis: str | None
+    peak_bytes: float | None
+    in_week: bool
+    provenance: str
+    open_questions: tuple[str, ...]
+    work: Work
+    change: Change | None
+
+    def names(self, beside: Iterable[Result]) -> tuple[str, ...]:
+        """Family and name; the axes as well where these do not tell it from another shape, or attention is sparse."""
+        named = tuple(dict.fromkeys(filter(None, (self.family, self.model))))
+        alike = any(
+            other.axes != self.axes and (other.family, other.model) == (self.family, self.model) for other in beside
+        )
+        told = self.model and not alike and "sparse attention" not in self.axes
+        return named if told or not self.axes else (*named, self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A leaf whose values differ between two receipts, in words."""
+
+    axis: str
+    path: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a comparison is refused or open: a rule, what it found on which side (empty: on the pair), and what to do."""
+
+    code: str
+    name: str
+    side: str
+    found: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A comparison of B against A, under the present rules and Holm's adjustment over the report.
+
+    `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted. `counted` are the axes that
+    moved and count. `stated` says that the two numbers are as stated, not measured.
+    """
+
+    a: tuple[Ref, ...]
+    b: tuple[Ref, ...]
+    metric: str
+    status: str
+    comparable: str
+    path: str
+    effect: str
+    counted: tuple[str, ...]
+    moved: tuple[Moved, ...]
+    unknown: tuple[str, ...]
+    ratio: float | None
+    low: float | None
+    high: float | None
+    stated: bool
+    why: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise floor of a lane: σ of a launch's log step time, from launches that differ in nothing.
+
+    `sigma` is None where no two such launches keep their steps. `declared` is what the lane's file says meanwhile.
+    """
+
+    sigma: float | None
+    degrees: float | None
+    groups: int
+    launches: int
+    largest_spread: float | None
+    told_apart: str
+    check: Checked
+    declared: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWeek:
+    """One lane. Lists are cut where a page would drown; what is left out is counted in `…_more`.
+
+    `undecided` shapes have no valid result among those of their launches that were looked at. `configurations` ran in
+    the interval; `uncompared` of them were not compared with anything, since a lane has only so many comparisons.
+    """
+
+    name: str
+    title: str
+    version: int
+    counts: Counts
+    frontier: tuple[Result, ...]
+    frontier_more: int
+    undecided: int
+    stated: tuple[Result, ...]
+    stated_more: int
+    accepted: tuple[Judged, ...]
+    accepted_more: int
+    inconclusive: tuple[Judged, ...]
+    inconclusive_more: int
+    refused: tuple[Judged, ...]
+    refused_more: int
+    configurations: int
+    uncompared: int
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A launch that ended in an out-of-memory, a crash, a hang or a NaN.
+
+    `earlier` had its signature and failed before it started.
+    """
+
+    receipt: Ref
+    lane: str
+    outcome: str
+    phase: str | None
+    failure_class: str | None
+    chip: int | None
+    chips: int | None
+    accelerator: str | None
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    requested_bytes: int | None
+    used_bytes: int | None
+    limit_bytes: int | None
+    operator: str | None
+    message: str | None
+    earlier: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Memory of one launch by physical chip: who leads, how far peaks lie apart, and what the tightest chip keeps.
+
+    `leaders` have the highest live peak, `skew` is how far that lies above the median chip of its phase, and
+    `first_chips` peaked at `first_step` where the last chip did at `last_step`. `left` is the share of its limit that
+    the tightest chip keeps, `wanted` what the lane wants kept. `faulty` says that a chip is missing or stands twice.
+    """
+
+    receipt: Ref
+    lane: str
+    chips: int
+    chip: int
+    phase: str
+    lowest_peak_bytes: int
+    highest_peak_bytes: int
+    leaders: tuple[int, ...]
+    skew: float | None
+    first_chips: tuple[int, ...]
+    first_step: int | None
+    last_step: int | None
+    faulty: bool
+    limit_bytes: int | None
+    left: float | None
+    wanted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A launch that left its path, drifted from its lineage, recompiled or never settled.
+
+    `receipts` did so with one and the same finding, and `receipts_more` beyond those that are named.
+    """
+
+    code: str
+    name: str
+    level: str
+    at: str
+    found: str
+    expected: str
+    do: str
+    receipts: tuple[Ref, ...]
+    receipts_more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A receipt of the appendix. `superseded_by` is the successor's id, empty where it was retracted."""
+
+    receipt: Ref
+    launch: str
+    lane: str
+    kind: str
+    outcome: str
+    provenance: str
+    status: str
+    path: str
+    started: str
+    finished: str | None
+    context: str | None
+    notes: tuple[tuple[str, str], ...]
+    errors: tuple[str, ...]
+    superseded_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeekData:
+    """A whole report. `week` names an ISO week, or the interval where none was asked for.
+
+    `summary` is what it says in a minute. `last_week` names the newest week with a receipt, where this one has none.
+    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
+    """
+
+    schema_version: str
+    week: str
+    since: datetime
+    until: datetime
+    as_of: datetime
+    store: str
+    rules: str
+    judge: str
+    only_lanes: tuple[str, ...]
+    counts: Counts
+    summary: tuple[Point, ...]
+    compared: int
+    adjusted: int
+    lanes: tuple[LaneWeek, ...]
+    failures: tuple[Failed, ...]
+    failures_more: int
+    headroom: tuple[Headroom, ...]
+    headroom_more: int
+    incidents: tuple[Incident, ...]
+    incidents_more: int
+    receipts: tuple[Described, ...]
+    judged: int
+    last_week: str | None
+    sections: Gathered
+    drawn: Drawn

@@ -1,0 +1,58 @@
+"""What the pictures of a report are drawn from, gathered from the store beside the values that the tables have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.publish.report.pictures.chips import Chips, chips
+from receipts.publish.report.pictures.over_sequence import Repeated, repeated
+from receipts.publish.report.pictures.over_weeks import Course, courses
+from receipts.publish.report.pictures.step_times import Compared, compared
+from receipts.publish.report.week import Week
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import Headroom, LaneWeek
+    from receipts.publish.report.ref import Ref
+    from receipts.publish.report.shelf import Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class LaneDrawn:
+    """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
+
+    week: str
+    repeated: tuple[Repeated, ...]
+    courses: tuple[Course, ...]
+    compared: tuple[Compared, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn of a report: by lane, and the chips of its tightest launches."""
+
+    lanes: Mapping[str, LaneDrawn]
+    chips: tuple[Chips, ...]
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that a caption leads to and no table may name."""
+        for lane in self.lanes.values():
+            yield from (taken.receipt for course in lane.courses for taken in course.taken)
+
+
+def drawn(shelf: Shelf, lanes: Sequence[LaneWeek], headroom: Sequence[Headroom], end: datetime) -> Drawn:
+    """Gather it for an interval that ends at a moment, the latter left out."""
+    return Drawn(
+        lanes={
+            lane.name: LaneDrawn(
+                week=str(Week.of(end - timedelta(microseconds=1))),
+                repeated=repeated(shelf, lane.frontier),
+                courses=courses(shelf, lane.name, lane.frontier, end),
+                compared=compared(shelf, (*lane.accepted, *lane.inconclusive)),
+            )
+            for lane in lanes
+        },
+        chips=chips(shelf, headroom),
+    )

@@ -1,0 +1,170 @@
+"""The comparisons of a report, found and judged: each configuration with its neighbours, and with a pin."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from itertools import zip_longest
+
+from receipts.axes import difference
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Comparison
+from receipts.publish.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
+from receipts.publish.report.shelf import Item, Shelf, order
+
+LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
+TRIED = 4  # neighbours that are compared to find them
+PINNED = 4  # pins of a lane, the newest, of which the nearest one is compared
+Place = tuple[Hashable, str, str, bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One comparison with the launches of its sides."""
+
+    a: Configuration
+    b: Configuration
+    verdict: Comparison
+
+
+class Links:
+    """Finds the comparisons of configurations, each once."""
+
+    def __init__(self, shelf: Shelf, items: Sequence[Item]) -> None:
+        self._shelf = shelf
+        self._every = Configurations(shelf)
+        self.of_interval = self._every.group(items)
+        self._seen: set[frozenset[tuple[Hashable, str]]] = set()
+        self._whole: dict[Place, Configuration] = {}
+        self._by_columns: dict[str, Neighbours] = {}
+
+    def wholes(self, lane: str) -> list[Configuration]:
+        """Configurations of a lane that were read with all of their launches."""
+        return [made for made in self._whole.values() if made.head.entry.lane == lane]
+
+    def of(self, made: Configuration) -> list[Pair]:
+        """Comparisons of one configuration: with those one counted axis apart, else the nearest; and with a pin."""
+        whole = self._as_whole(made)
+        others = self._one_axis_away(whole) or self._near_by_columns(whole)
+        linked = self._compared(whole, others)
+        pin = self._pin(whole)
+        if pin is not None and self._is_new(whole, pin):
+            pair = self._pair(whole, pin)
+            linked.append(pair)
+            self._seen.add(ran_by(whole, pin))
+        return linked
+
+    def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
+        """The launches that ran what one launch ran against those of another; None where both ran the same."""
+        a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
+        return self._judged(a, b, metric) if a.key != b.key else None
+
+    def _as_whole(self, made: Configuration) -> Configuration:
+        place = place_of(made)
+        if place not in self._whole:
+            self._whole[place] = self._every.whole(made)
+        return self._whole[place]
+
+    def _one_axis_away(self, made: Configuration) -> list[Configuration]:
+        """Configurations that may be one axis away, and of which a launch ran earlier: of every axis in turn."""
+        if not self._every.holds(made.last):
+            return []
+        by_axis: dict[str, list[int]] = defaultdict(list)
+        for number, axis in self._shelf.stored.near(self._every.ran(made.last), TRIED).items():
+            by_axis[axis].append(number)
+        turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
+        found: list[Configuration] = []
+        for number in (number for turn in turns for number in turn if number is not None):
+            launched = self._every.numbered(number, made.last.entry.kind)
+            sound = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
+            found += [other for other in sound if other.order < order(made.last.entry)][:1]
+            if len(found) >= TRIED:
+                break
+        return found
+
+    def _near_by_columns(self, made: Configuration) -> list[Configuration]:
+        rows = self._nearest(made.last.entry.lane).before(made.last.entry)
+        own = {item.entry.id for item in made.launches}
+        groups = self._every.group(self._shelf.items(row for row in rows if row.id not in own))
+        return [other for other in groups if other.key != made.key or other.head.rate_status != "invalid"]
+
+    def _nearest(self, lane: str) -> Neighbours:
+        if lane not in self._by_columns:
+            shelf = self._shelf
+            rows = [item.entry for made in self.of_interval for item in made.launches if item.entry.lane == lane]
+            if shelf.since is not None:
+                sought = shelf.sought.before(shelf.since)._replace(lanes=(lane,))
+                rows += shelf.stored.recent(sought, KINDS, RECENT)
+            self._by_columns[lane] = Neighbours(sorted(rows, key=order))
+        return self._by_columns[lane]
+
+    def _pin(self, made: Configuration) -> Configuration | None:
+        """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
+        row = made.last.entry
+        pinned = [item for item in self._shelf.pins if (item.lane, item.kind) == (row.lane, row.kind)]
+        found = [self._every.of(item) for item in pinned if eligible(item)][:PINNED]
+        lane = tuple(made.last.lane.not_applicable)
+        ranked = [
+            (len(apart.axes), len(apart.unknown), at, other)
+            for at, other in enumerate(found)
+            if other.key != made.key
+            for apart in [difference(other.last.parsed, made.last.parsed, lane)]
+        ]
+        return min(ranked, key=lambda one: one[:3])[-1] if ranked else None
+
+    def _compared(self, made: Configuration, others: Sequence[Configuration]) -> list[Pair]:
+        lane = tuple(made.last.lane.not_applicable)
+        ranked = []
+        for other in others:
+            apart = difference(other.last.parsed, made.last.parsed, lane)
+            if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
+                unsound = other.last.rate_status == "invalid"
+                ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
+        ranked.sort(key=lambda entry: entry[:3])
+        tried: list[Pair] = []
+        linked: list[Pair] = []
+        for *_, other in ranked[:TRIED]:
+            if len(linked) >= LINKS:
+                break
+            if not self._is_new(made, other):
+                continue
+            pair = self._pair(made, other)
+            tried.append(pair)
+            if len(pair.verdict.counted) == 1:
+                linked.append(pair)
+        linked = linked or tried[:1]
+        self._seen |= {ran_by(pair.a, pair.b) for pair in linked}
+        return linked
+
+    def _is_new(self, one: Configuration, other: Configuration) -> bool:
+        return ran_by(one, other) not in self._seen
+
+    def _pair(self, one: Configuration, other: Configuration) -> Pair:
+        other = self._as_whole(other)
+        a, b = (other, one) if other.order < one.order else (one, other)
+        verdict = self._judged(a, b)
+        return Pair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
+
+    def _counted(self, made: Configuration, ids: Sequence[str]) -> Configuration:
+        """The configuration with the launches that count."""
+        return Configuration(made.key, tuple(self._shelf.item(self._shelf.entry(name)) for name in ids))
+
+    def _judged(self, a: Configuration, b: Configuration, metric: str | None = None) -> Comparison:
+        """B against A, on the lane's own metric unless another is asked for."""
+        if metric is None:
+            both = all(side.last.entry.tokens_per_second is not None for side in (a, b))
+            metric = "tokens_per_second" if both else "step_seconds"
+        comparisons = self._shelf.comparisons
+        sides = comparisons.sides(self._every.pool(a), self._every.pool(b), metric, ())
+        return comparisons.verdict(sides, beside=())
+
+
+def ran_by(one: Configuration, other: Configuration) -> frozenset[tuple[Hashable, str]]:
+    """What tells a pair of configurations from others, whichever launches of them are looked at."""
+    return frozenset({(one.key, one.last.entry.kind), (other.key, other.last.entry.kind)})
+
+
+def place_of(made: Configuration) -> Place:
+    """What tells a configuration's sound launches from its unsound ones, and from those of others."""
+    item = made.last
+    return made.key, item.entry.kind, item.rate_status, item.kept_steps

@@ -1,0 +1,193 @@
+"""Which receipts a report compares: launches by their configurations, and configurations near one another.
+
+The axis index says which configuration a receipt ran, and which others may be one axis away. Where it finds none,
+a neighbour is an earlier launch of the lane and kind that shares a context, a model's name or a label up to the first
+digit, found among the last `RECENT` launches before the interval and those in it, each asked for its newest `WINDOW`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.axes.configuration import configuration
+from receipts.base.value import dataclass
+from receipts.publish.report.shelf import Item, Shelf, order
+from receipts.questions.replicates import AS_MEASURED, copied
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.configuration import Configuration as Ran
+    from receipts.store import Entry
+
+WINDOW = 64
+NEAREST = 24
+RECENT = 2000  # launches of a lane before the interval that columns alone are looked up in
+MOST_LAUNCHES = 20  # of one configuration, the newest
+KINDS = ("training", "microbench", "serving")
+PROVENANCES = ("measured", "quoted")
+_COLUMNS = (*("context", "geometry", "layout", "chips", "sequence_length", "micro_batch", "global_batch", "depth"),)
+_STEM = re.compile(r"^\D{3,}")
+
+
+def eligible(row: Entry) -> bool:
+    """Whether a row may be compared: it stands, ended well, was not projected, and has a number."""
+    number = row.tokens_per_second is not None or row.step_seconds is not None
+    return row.stands and row.outcome == "ok" and row.kind in KINDS and row.provenance in PROVENANCES and number
+
+
+class Neighbours:
+    """Rows by what makes them near. ``rows`` stand in the order in which they ran."""
+
+    def __init__(self, rows: Iterable[Entry]) -> None:
+        self._rows = [row for row in rows if eligible(row)]
+        self._place = {row.id: index for index, row in enumerate(self._rows)}
+        self._index: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, row in enumerate(self._rows):
+            for key in _keys(row):
+                self._index[key].append(place)
+
+    def before(self, row: Entry) -> list[Entry]:
+        """The nearest earlier rows, nearest and newest first; none for a row that is not compared."""
+        from bisect import bisect_left
+
+        place = self._place.get(row.id)
+        if place is None:
+            return []
+        near: set[int] = set()
+        for key in _keys(row):
+            line = self._index[key]
+            end = bisect_left(line, place)
+            near.update(line[max(0, end - WINDOW) : end])
+        ordered = sorted(near, key=lambda other: (_apart(row, self._rows[other]), -other))
+        return [self._rows[other] for other in ordered[:NEAREST]]
+
+
+def _keys(row: Entry) -> Iterator[tuple[str, ...]]:
+    stem = _STEM.match(row.label or "")
+    for name, value in (("context", row.context), ("model", row.model), ("stem", stem[0].lower() if stem else None)):
+        if value:
+            yield row.lane, row.kind, name, value
+
+
+def _apart(a: Entry, b: Entry) -> int:
+    return sum(getattr(a, name) != getattr(b, name) for name in _COLUMNS)
+
+
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """Sound launches of one configuration in the order in which they ran; or unsound ones. ``key`` names it."""
+
+    key: Hashable
+    launches: tuple[Item, ...]
+
+    @property
+    def head(self) -> Item:
+        """Its first launch."""
+        return self.launches[0]
+
+    @property
+    def last(self) -> Item:
+        """Its last launch."""
+        return self.launches[-1]
+
+    @property
+    def order(self) -> tuple[datetime, datetime, int]:
+        """Where its first launch stands in time."""
+        return order(self.head.entry)
+
+
+class Configurations:
+    """Launches by what they ran: by the number that the axis index gives, or, where it has none, by their documents."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._held: dict[str, bool] = {}
+        self._numbers = {item.entry.id: item.configuration for item in shelf.placed}
+        self._keys: dict[str, Hashable] = {}
+        self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
+        self._made: dict[tuple[int, str], list[Configuration]] = {}
+
+    def ran(self, item: Item) -> Ran:
+        """What a launch ran, read from its document."""
+        return configuration(item.parsed, item.lane)
+
+    def holds(self, item: Item) -> bool:
+        """Whether the axis index holds the launch's lane, as it is read now."""
+        name = item.entry.lane
+        if name not in self._held:
+            self._held[name] = self._shelf.store.holds_lane(self.ran(item))
+        return self._held[name]
+
+    def group(self, items: Iterable[Item]) -> list[Configuration]:
+        """Launches by their configurations, in the order of their first launches."""
+        groups: dict[tuple[Hashable, ...], list[Item]] = defaultdict(list)
+        found = list(items)
+        self._look_up(found)
+        for item in sorted(found, key=lambda item: order(item.entry)):
+            key = self._key(item)
+            self._met[key][item.entry.id] = item.entry
+            groups[key, *soundness(item)].append(item)
+        made = [Configuration(key[0], tuple(group)) for key, group in groups.items()]
+        return sorted(made, key=lambda one: one.order)
+
+    def whole(self, made: Configuration) -> Configuration:
+        """The same with its other launches that had run, as far as they were measured alike: the newest of them."""
+        return self._alike(made, [one for one in self._launches(made) if soundness(one) == soundness(made.last)])
+
+    def pool(self, made: Configuration) -> list[Parsed]:
+        """All of its launches that had run and were measured alike, sound or not: which count is for others to say."""
+        return [item.parsed for item in self._alike(made, self._launches(made)).launches]
+
+    def _alike(self, made: Configuration, others: Iterable[Item]) -> Configuration:
+        newest = made.last
+        every = {item.entry.id: item for item in (*others, *made.launches)}
+        ordered = sorted(every.values(), key=lambda item: (item.rate_status != "invalid", order(item.entry)))
+        ordered = sorted(ordered[-MOST_LAUNCHES:], key=lambda item: order(item.entry))
+        stated = newest.parsed.stated
+        alike = [
+            item for item in ordered if all(item.parsed.stated.get(path) == stated.get(path) for path in AS_MEASURED)
+        ]
+        while (twice := copied([item.parsed for item in alike])) is not None:
+            alike = [item for item in alike if item.entry.id != twice[1].id]
+        return Configuration(made.key, tuple(alike))
+
+    def of(self, row: Entry) -> Configuration:
+        """The launches that ran what a row ran, as sound as it."""
+        return self.group([self._shelf.item(row)])[0]
+
+    def numbered(self, number: int, kind: str) -> list[Configuration]:
+        """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
+        place = (number, kind)
+        if place not in self._made:
+            rows = self._shelf.stored.launches(number, kind, self._shelf.sought.until, MOST_LAUNCHES)
+            self._numbers.update({row.id: number for row in rows})
+            self._made[place] = self.group(self._shelf.items(row for row in rows if eligible(row)))
+        return self._made[place]
+
+    def _launches(self, made: Configuration) -> list[Item]:
+        key, kind = made.key, made.last.entry.kind
+        if isinstance(key, int):
+            return [item for one in self.numbered(key, kind) for item in one.launches]
+        return self._shelf.items(row for row in self._met[key].values() if row.kind == kind)
+
+    def _look_up(self, items: Sequence[Item]) -> None:
+        unknown = [item.entry.id for item in items if item.entry.id not in self._numbers]
+        if unknown:
+            found = self._shelf.stored.place(unknown)
+            self._numbers.update({name: found.get(name) for name in unknown})
+
+    def _key(self, item: Item) -> Hashable:
+        name = item.entry.id
+        if name not in self._keys:
+            number = self._numbers.get(name)
+            self._keys[name] = number if number is not None and self.holds(item) else self.ran(item).whole
+        return self._keys[name]
+
+
+def soundness(item: Item) -> tuple[object, ...]:
+    """What launches of one side share: one that is invalid, or kept no steps, would spoil those that are sound."""
+    return item.entry.kind, item.rate_status, item.kept_steps

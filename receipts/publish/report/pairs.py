@@ -1,0 +1,175 @@
+"""The report's own comparisons: configurations one counted axis apart, and, where there is none, the nearest.
+
+Verdicts are adjusted by Holm over all comparisons of the report that were not refused.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
+from receipts.publish.report.data import Judged, Moved, Reason, Ref
+from receipts.publish.report.links import Links, Pair, place_of
+from receipts.publish.report.neighbours import Configuration
+from receipts.publish.report.shelf import Item, order
+from receipts.publish.report.text import value
+
+if TYPE_CHECKING:
+    from receipts.stats.effect import Effect
+
+LOOKED_AT = 40  # configurations of a lane whose neighbours are looked for; the others are counted
+SOUND = 3  # launches from which on a configuration shows its own spread
+FEW_REASONS = 4
+PROVEN = ("faster", "slower", "equivalent")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All comparisons of one report by lane, and the configurations that were read for them.
+
+    ``ran`` are how many configurations of a lane ran in the interval, ``left_out`` how many of them were not compared.
+    """
+
+    by_lane: dict[str, list[Judged]]
+    configurations: dict[str, list[Configuration]]
+    ran: dict[str, int]
+    left_out: dict[str, int]
+    compared: int
+    adjusted: int
+
+
+def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
+    """Compare the configurations that ran in the interval with their neighbours and pins, as many as a lane may have.
+
+    Those come first that hold one of the receipts ``first``, then sound ones of several launches, then the newest.
+    """
+    by_lane: dict[str, list[Configuration]] = defaultdict(list)
+    for made in links.of_interval:
+        by_lane[made.head.entry.lane].append(made)
+    found: list[Pair] = []
+    read: dict[str, list[Configuration]] = {}
+    left_out = {}
+    for lane, every in sorted(by_lane.items()):
+        ranked = sorted(every, key=lambda made: _first(made, first))
+        chosen = sorted(ranked[:LOOKED_AT], key=lambda made: made.order)
+        left_out[lane] = len(every) - len(chosen)
+        for made in chosen:
+            found += links.of(made)
+        wholes = {place_of(made): made for made in links.wholes(lane)}
+        read[lane] = [*wholes.values(), *(made for made in every if place_of(made) not in wholes)]
+    judged, adjusted = _judged(found)
+    told: dict[str, list[Judged]] = defaultdict(list)
+    for pair, item in zip(found, judged, strict=True):
+        told[pair.b.head.entry.lane].append(item)
+    ran = {lane: len(every) for lane, every in by_lane.items()}
+    return Pairs(dict(told), read, ran, left_out, len(found), adjusted)
+
+
+def _first(made: Configuration, first: Collection[str]) -> tuple[object, ...]:
+    """Where a configuration stands among those of its lane, of which only so many are looked at."""
+    sound = ("valid", "unwitnessed", "invalid").index(made.head.rate_status)
+    newest = made.last.entry
+    return (
+        not any(item.entry.id in first for item in made.launches),
+        sound,
+        not made.head.kept_steps,
+        -min(len(made.launches), SOUND),
+        -order(newest)[0].timestamp(),
+        -newest.seq,
+    )
+
+
+def _judged(found: Sequence[Pair]) -> tuple[list[Judged], int]:
+    """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
+    from receipts.stats.holm import adjust
+
+    kept = [index for index, pair in enumerate(found) if pair.verdict.status != "rejected"]
+    headlines = [_headline(found[index].verdict) for index in kept]
+    tested = [(index, item.effect) for index, item in zip(kept, headlines, strict=True) if item is not None]
+    effects = dict(zip((index for index, _ in tested), adjust([effect for _, effect in tested]), strict=True))
+    counted = sum(effect.p_beyond is not None for _, effect in tested)
+    return [_summary(pair, effects.get(index)) for index, pair in enumerate(found)], counted
+
+
+def _headline(verdict: Comparison) -> MetricResult | None:
+    return next((item for item in verdict.results if item.metric == verdict.metric), None)
+
+
+def _summary(pair: Pair, adjusted: Effect | None) -> Judged:
+    verdict, headline = pair.verdict, _headline(pair.verdict)
+    effect, why = verdict.effect, headline.effect.why if headline else ""
+    if adjusted is not None:
+        why = adjusted.why
+        if effect in PROVEN and adjusted.kind not in PROVEN:
+            effect = adjusted.kind
+    status = decide(verdict.comparable, verdict.path, effect)
+    waved = {axis for axis, _ in (*verdict.uncounted, *verdict.waivers)}
+    return Judged(
+        a=_refs(pair.a.launches),
+        b=_refs(pair.b.launches),
+        metric=verdict.metric,
+        status=status,
+        comparable=verdict.comparable,
+        path=verdict.path,
+        effect=effect,
+        counted=verdict.counted,
+        moved=tuple(
+            Moved(change.axis, member.path, value(member.a), value(member.b))
+            for change in verdict.difference.changed
+            if change.axis not in waved
+            for member in change.members
+        ),
+        unknown=tuple(dict.fromkeys(item.axis for item in verdict.difference.unknown)),
+        ratio=headline.ratio if headline else None,
+        low=headline.effect.low if headline else None,
+        high=headline.effect.high if headline else None,
+        stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
+        why="; ".join(text for text in (why, *verdict.launches_lost) if text),
+        reasons=tuple(_reasons(verdict, status)),
+    )
+
+
+def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
+    return tuple(item.ref for item in items)
+
+
+def _reasons(verdict: Comparison, status: str) -> list[Reason]:
+    """What refuses a comparison, or what would settle an open one: each rule once, those on the pair first."""
+    wanted = Level.ERROR if status == "rejected" else Level.OPEN
+    asked = (Question.COMPARABLE, Question.PATH) if status == "rejected" else (Question.PATH, Question.EFFECT)
+    quoted = {item.at for item in verdict.findings if item.code == "C105"}
+    order = {"pair": 0, "a": 1, "b": 2}
+    found = [
+        item
+        for item in verdict.findings
+        if item.level is wanted
+        and item.waived is None
+        and (item.question in asked or (item.subject == "pair" and item.question is Question.COMPARABLE))
+    ]
+    found.sort(key=lambda item: (order.get(item.subject, 3) if not item.code.startswith("C") else 0, item.unjudged))
+    made: dict[str, Reason] = {}
+    for item in found:
+        if wanted is Level.ERROR and item.subject != "pair" and not item.code.startswith("C") and item.at in quoted:
+            continue
+        # Of a side's launches the first that a rule spoils stands for all that it spoils.
+        key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code == "C105" else item.code
+        made.setdefault(key, _reason(item))
+    return list(made.values())[:FEW_REASONS]
+
+
+def _reason(item: Finding) -> Reason:
+    side = {"a": "A", "b": "B"}.get(item.subject, "")
+    found = f"{item.at} {item.found}" if item.unjudged else item.found
+    # A bare number says nothing without the leaf that it stands at.
+    where = f" ({item.at})" if item.code == "C105" and item.found[-1:].isdigit() else ""
+    return Reason(item.code, item.name, side, f"{found}{where}", item.do)
+
+
+def cut(found: Sequence[Judged], status: str, most: int) -> tuple[tuple[Judged, ...], int]:
+    """Comparisons of one status, the comparable and those with the fewest moved axes first; and how many are left."""
+    kept = [item for item in found if item.status == status]
+    kept.sort(key=lambda item: (item.comparable != "yes", max(1, len(item.counted)), len(item.unknown)))
+    return tuple(kept[:most]), max(0, len(kept) - most)

@@ -1,0 +1,167 @@
+"""Rate and MFU of a lane over sequence length, with the spread of repeated launches, and ceilings marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from receipts.base.value import dataclass
+from receipts.publish.pictures import sequence
+from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
+from receipts.publish.report.text import number, plain
+
+if TYPE_CHECKING:
+    from receipts.publish.pictures.sequence import Grade
+    from receipts.publish.report.data import LaneWeek, Result
+    from receipts.publish.report.sections.ceilings import Ceilings
+    from receipts.publish.report.shelf import Shelf
+    from receipts.store import Entry
+
+MOST_LAUNCHES: Final = 50
+FEWEST: Final = 3  # launches that have an interval
+LONGEST: Final = 64  # signs of a series' name
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Launches of one result's configuration: how many are valid and kept steps, and a 95 % interval of their rate.
+
+    The interval is that of the geometric mean, in tokens a second a chip, by Student's t on logs; None for fewer than
+    three launches. `micro_batch` and `depth` are the result's own.
+    """
+
+    receipt: str
+    micro_batch: int | None
+    depth: int | None
+    launches: int
+    low: float | None
+    high: float | None
+
+
+def repeated(shelf: Shelf, results: Sequence[Result]) -> tuple[Repeated, ...]:
+    """The launches beside each of these results, by the store's axis index."""
+    ids = [item.receipt.id for item in results]
+    rows = {row.id: row for row in shelf.stored.entries(ids)} if ids else {}
+    places = shelf.stored.place(ids) if ids else {}
+    return tuple(_repeated(shelf, rows[name], places.get(name)) for name in ids if name in rows)
+
+
+def _repeated(shelf: Shelf, row: Entry, place: int | None) -> Repeated:
+    found = [row]
+    if place is not None:
+        found += shelf.stored.launches(place, row.kind, shelf.sought.until, MOST_LAUNCHES)
+    alike = {
+        other.launch: other.tokens_per_second_per_chip
+        for other in reversed(found)
+        if other.rate_status == "valid" and other.rate_source == "steps" and other.tokens_per_second_per_chip
+    }
+    rates = [rate for rate in alike.values() if rate]
+    low, high = interval(rates)
+    return Repeated(row.id, row.micro_batch, row.depth, len(rates), low, high)
+
+
+def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
+    """The 95 % interval of the geometric mean of some launches' rates; nothing for fewer than three."""
+    from receipts.stats.estimate import Estimate
+
+    if len(rates) < FEWEST:
+        return None, None
+    logs = [math.log(rate) for rate in rates]
+    mean = math.fsum(logs) / len(logs)
+    error = math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / (len(logs) - 1) / len(logs))
+    half = Estimate(mean, error, len(logs) - 1).half_width(0.95)
+    return math.exp(mean - half), math.exp(mean + half)
+
+
+def figure(anchor: str, lane: LaneWeek, found: Iterable[Repeated], reached: Ceilings) -> Figure | None:
+    """The picture of a lane; None where there is too little to draw: what stands in its tables says it all."""
+    beside = {item.receipt: item for item in found}
+    grades = _grades(reached)
+    every = (*lane.frontier, *lane.stated)
+    points = [_point(item, series(item, every), True, beside.get(item.receipt.id), grades) for item in lane.frontier]
+    points += [_point(item, series(item, every), False, None, grades) for item in lane.stated]
+    drawn = [item for item in points if item is not None]
+    if len(sequence.shown(drawn)[0]) < sequence.FEWEST:
+        return None
+    left = len({item.series for item in drawn}) - len(sequence.shown(drawn)[1])
+    title = f"{plain(lane.name)}: rate and MFU over sequence length"
+
+    def draw(name: str) -> str | None:
+        return sequence.picture(drawn, name=name, title=title)
+
+    return Figure(anchor, _caption(title, left), draw, _table(title, lane, beside))
+
+
+def _caption(title: str, left: int) -> Cell:
+    says = (
+        f"{title}. Filled: accepted. Hollow: stated only. An interval is that of the mean of three or more launches of "
+        "the same configuration (95 %); the mark is the best of them. A bar over a mark: the shape is a ceiling, "
+        "repeated by two launches; two bars: validated, by three on two days or hosts. MFU of different bases are not "
+        "comparable; the table names them."
+    )
+    return (f"{says} {left} more series are in the table.",) if left else (says,)
+
+
+_Shape = tuple[object, ...]
+
+
+def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
+    """Ceilings by their whole shape, the best grade of each."""
+    order: tuple[Grade, ...] = ("peak", "repeated", "validated")
+    return {
+        (item.shape, item.chips, item.sequence_length, item.micro_batch, item.depth): grade
+        for grade in order
+        for item in reached.reached
+        if item.grade == grade
+    }
+
+
+def _point(
+    item: Result, name: str, accepted: bool, beside: Repeated | None, grades: Mapping[_Shape, Grade]
+) -> sequence.Point | None:
+    if item.sequence_length is None:
+        return None
+    whole = (beside.micro_batch, beside.depth) if beside is not None else (None, None)
+    shape = (item.shape, item.chips, item.sequence_length, *whole)
+    return sequence.Point(
+        series=name,
+        length=item.sequence_length,
+        rate=item.tokens_per_second_per_chip,
+        mfu=item.mfu,
+        accepted=accepted,
+        low=beside.low if beside is not None else None,
+        high=beside.high if beside is not None else None,
+        grade=grades.get(shape),
+    )
+
+
+def series(item: Result, beside: Iterable[Result]) -> str:
+    """What a series is called: what is never folded into one; the start of its digest where words do not tell."""
+    named = [plain(part, LONGEST) for part in item.names(beside)] or ["model not stated"]
+    machine = f"{number(item.chips)} × {plain(item.accelerator, LONGEST) if item.accelerator else '~'}"
+    alike = {other.shape[:16] for other in beside if other.names(beside) == item.names(beside)}
+    return " · ".join([*named, machine, *([item.shape[:4]] if len(alike) > 1 else [])])
+
+
+def _table(title: str, lane: LaneWeek, beside: Mapping[str, Repeated]) -> Table | None:
+    """Intervals of the frontier; everything else stands in the tables that the section has."""
+    columns = (
+        Column("receipt"),
+        Column("sequence", "tokens", True),
+        Column("best", "tokens/s/chip", True),
+        Column("95 % interval of the mean", "tokens/s/chip", True),
+        Column("launches", numeric=True),
+    )
+    rows = tuple(
+        Row((
+            link(item.receipt),
+            (number(item.sequence_length),),
+            (number(item.tokens_per_second_per_chip),),
+            (f"{number(found.low)} to {number(found.high)}",),
+            (number(found.launches),),
+        ))
+        for item in lane.frontier
+        if (found := beside.get(item.receipt.id)) is not None and found.low is not None
+    )  # fmt: skip
+    return Table(title, columns, rows) if rows else None

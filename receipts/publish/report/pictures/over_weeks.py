@@ -1,0 +1,203 @@
+"""The frontier of a lane over weeks: which receipt took it when, shape by shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import count, zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+from receipts.base.value import dataclass
+from receipts.publish.pictures import weeks as drawing
+from receipts.publish.report.page import Cell, Column, Figure, Row, Table, joined, link, numbered
+from receipts.publish.report.pictures.over_sequence import series
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import number, percent, plain
+from receipts.publish.report.week import Week
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import Result
+    from receipts.publish.report.shelf import Item, Shelf
+    from receipts.store import Entry
+
+WEEKS: Final = 26
+MOST: Final = 4  # shapes
+NAMED: Final = 12  # changes that a caption leads to; the table has them all
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A receipt that took the frontier: when it ran, its rate in tokens a second a chip, and its MFU.
+
+    `before` says that it did so before the weeks that are shown, and that it held when they began.
+    """
+
+    receipt: Ref
+    week: str
+    rate: float
+    mfu: float | None
+    before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One shape: the receipts that took its frontier in the order of time, and the best rate of each week.
+
+    What took it is valid under the present rules; the weeks' best were valid when they came in.
+    """
+
+    name: str
+    taken: tuple[Taken, ...]
+    best: tuple[tuple[str, float], ...]
+
+
+def courses(shelf: Shelf, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
+    """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
+    from receipts.store.course import days
+    from receipts.store.ran import SHAPE
+
+    last = Week.of(end - timedelta(microseconds=1))
+    since = last.since - timedelta(weeks=WEEKS - 1)
+    chosen = sorted(results, key=lambda item: not item.in_week)[:MOST]
+    rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in chosen])} if chosen else {}
+    found = []
+    for item in chosen:
+        shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
+        told = days(shelf.store, shape, since, end - timedelta(microseconds=1))
+        taken = _taken(told.before, told.days, shelf.items)
+        if taken:
+            name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
+            found.append(Course(name, taken=tuple(taken), best=tuple(_best(told.days))))
+    return tuple(found)
+
+
+def _week(row: Entry) -> str:
+    return str(Week.of(row.finished or row.started))
+
+
+def _taken(
+    before: Sequence[Entry], rows: Sequence[Entry], judge: Callable[[Iterable[Entry]], list[Item]]
+) -> list[Taken]:
+    """Receipts that were better than all before them. Only those that would be are judged."""
+    made: list[Taken] = []
+    highest = 0.0
+    for group, earlier in ((before, True), *((day, False) for day in _by_day(rows))):
+        for row in group:
+            rate = row.tokens_per_second_per_chip or 0.0
+            if rate <= highest:
+                break
+            item = judge([row])[0]
+            if item.rate_status == "valid":
+                highest = rate
+                mfu = None if _spoilt(item) else row.mfu
+                made.append(Taken(item.ref, _week(row), rate, mfu, earlier))
+                break
+    return made
+
+
+def _spoilt(item: Item) -> bool:
+    from receipts.judging.verdict import Taint
+
+    return item.spoilt(Taint.MFU)
+
+
+def _by_day(rows: Sequence[Entry]) -> list[list[Entry]]:
+    """Rows of each day, in the order of days; within one the best comes first, as in ``rows``."""
+    found: dict[object, list[Entry]] = {}
+    for row in rows:
+        found.setdefault((row.finished or row.started).date(), []).append(row)
+    return [found[day] for day in sorted(found, key=str)]
+
+
+def _best(rows: Sequence[Entry]) -> list[tuple[str, float]]:
+    found: dict[str, float] = {}
+    for row in rows:
+        week = _week(row)
+        found[week] = max(found.get(week, 0.0), row.tokens_per_second_per_chip or 0.0)
+    return sorted(found.items())
+
+
+def figure(anchor: str, lane: str, found: Sequence[Course], last: str) -> Figure | None:
+    """The picture of a lane up to a week; None where nothing took its frontier, or one receipt took it alone."""
+    if not found:
+        return None
+    shown = _weeks(found, last)
+    title = f"{plain(lane)}: frontier over weeks"
+    numbered_ones = _numbered(found)
+
+    def draw(name: str) -> str | None:
+        places = {week: index for index, week in enumerate(shown)}
+        made = [
+            drawing.Course(
+                course.name,
+                tuple(
+                    drawing.Change(index, 0 if taken.before else places[taken.week], taken.rate, taken.mfu)
+                    for index, of, taken in numbered_ones
+                    if of is course
+                ),
+                tuple((places[week], rate) for week, rate in course.best),
+            )
+            for course in found
+        ]
+        return drawing.picture(made, shown, name=name, title=title)
+
+    if (
+        len({week for course in found for week, _ in course.best}) < drawing.FEWEST
+        and len(numbered_ones) < drawing.FEWEST
+    ):
+        return None
+    return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
+
+
+def _weeks(found: Sequence[Course], last: str) -> list[str]:
+    """Every week from the first that has a result to the last of the report."""
+    held = [week for course in found for week, _ in course.best]
+    first, end = Week.parse(min([*held, last])), Week.parse(last)
+    length = (end.since - first.since).days // 7 + 1
+    return [str(Week.of(first.since + timedelta(weeks=index))) for index in range(length)]
+
+
+def _numbered(found: Sequence[Course]) -> list[tuple[int | None, Course, Taken]]:
+    """What took the frontier, shape by shape; a number for what had it when its week was over."""
+    made: list[tuple[int | None, Course, Taken]] = []
+    numbers = count(1)
+    for course in found:
+        for taken, later in zip_longest(course.taken, course.taken[1:]):
+            again = later is not None and (later.week, later.before) == (taken.week, taken.before)
+            made.append((None if again else next(numbers), course, taken))
+    return made
+
+
+def _caption(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Cell:
+    says = (
+        f"{title}: the best valid result so far of each shape. A number marks the receipt that had the frontier when "
+        "its week was over; marks without one had it for a while. A small hollow mark is the best of a week that did "
+        "not take it. MFU is that of the same receipts. "
+    )
+    told = [(index, taken) for index, _, taken in every if index is not None]
+    named = joined((f"{index} ", *link(taken.receipt)[:1]) for index, taken in told[:NAMED])
+    left = len(told) - NAMED
+    return (says, *named, f" and {left} more in the table." if left > 0 else ".")
+
+
+def _table(title: str, every: Sequence[tuple[int | None, Course, Taken]]) -> Table:
+    columns = (
+        Column("no.", numeric=True),
+        Column("week"),
+        Column("shape"),
+        Column("rate", "tokens/s/chip", True),
+        Column("MFU", "%", True),
+        Column("receipt"),
+    )
+    rows = tuple(
+        Row((
+            ("" if index is None else str(index),),
+            (f"{taken.week}{' (held when the weeks shown began)' if taken.before else ''}",),
+            (course.name,),
+            numbered(number(taken.rate), taken.receipt),
+            numbered(percent(taken.mfu), taken.receipt),
+            link(taken.receipt),
+        ))
+        for index, course, taken in every
+    )  # fmt: skip
+    return Table(title, columns, rows)

@@ -1,0 +1,165 @@
+"""Step times of the launches that a report compared, each launch by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from receipts.base.value import dataclass
+from receipts.publish.pictures import steps as drawing
+from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import number, plain
+
+if TYPE_CHECKING:
+    from receipts.metrics import Launch
+    from receipts.publish.pictures.steps import Side
+    from receipts.publish.report.data import Judged
+    from receipts.publish.report.shelf import Shelf
+
+MOST: Final = 4  # comparisons of a lane
+LAUNCHES: Final = 10  # of a side
+PER: Final = 1000  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Steps of one launch: quantiles in seconds at each twentieth, of `kept` of its `steps` steps.
+
+    `steady` says that those kept are its steady segment; else they are all that no flag leaves out. `tokens` is what a
+    step takes in, None where it is not known.
+    """
+
+    receipt: Ref
+    side: Side
+    quantiles: tuple[float, ...]
+    kept: int
+    steps: int
+    steady: bool
+    tokens: int | None
+
+    def row(self, tokens: int | None) -> drawing.Row:
+        """As it is drawn: time of a step, or of so many tokens."""
+        scale = tokens / self.tokens if tokens and self.tokens else 1.0
+        spread = tuple(value * scale for value in self.quantiles)
+        return drawing.Row(self.side, spread, self.kept, self.steps, self.steady)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison with its launches. `more` launches are left out."""
+
+    a: Ref
+    b: Ref
+    changed: tuple[str, ...]
+    launches: tuple[Timed, ...]
+    more: int
+
+    @property
+    def per(self) -> int | None:
+        """Tokens whose time is drawn, where steps of the two sides differ in what they take in; None for a step."""
+        sizes = {one.tokens for one in self.launches}
+        return PER if len(sizes) > 1 and None not in sizes and 0 not in sizes else None
+
+    @property
+    def measure(self) -> str:
+        """What is drawn, in words."""
+        return f"time of {self.per:,} tokens" if self.per else "step time"
+
+
+def compared(shelf: Shelf, judged: Sequence[Judged]) -> tuple[Compared, ...]:
+    """The first of these comparisons whose sides both kept their steps."""
+    found: list[Compared] = []
+    for item in judged:
+        if len(found) == MOST:
+            break
+        if item.ratio is None or item.stated:
+            continue
+        sides: tuple[tuple[Side, tuple[Ref, ...]], ...] = (("A", item.a), ("B", item.b))
+        held = [one for side, refs in sides for one in _timed(shelf, side, refs[:LAUNCHES])]
+        if {one.side for one in held} == {"A", "B"}:
+            left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
+            found.append(Compared(item.a[0], item.b[0], tuple(one.path for one in item.moved[:2]), tuple(held), left))
+    return tuple(found)
+
+
+def _timed(shelf: Shelf, side: Side, refs: Sequence[Ref]) -> Iterator[Timed]:
+    rows = {row.id: row for row in shelf.stored.entries([ref.id for ref in refs])}
+    return timed(side, ((ref, shelf.launch(rows[ref.id])) for ref in refs))
+
+
+def timed(side: Side, launches: Iterable[tuple[Ref, Launch]]) -> Iterator[Timed]:
+    """The launches of a side that kept their steps."""
+    for ref, launch in launches:
+        made = _of(launch)
+        if made is not None:
+            yield Timed(ref, side, *made)
+
+
+def _of(launch: Launch) -> tuple[tuple[float, ...], int, int, bool, int | None] | None:
+    """Quantiles, steps kept, all steps, whether those kept are a steady segment, tokens a step; None without steps."""
+    from receipts.stats.order_statistics import quantile
+
+    segment = launch.segment
+    if segment is None or not segment.kept:
+        return None
+    ordered = sorted(segment.of(launch.durations))
+    spread = tuple(quantile(ordered, share) for share in drawing.SHARES)
+    steady = segment.status == "steady"
+    return spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step
+
+
+def figures(anchor: str, found: Sequence[Compared]) -> tuple[Figure, ...]:
+    """A picture for each comparison; the first says how they are read."""
+    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(found, 1))
+
+
+def _figure(anchor: str, item: Compared, *, first: bool) -> Figure:
+    moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
+    title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
+
+    def draw(name: str) -> str | None:
+        return drawing.picture(
+            [one.row(item.per) for one in item.launches], name=name, title=title, measure=item.measure
+        )
+
+    return Figure(anchor, _caption(item, moved, first=first), draw, _table(title, item))
+
+
+def _caption(item: Compared, moved: str, *, first: bool) -> Cell:
+    reading = (
+        " A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, the "
+        "line 5 to 95 %, each tick a twentieth of the steps."
+    )
+    says = f" (B).{reading if first else ''}"
+    open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
+    left = f" And {item.more} more launches." if item.more else ""
+    ends = (f"{item.measure.capitalize()} by launch: ", *link(item.a), " (A) and ", *link(item.b))
+    return (*ends, f"{says}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
+
+
+def _table(title: str, item: Compared) -> Table:
+    columns = (
+        Column("side"),
+        Column("launch"),
+        Column("median step", "s", True),
+        Column("5 %", "s", True),
+        Column("95 %", "s", True),
+        Column("steps kept", numeric=True),
+        Column("of", numeric=True),
+        Column("steady"),
+        Column("tokens a step", numeric=True),
+    )
+    rows = tuple(
+        Row((
+            (one.side,),
+            link(one.receipt),
+            *((f"{one.quantiles[index]:.5g}",) for index in (10, 1, 19)),
+            (number(one.kept),),
+            (number(one.steps),),
+            ("yes" if one.steady else "no",),
+            (number(one.tokens),),
+        ))
+        for one in item.launches
+    )  # fmt: skip
+    return Table(title, columns, rows)

@@ -1,0 +1,184 @@
+"""Files of a report, from its values by templates: ``report.md``, ``index.html`` and ``report.json``.
+
+Templates are looked for in the user's folders first (``reports`` in ``receipts.toml``), then among those that ship. A
+template gets ``page`` (the report in words) and ``data`` (its values). In HTML everything is escaped; in Markdown
+everything that an expression prints goes through `cell`, unless a filter made Markdown of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipts.base.errors import ReceiptsError, ResourceError, UsageError
+from receipts.base.resources import folder
+from receipts.publish.report.claim import ClaimData
+from receipts.publish.report.claim import page as claim_page
+from receipts.publish.report.data import WeekData
+from receipts.publish.report.page import Cell, Code, Figure, Link, Page, Part
+from receipts.publish.report.pair_data import PairData
+from receipts.publish.report.pair_page import page as pair_page
+from receipts.publish.report.text import CELL, Marked, cell, plain
+from receipts.publish.report.weekly import page
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+FORMS: Mapping[str, str] = {"report.md": "md.j2", "index.html": "html.j2"}
+_LITERAL = re.compile(r"[\w.\-/:+\[\] ]+")
+_LONG_WORD = re.compile(r"[^\s]{16,}")
+_JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
+
+
+def render(data: WeekData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of a weekly report by name, as `files` gives them."""
+    return files(page(data), data, "weekly", folders)
+
+
+def render_lane(data: WeekData, name: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of one lane's page: a report of that lane alone."""
+    return files(replace(page(data), title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
+
+
+def render_pair(data: PairData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of the page of one comparison."""
+    return files(pair_page(data), data, "compare", folders)
+
+
+def render_claim(data: ClaimData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of the page of one claim."""
+    return files(claim_page(data), data, "claim", folders)
+
+
+def files(shown: Page, data: object, kind: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of a page by name, by the templates of a kind. The same data and templates give the same bytes.
+
+    Raises ResourceError where a template is wrong.
+    """
+    made = {"report.json": as_json(data)}
+    for name, ending in FORMS.items():
+        template = f"{kind}.{ending}"
+        environment = _environment(folders, markdown=name.endswith(".md"))
+        try:
+            text = environment.get_template(template).render(page=shown, data=data)
+        except ReceiptsError:
+            raise
+        except (
+            Exception
+        ) as error:  # a template is somebody's file: whatever it raises is that file's fault, and said so
+            raise ResourceError(f"template {template}: {_fault(error)}; mend the template") from error
+        made[name] = text.encode("utf-8", "backslashreplace")
+    return made
+
+
+def _fault(error: Exception) -> str:
+    """What a template raised, and where Jinja says that it was."""
+    place = getattr(error, "filename", None) or getattr(error, "name", None)
+    line = getattr(error, "lineno", None)
+    at = f" ({place}, line {line})" if place and line else f" ({place})" if place else ""
+    return f"{type(error).__name__}: {error}{at}"
+
+
+def as_json(data: object) -> bytes:
+    """The values as JSON, in the order in which they are declared."""
+    import orjson
+
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+    try:
+        return orjson.dumps(data, option=option, default=_jsonable)
+    except TypeError:
+        # A feature may be an integer of more than 64 bits, which orjson refuses.
+        import json
+
+        tree = asdict(data)  # type: ignore[call-overload]  # the values of a page are dataclasses
+        return f"{json.dumps(tree, default=str, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
+
+
+def _jsonable(item: Any) -> Any:
+    """What orjson does not know: named tuples as objects, other tuples and sets as lists."""
+    if hasattr(item, "_asdict"):
+        return item._asdict()
+    if isinstance(item, tuple | frozenset | set):
+        return sorted(item) if isinstance(item, frozenset | set) else list(item)
+    raise TypeError(f"no JSON of {type(item).__name__}")
+
+
+def _environment(folders: Sequence[Path], *, markdown: bool) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader([*folders, folder("reports")]),
+        autoescape=not markdown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=cell if markdown else _printable,
+    )
+    made.filters.update(plain=plain, cell=cell, md=Marked, parts=_parts, drawn=_drawn, broken=_broken)
+    made.tests.update(link=lambda item: isinstance(item, Link), code=lambda item: isinstance(item, Code))
+    return made
+
+
+def _printable(item: Any) -> Any:
+    """What autoescape does not know: control characters and direction marks. Markup of our own stays."""
+    return item if hasattr(item, "__html__") or not isinstance(item, str) else plain(item, CELL)
+
+
+def _broken(item: str) -> Markup:
+    """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like."""
+    from markupsafe import Markup
+
+    text = plain(item, CELL)  # which shows a NUL as words
+    return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
+
+
+def _drawn(figure: Figure) -> Markup | None:
+    """A figure's picture as markup: drawn here and escaped by what draws it, so that none of it is from outside."""
+    from markupsafe import Markup
+
+    found = figure.draw(figure.id)
+    return None if found is None else Markup(found)
+
+
+def _parts(item: Cell) -> Marked:
+    """The parts of a cell as Markdown."""
+    return Marked("".join(_part(part) for part in item))
+
+
+def _part(part: Part) -> Marked:
+    if isinstance(part, Link):
+        return Marked(f"[{cell(part.text)}](#{part.anchor})")
+    if isinstance(part, Code):
+        return Marked(f"`{part.text}`" if _LITERAL.fullmatch(part.text) else cell(part.text))
+    return Marked(cell(part))
+
+
+def write(files: Mapping[str, bytes], out: Path) -> None:
+    """Put files into a folder, each whole or not at all; other files there are left alone. Raises UsageError.
+
+    All are written beside their places first, so that a full disk changes nothing.
+    """
+    import os
+
+    staged: list[tuple[Path, Path]] = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            place = out / f".{name}.{os.getpid()}.tmp"
+            staged.append((place, out / name))
+            with place.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        for place, final in staged:
+            os.replace(place, final)
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
+    finally:
+        for place, _ in staged:
+            place.unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""Stored verdicts that a report may take as they are: those that judging anew would give again.
+
+A verdict follows from the document, its lane, the rules, and what the store knew: witnesses and the launch witnessed,
+shapes and earlier failures of the lane. Document, lane and rules are fixed by the receipt's id and the rule set's
+digest. `R116` and `R414` alone read shapes and failures; they are shown and weigh nothing, so that their findings are
+left out of every verdict of a report. What is left are witnesses, and each leaves a trace in the verdict that it
+decided: its id in `witnesses`, or a finding of `R308`; a launch at the same instant leaves one of `R112`, a resumed one
+of `R119`. Where the trace is not what the store shows now, or cannot tell,
+the receipt is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from receipts.axes.lane import Lane
+from receipts.judging.judge import VERSION
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Finding, Level, Question, ReceiptVerdict, Taint
+
+if TYPE_CHECKING:
+    from receipts.store import Entry
+
+ASK_THE_STORE: Final = frozenset({"R116", "R414"})
+_OF_OTHERS: Final = frozenset({"R119", "R308"})  # they read other launches: one that was resumed, a witness
+_AT_ONCE: Final = ("R112", "run.started")  # and this the one that started at the same instant
+_LEVELS: Final = {item.value: item for item in Level}
+_QUESTIONS: Final = {item.value: item for item in Question}
+_TAINTS: Final = {item.value: item for item in Taint}
+
+
+class Kin(NamedTuple):
+    """Receipts that name this one as what they witness, and those that it names; the newest first."""
+
+    witnesses: tuple[Entry, ...] = ()
+    witnessed: tuple[Entry, ...] = ()
+
+
+ALONE: Final = Kin()
+
+
+def may_reuse(rulebook: Rulebook) -> bool:
+    """Whether no rule on receipts asks the store but those of which it is known what they ask."""
+    return all(item.code in ASK_THE_STORE for item in rulebook.rules.on("receipt") if item.uses_facts)
+
+
+def without_asking(verdict: ReceiptVerdict) -> ReceiptVerdict:
+    """The verdict without what shapes and earlier failures of its lane show, which changes from launch to launch."""
+    kept = tuple(item for item in verdict.findings if item.code not in ASK_THE_STORE)
+    return verdict if len(kept) == len(verdict.findings) else replace(verdict, findings=kept)
+
+
+def read(body: bytes) -> ReceiptVerdict:
+    """A stored verdict on one receipt, without the findings that are left out."""
+    told = orjson.loads(body)
+    return ReceiptVerdict(
+        receipt=told["receipt"],
+        label=told["label"],
+        status=told["status"],
+        path=told["path"],
+        tainted=_taints(told["tainted"]),
+        findings=tuple(_finding(item) for item in told["findings"] if item["code"] not in ASK_THE_STORE),
+        lane=told["lane"],
+        rules=told["rules"],
+        judge=told["judge"],
+        witnesses=tuple(told["witnesses"]),
+    )
+
+
+def _taints(names: Sequence[str]) -> tuple[Taint, ...]:
+    return tuple(_TAINTS[name] for name in names)
+
+
+def _finding(told: Mapping[str, Any]) -> Finding:
+    found = {**told, "level": _LEVELS[told["level"]], "question": _QUESTIONS[told["question"]]}
+    # A report judges without proofs where nothing is stored, and says the same where something is.
+    return Finding(**{**found, "taints": _taints(told["taints"]), "proof": ()})
+
+
+def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:
+    """Whether a stored verdict under the present rule set is what judging anew would give."""
+    if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
+        return False
+    if any(item.code in _OF_OTHERS or (item.code, item.at) == _AT_ONCE for item in verdict.findings):
+        return False
+    if row.witness_for is not None:
+        return not verdict.witnesses and _knew(row, kin.witnessed)
+    # With two, which of them is asked first decides who is named, and that no verdict tells.
+    return len(kin.witnesses) <= 1 and verdict.witnesses == tuple(item.id for item in kin.witnesses)
+
+
+def _knew(row: Entry, witnessed: Sequence[Entry]) -> bool:
+    """Whether the launch that a witness names is the one that it was judged beside.
+
+    Had it been unknown then, R308 would have said so; no earlier receipt of that launch can have stood in its place.
+    """
+    if len(witnessed) != 1:
+        return False
+    (other,) = witnessed
+    return other.id != row.id and other.seq < row.seq and other.generation == 0

@@ -1,0 +1,208 @@
+"""Ceilings of a lane, validated apart from repeated ones and from peaks, and the nearest shapes that did not fit.
+
+The values are those of `receipts ceiling`, of launches that started before the end of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.axes.shape import described
+from receipts.base.value import dataclass
+from receipts.publish.report.page import Cell, Column, Part, Row, Section, Table, joined, link, more
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import model, plain
+
+if TYPE_CHECKING:
+    from receipts.axes.shape import Description
+    from receipts.questions.ceiling import Cause, Ceiling, Frontier
+    from receipts.store import Store
+
+MOST = 12
+NEAREST = 2  # failures that are named beyond one ceiling
+_GRADES = {"repeated": "repeated by two launches", "peak": "peaks of one", "failed": "failed where nothing fitted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A shape that ran out of memory: where, how often, and how (class and phase)."""
+
+    sequence_length: int
+    micro_batch: int
+    depth: int
+    launches: int
+    kinds: tuple[str, ...]
+    receipt: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A shape that no larger one of its grade or better holds; `failed_here` launches ran out of memory at it.
+
+    `shape` is the geometry and the layout by their digests, `model` and `layout` are in words.
+    `grade` is `validated` (three launches on two days or hosts), `repeated` (two) or `peak` (one); where nothing was
+    sustained it is `failed`, and `failures` says what did not fit.
+    """
+
+    grade: str
+    shape: str
+    family: str | None
+    name: str | None
+    model: str
+    layout: str
+    accelerator: str | None
+    chips: int
+    sequence_length: int | None
+    micro_batch: int | None
+    depth: int | None
+    launches: int
+    days: int
+    hosts: int
+    failed_here: int
+    receipt: Ref | None
+    failures: tuple[Beyond, ...]
+    failures_more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What a lane sustained. `more` were left out, `shapeless` launches state no whole shape."""
+
+    reached: tuple[Reached, ...]
+    more: int
+    shapeless: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in self.reached:
+            if item.receipt is not None:
+                yield item.receipt
+            yield from (failed.receipt for failed in item.failures)
+
+
+def ceilings(store: Store, lane: str, until: datetime) -> Ceilings:
+    """The ceilings of a lane among launches that started before a moment."""
+    from receipts.questions.ceiling import frontiers
+
+    found = frontiers(store.reached(lane, None, until))
+    made = [one for group in found.frontiers for one in _of(group)]
+    ids = dict.fromkeys(name for one in made[:MOST] for name in _ids(one))
+    names = {name: store.entry(name).name for name in ids}
+    shown = tuple(_reached(*one, described(store.parsed(one[0].receipt).stated), names) for one in made[:MOST])
+    return Ceilings(shown, max(0, len(made) - MOST), found.shapeless)
+
+
+def _of(group: Frontier) -> Iterator[tuple[Frontier, Ceiling | None, tuple[Cause, ...]]]:
+    for item in group.ceilings:
+        yield group, item, item.failures
+    if group.elsewhere:
+        yield group, None, group.elsewhere
+
+
+def _ids(made: tuple[Frontier, Ceiling | None, tuple[Cause, ...]]) -> Iterator[str]:
+    _, item, failures = made
+    if item is not None:
+        yield item.receipt
+    yield from (cause.receipt for cause in failures[:NEAREST])
+
+
+def _reached(
+    group: Frontier, item: Ceiling | None, failures: tuple[Cause, ...], known: Description, names: dict[str, str]
+) -> Reached:
+    length, micro, depth = item.size if item is not None else (None, None, None)
+    return Reached(
+        grade=item.grade if item is not None else "failed",
+        shape=str(group.key),
+        **known._asdict(),
+        accelerator=group.accelerator,
+        chips=group.chips,
+        sequence_length=length,
+        micro_batch=micro,
+        depth=depth,
+        launches=item.launches if item is not None else 0,
+        days=item.days if item is not None else 0,
+        hosts=item.hosts if item is not None else 0,
+        failed_here=item.failed_here if item is not None else 0,
+        receipt=Ref(item.receipt, names[item.receipt]) if item is not None else None,
+        failures=tuple(
+            Beyond(*cause.size, cause.launches, cause.kinds, Ref(cause.receipt, names[cause.receipt]))
+            for cause in failures[:NEAREST]
+        ),
+        failures_more=max(0, len(failures) - NEAREST),
+    )
+
+
+def section(anchor: str, lane: str, made: Ceilings) -> Section:
+    """The ceilings in words."""
+    validated = [item for item in made.reached if item.grade == "validated"]
+    others = [item for item in made.reached if item.grade != "validated"]
+    tables = []
+    if validated:
+        tables.append(_table(f"{plain(lane)}: validated ceilings, three launches on two days or hosts", validated))
+    if others:
+        grades = {item.grade: _GRADES.get(item.grade, item.grade) for item in others}
+        tables.append(_table(f"{plain(lane)}: {', '.join(grades.values())}", others, made.more))
+    says = "The largest shapes that measured training sustained, whatever else the launches had. A peak is no ceiling."
+    if not made.reached:
+        says = "No measured training launch of this lane that states its shape sustained one, or ran out of memory."
+    elif not validated:
+        says = f"{says} None is validated yet."
+    several = _many(made.shapeless, "launch", "es")
+    shape = "chips, sequence length, micro batch, depth"
+    left = (f"Without a whole shape ({shape}): {several}.",) if made.shapeless else ()
+    return Section(anchor, "Ceilings", (says, *left), tuple(tables))
+
+
+def _table(caption: str, found: Iterable[Reached], left_out: int = 0) -> Table:
+    columns = (
+        Column("grade"),
+        Column("family"),
+        Column("model"),
+        Column("layout"),
+        Column("chips", numeric=True),
+        Column("sequence", "tokens", True),
+        Column("micro batch", numeric=True),
+        Column("depth", numeric=True),
+        Column("launches"),
+        Column("last"),
+        Column("out of memory beyond it"),
+    )
+    rows = tuple(Row(_cells(item)) for item in found)
+    return Table(caption, columns, rows, more(left_out, "shapes"))
+
+
+def _cells(item: Reached) -> tuple[Cell, ...]:
+    machine = f" × {item.accelerator}" if item.accelerator else ""
+    hosts = f" · {_many(item.hosts, 'host')}" if item.hosts else ""
+    times = f"{_many(item.launches, 'launch', 'es')} · {_many(item.days, 'day')}{hosts}" if item.launches else "none"
+    return (
+        (item.grade,),
+        (item.family or "not stated",),
+        (model(item.name, item.model),),
+        (plain(item.layout) or "~",),
+        (f"{item.chips:,}{machine}",),
+        *((f"{size:,}" if size is not None else "~",) for size in (item.sequence_length, item.micro_batch, item.depth)),
+        (times,),
+        link(item.receipt) if item.receipt is not None else ("~",),
+        _failures(item),
+    )
+
+
+def _failures(item: Reached) -> Cell:
+    cells: list[Cell] = []
+    if item.failed_here:
+        cells.append((f"{_many(item.failed_here, 'launch', 'es')} at this very shape",))
+    for failed in item.failures:
+        size = f"{failed.sequence_length:,} tokens × micro batch {failed.micro_batch:,}, depth {failed.depth:,}"
+        kinds = plain(", ".join(kind.replace("_", " ") for kind in failed.kinds))
+        parts: list[Part] = [f"{size}: {kinds}, {_many(failed.launches, 'launch', 'es')} ", *link(failed.receipt)]
+        cells.append(tuple(parts))
+    if item.failures_more:
+        cells.append((f"and {item.failures_more} more",))
+    return joined(cells, "; ") or ("none known: the gap is open",)
+
+
+def _many(count: int, what: str, plural: str = "s") -> str:
+    return f"{count:,} {what}{plural if count != 1 else ''}"

@@ -1,0 +1,94 @@
+"""The self-check: how often launches that differ in nothing were told apart, lane by lane and over the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.publish.report.page import Cell, Column, Row, Section, Table
+from receipts.publish.report.text import UNKNOWN, number, percent, plain
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import LaneWeek
+    from receipts.stats.noise import SelfCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Pairs of equal launches, and how many of their intervals exclude the ratio 1.
+
+    About 5 % should, as often faster as slower; `alarm` says that one side is in excess of what chance gives.
+    """
+
+    pairs: int
+    excluded_one: int
+    faster: int
+    slower: int
+    alarm: bool
+
+    @property
+    def share(self) -> float | None:
+        """Share of the pairs that were told apart; None without pairs."""
+        return self.excluded_one / self.pairs if self.pairs else None
+
+
+def checked(made: SelfCheck) -> Checked:
+    """A self-check as a value of the report."""
+    return Checked(made.pairs, made.excluded_one, made.faster, made.slower, made.alarm)
+
+
+def _all(lanes: Sequence[LaneWeek]) -> SelfCheck:
+    from receipts.stats.noise import SelfCheck, together
+
+    kept = (lane.noise.check for lane in lanes)
+    return together(SelfCheck(item.pairs, item.excluded_one, item.faster, item.slower, item.alarm, "") for item in kept)
+
+
+def section(lanes: Sequence[LaneWeek]) -> Section:
+    """Noise floors and the self-check in words."""
+    says = (
+        "Launches that differ in nothing (A/A pairs) should be told apart once in twenty times, as often faster as "
+        "slower. More often shows a floor that is too small, or a machine that drifts. Nothing here is adjusted."
+    )
+    columns = (
+        Column("lane"),
+        Column("σ of a launch", "%", True),
+        Column("declared σ", "%", True),
+        Column("equal launches", numeric=True),
+        Column("largest spread", "%", True),
+        Column("A/A pairs", numeric=True),
+        Column("told apart", "%", True),
+        Column("faster", numeric=True),
+        Column("slower", numeric=True),
+        Column("alarm"),
+    )
+    if not any(lane.noise.launches or lane.noise.declared for lane in lanes):
+        return Section("checks", "Noise and self-check", nothing="noise floors")
+    rows = tuple(Row(_cells(lane)) for lane in lanes)
+    table = Table("Noise floors and A/A pairs by lane", columns, rows)
+    return Section("checks", "Noise and self-check", (says, _sum(lanes)), (table,))
+
+
+def _sum(lanes: Sequence[LaneWeek]) -> str:
+    made = _all(lanes)
+    if not made.pairs:
+        return "No two groups of equal launches were read: there is nothing to check against."
+    return f"Over all lanes: {made.why}."
+
+
+def _cells(lane: LaneWeek) -> tuple[Cell, ...]:
+    noise, check = lane.noise, lane.noise.check
+    shown = check.pairs > 0
+    return (
+        (plain(lane.name),),
+        (percent(noise.sigma, 2),),
+        (percent(noise.declared, 2),),
+        (number(noise.launches),),
+        (percent(noise.largest_spread, 2),),
+        (number(check.pairs),),
+        (percent(check.share),),
+        (str(check.faster) if shown else UNKNOWN,),
+        (str(check.slower) if shown else UNKNOWN,),
+        (("too many on one side" if check.alarm else "none") if shown else UNKNOWN,),
+    )

@@ -1,0 +1,289 @@
+"""Claims in a week: those whose status changed, those that are stale, and the documents that quote these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.base.errors import NotFound
+from receipts.base.value import dataclass
+from receipts.judging.verdict import ClaimVerdict, Level
+from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import NOTE, UNKNOWN, plain
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.store import Store, StoredClaim
+    from receipts.store.chronicle import Chronicle, Told
+
+MOST_JUDGED = 200
+MOST = 40
+MOST_DOCUMENTS = 8
+MOST_REASONS = 3
+MOST_RECEIPTS = 6
+WAITING = frozenset({"K104", "K108"})
+STALE = "K106"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A rule that keeps a claim from being supported, and what it found; the code is empty where no rule speaks."""
+
+    code: str
+    name: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimNow:
+    """A claim under the present rules.
+
+    `before` is the status when the week began and `recorded` the last that was recorded until its end, None where
+    there was none; `status` is what the present rules say, and `otherwise` what they would if its receipts stood.
+    `replaced` says what became of it in the week. `waits` tells that a retest at its target is all that is missing.
+    """
+
+    id: str
+    text: str
+    kind: str
+    added: bool
+    before: str | None
+    recorded: str | None
+    status: str
+    otherwise: str
+    replaced: str | None
+    waits: bool
+    target: str | None
+    reasons: tuple[Why, ...]
+    receipts: tuple[Ref, ...]
+    receipts_more: int
+    documents: tuple[str, ...]
+    documents_more: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another status than when the week began, or the claim was added or replaced in it."""
+        began = self.before or self.recorded
+        moved = self.status != began or self.recorded != began
+        return self.added or self.replaced is not None or moved
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims that stand, and those replaced in the week. ``unjudged`` were more than a report judges."""
+
+    judged: int
+    unjudged: int
+    changed: tuple[ClaimNow, ...]
+    changed_more: int
+    stale: tuple[ClaimNow, ...]
+    stale_more: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in (*self.changed, *self.stale):
+            yield from item.receipts
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The claims of a store with what the present rules say of them, fetched once for all sections."""
+
+    claims: tuple[ClaimNow, ...]
+    verdicts: Mapping[str, ClaimVerdict]
+    unjudged: int
+
+
+def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime, lanes: Sequence[str] = ()) -> Judged:
+    """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
+    from receipts.questions.claims import judge
+    from receipts.questions.claims.gather import gather
+    from receipts.questions.claims.load import from_json
+
+    replaced = {item.id: item for item in said.replaced}
+    kept = [item for item in store.claims(standing=False) if item.superseded is None or item.id in replaced]
+    kept = [item for item in kept if item.at < until]
+    recent = kept[::-1][:MOST_JUDGED]
+    found: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
+    for item in recent:
+        claim = from_json(item.body, f"claim {item.id}")
+        verdict = judge(claim, gather(claim, rulebook, store), rulebook)
+        if not lanes or any(name.partition("@")[0] in lanes for name in verdict.lanes):
+            found.append((item, claim.quoted_in, verdict))
+    ids = list(dict.fromkeys(name for _, _, verdict in found for name in (*verdict.baseline, *verdict.candidate)))
+    refs = known(store, ids)
+    quoting: dict[str, list[str]] = {}
+    for quote in store.quoting(ids, until):
+        quoting.setdefault(quote.receipt, []).append(quote.document)
+    about = _About(said, {item.claim: item for item in said.told}, quoting, refs)
+    made = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in found)
+    return Judged(made, {verdict.claim: verdict for _, _, verdict in found}, len(kept) - len(recent))
+
+
+@dataclass(frozen=True)
+class _About:
+    """What a store says beside the claims: what was told in the stretch, and who quotes their receipts."""
+
+    said: Chronicle
+    told: Mapping[str, Told]
+    quoting: Mapping[str, Sequence[str]]
+    refs: Mapping[str, Ref]
+
+    def replaced(self, claim: str) -> str | None:
+        """What became of a claim in the stretch."""
+        item = next((item for item in self.said.replaced if item.id == claim), None)
+        if item is None:
+            return None
+        return f"superseded by {item.successor}: {item.reason}" if item.successor else f"withdrawn: {item.reason}"
+
+
+def known(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
+    """Receipts of these ids that the store holds; one that was purged can be named, and leads nowhere."""
+    found = {}
+    for name in ids:
+        try:
+            found[name] = Ref(name, store.entry(name).name)
+        except NotFound:
+            continue
+    return found
+
+
+def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, about: _About) -> ClaimNow:
+    before = about.said.before.get(kept.id)
+    recorded = about.told.get(kept.id) or before
+    ids = list(dict.fromkeys((*verdict.candidate, *verdict.baseline)))
+    documents = list(dict.fromkeys([*quoted_in, *(place for name in ids for place in about.quoting.get(name, ()))]))
+    return ClaimNow(
+        id=kept.id,
+        text=verdict.text,
+        kind=kept.kind,
+        added=kept.id in about.said.added,
+        before=before.status if before else None,
+        recorded=recorded.status if recorded else None,
+        status=verdict.status,
+        otherwise=verdict.otherwise,
+        replaced=about.replaced(kept.id),
+        waits=waits(verdict),
+        target=verdict.target,
+        reasons=tuple(_reasons(verdict)),
+        receipts=tuple(about.refs[name] for name in ids if name in about.refs)[:MOST_RECEIPTS],
+        receipts_more=max(0, len(ids) - MOST_RECEIPTS),
+        documents=tuple(documents[:MOST_DOCUMENTS]),
+        documents_more=max(0, len(documents) - MOST_DOCUMENTS),
+    )
+
+
+def waits(verdict: ClaimVerdict) -> bool:
+    """Whether it holds where it was shown, and its target, or the envelope around it, is all that keeps it open."""
+    heavy = {item.code for item in verdict.findings if item.level is not Level.SHOWN}
+    return bool(heavy) and heavy <= WAITING and verdict.assessment.state == "holds" and verdict.otherwise == "unproven"
+
+
+def _reasons(verdict: ClaimVerdict) -> Iterator[Why]:
+    if verdict.status == "supported":
+        return
+    heavy = [item for item in verdict.findings if item.level is not Level.SHOWN]
+    heavy.sort(key=lambda item: (item.code != STALE, item.level is not Level.ERROR, item.code))
+    found = [Why(item.code, item.name, item.found) for item in heavy]
+    if verdict.comparison is not None and verdict.comparison.status == "rejected":
+        errors = (item for item in verdict.comparison.findings if item.level is Level.ERROR and item.waived is None)
+        found += [Why(item.code, item.name, item.found) for item in errors if item.subject == "pair"]
+    if verdict.assessment.state != "holds":
+        found.append(Why("", "", verdict.assessment.why))
+    yield from list(dict.fromkeys(found))[:MOST_REASONS]
+
+
+def claims(judged: Judged) -> Claims:
+    """What a report says of them."""
+    changed = [item for item in judged.claims if item.changed]
+    stale = [item for item in judged.claims if item.status == "stale" and item.replaced is None]
+    return Claims(
+        judged=len(judged.claims),
+        unjudged=judged.unjudged,
+        changed=tuple(changed[:MOST]),
+        changed_more=max(0, len(changed) - MOST),
+        stale=tuple(stale[:MOST]),
+        stale_more=max(0, len(stale) - MOST),
+    )
+
+
+def section(made: Claims) -> Section:
+    """Claims that changed, and stale ones with the documents that quote them."""
+    inner, _ = folded((_changed(made), _stale(made)))
+    if not inner and not made.unjudged:
+        return Section("claims", "Claims", nothing="claims that changed or are stale")
+    return Section("claims", "Claims", tuple(_head(made)), sections=tuple(inner))
+
+
+def _head(made: Claims) -> Iterator[str]:
+    yield f"{made.judged:,} claim{'s were' if made.judged != 1 else ' was'} judged under the present rules."
+    if made.unjudged:
+        yield f"{made.unjudged:,} older ones were not: receipts claim check --all judges every one."
+
+
+def _changed(made: Claims) -> Section:
+    if not made.changed:
+        return Section("claims-changed", "Changed", nothing="changed claims")
+    columns = (Column("claim"), Column("it says"), Column("was"), Column("is"), Column("why"), Column("stands on"))
+    rows = tuple(
+        Row((
+            (Code(item.id),),
+            (plain(item.text, NOTE),),
+            (was(item),),
+            (now(item),),
+            why(item.reasons) if item.replaced is None else (plain(item.replaced, NOTE),),
+            links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
+        ))
+        for item in made.changed
+    )  # fmt: skip
+    table = Table("Claims whose status changed in the week", columns, rows, more(made.changed_more, "claims"))
+    return Section("claims-changed", "Changed", (), (table,))
+
+
+def was(item: ClaimNow) -> str:
+    """Its status when the week began, or that it is new."""
+    return "added" if item.added else item.before or item.recorded or "never judged"
+
+
+def now(item: ClaimNow) -> str:
+    """Its status under the present rules, or what became of it."""
+    if item.replaced is not None:
+        return "replaced"
+    same = item.recorded is None or item.recorded == item.status
+    return item.status if same else f"{item.status} (recorded last: {item.recorded})"
+
+
+def why(reasons: Sequence[Why]) -> Cell:
+    """Reasons, each with its rule."""
+    said: list[Cell] = [
+        (rule(item.code, item.name), f": {plain(item.found, NOTE)}") if item.code else (plain(item.found, NOTE),)
+        for item in reasons
+    ]
+    return joined(said, "; ") or ("every rule holds",)
+
+
+def _stale(made: Claims) -> Section:
+    if not made.stale:
+        return Section("claims-stale", "Stale", nothing="stale claims")
+    columns = (Column("claim"), Column("it says"), Column("if its receipts stood"), Column("why"), Column("quoted in"))
+    rows = tuple(
+        Row((
+            (Code(item.id),),
+            (plain(item.text, NOTE),),
+            (item.otherwise,),
+            why(item.reasons),
+            _documents(item),
+        ))
+        for item in made.stale
+    )  # fmt: skip
+    table = Table("Stale claims and the documents that quote them", columns, rows, more(made.stale_more, "claims"))
+    says = "Mend the documents, or say what replaces the claim: receipts claim supersede ID --by ID --reason …"
+    return Section("claims-stale", "Stale", (says,), (table,))
+
+
+def _documents(item: ClaimNow) -> Cell:
+    parts = joined(((Code(plain(name)),) for name in item.documents), ", ")
+    left = (f" and {item.documents_more} more",) if item.documents_more else ()
+    return (*parts, *left) or ("no document that is known",)

@@ -1,0 +1,81 @@
+"""Decisions that were taken in a stretch of time, with their reasons (`receipts decide`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.base.errors import NotFound
+from receipts.base.value import dataclass
+from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, link, more
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import NOTE, plain
+
+if TYPE_CHECKING:
+    from receipts.store import Decision, Store
+
+MOST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision. `receipt` is None where the receipt is not in the store; `revised` by a later one of the stretch."""
+
+    id: str
+    receipt: Ref | None
+    lane: str | None
+    decision: str
+    reason: str
+    at: datetime
+    revised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions of a stretch, the newest first. `more` were left out."""
+
+    made: tuple[Decided, ...]
+    more: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        yield from (item.receipt for item in self.made if item.receipt is not None)
+
+
+def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()) -> Decisions:
+    """These decisions, of some lanes or of all."""
+    seen: set[str] = set()
+    found: list[Decided] = []
+    for item in reversed(taken):
+        try:
+            entry = store.entry(item.receipt)
+        except NotFound:
+            ref, lane = None, None
+        else:
+            ref, lane = Ref(entry.id, entry.name), entry.lane
+        if lanes and lane not in lanes:
+            continue
+        found.append(Decided(item.receipt, ref, lane, item.decision, item.reason, item.at, item.receipt in seen))
+        seen.add(item.receipt)
+    return Decisions(tuple(found[:MOST]), max(0, len(found) - MOST))
+
+
+def section(made: Decisions) -> Section:
+    """The decisions in words."""
+    if not made.made:
+        return Section("decisions", "Decisions", nothing="decisions")
+    columns = (Column("receipt"), Column("decision"), Column("reason"), Column("when, UTC"))
+    rows = tuple(Row(_cells(item)) for item in made.made)
+    table = Table("Decisions of the week, the newest first", columns, rows, more(made.more, "decisions"))
+    return Section("decisions", "Decisions", (), (table,))
+
+
+def _cells(item: Decided) -> tuple[Cell, ...]:
+    named: Cell = (*link(item.receipt), f" ({plain(item.lane)})") if item.receipt else (Code(item.id[:12]), " purged")
+    return (
+        named,
+        (f"{item.decision}{' (revised since)' if item.revised else ''}",),
+        (plain(item.reason, NOTE),),
+        (f"{item.at:%Y-%m-%d %H:%M}",),
+    )

@@ -1,0 +1,151 @@
+"""Receipts of a stretch of time: what was submitted lane by lane, what is invalid and why, and what was superseded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Level
+from receipts.publish.report.page import (
+    Cell,
+    Code,
+    Column,
+    Row,
+    Section,
+    Table,
+    folded,
+    link,
+    links,
+    more,
+    rule,
+    without,
+)
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import NOTE, plain
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import LaneWeek
+    from receipts.publish.report.shelf import Item
+    from receipts.store import Store
+    from receipts.store.chronicle import Chronicle
+
+MOST = 20
+NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """A rule that makes receipts of the stretch invalid: how many, and the first of them."""
+
+    code: str
+    name: str
+    count: int
+    receipts: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallen:
+    """A receipt that was superseded or retracted in the stretch; `successor` is None where it was retracted."""
+
+    id: str
+    receipt: Ref | None
+    successor_id: str | None
+    successor: Ref | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Offences by how many receipts they spoil, and receipts that fell, in the order in which they did."""
+
+    offences: tuple[Offence, ...]
+    fallen: tuple[Fallen, ...]
+    fallen_more: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for offence in self.offences:
+            yield from offence.receipts
+        for item in self.fallen:
+            yield from (ref for ref in (item.receipt, item.successor) if ref is not None)
+
+
+def intake(store: Store, items: Iterable[Item], said: Chronicle, lanes: Sequence[str] = ()) -> Intake:
+    """What the rules say of the receipts of a stretch, and which fell in it."""
+    found: dict[tuple[str, str], list[Ref]] = {}
+    for item in items:
+        if item.verdict.status == "invalid":
+            errors = (finding for finding in item.verdict.findings if finding.level is Level.ERROR)
+            for key in dict.fromkeys((finding.code, finding.name) for finding in errors):
+                found.setdefault(key, []).append(item.ref)
+    ordered = sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+    offences = tuple(Offence(*key, len(refs), tuple(refs[:NAMED])) for key, refs in ordered)
+    fallen, left = _fallen(store, said, lanes)
+    return Intake(offences, fallen, left)
+
+
+def _fallen(store: Store, said: Chronicle, lanes: Sequence[str]) -> tuple[tuple[Fallen, ...], int]:
+    from receipts.publish.report.sections.claims import known
+
+    ids = [name for item in said.superseded for name in (item.id, item.successor) if name is not None]
+    refs = known(store, ids)
+    found = [
+        Fallen(item.id, refs.get(item.id), item.successor, refs.get(item.successor or ""), item.reason)
+        for item in said.superseded
+        if not lanes or (item.id in refs and store.entry(item.id).lane in lanes)
+    ]
+    unread = 0 if lanes else said.superseded_count - len(said.superseded)
+    return tuple(found[:MOST]), max(0, len(found) - MOST) + unread
+
+
+def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
+    """The receipts of the stretch in words."""
+    inner, nothing = folded((_offences(made), _superseded(made)))
+    if not lanes and not inner:
+        return Section("intake", "Receipts of the week", nothing="receipts")
+    tables = (_lanes(lanes),) if lanes else ()
+    return Section("intake", "Receipts of the week", without(nothing), tables, sections=tuple(inner))
+
+
+def _lanes(lanes: Sequence[LaneWeek]) -> Table:
+    names = ("submitted", "valid", "unwitnessed", "invalid", "superseded")
+    columns = (Column("lane"), *(Column(name, numeric=True) for name in names))
+    rows = tuple(
+        Row(((plain(lane.name),), *((f"{getattr(lane.counts, name):,}",) for name in names))) for lane in lanes
+    )
+    return Table("Receipts by lane, as the present rules judge them", columns, rows)
+
+
+def _offences(made: Intake) -> Section:
+    if not made.offences:
+        return Section("intake-invalid", "Invalid", nothing="invalid receipts")
+    columns = (Column("why"), Column("receipts", numeric=True), Column("such as"))
+    rows = tuple(
+        Row((
+            (rule(item.code, item.name),),
+            (f"{item.count:,}",),
+            links(item.receipts, NAMED, item.count - len(item.receipts)),
+        ))
+        for item in made.offences
+    )  # fmt: skip
+    table = Table("Rules that make receipts of the week invalid", columns, rows)
+    return Section("intake-invalid", "Invalid", (), (table,))
+
+
+def _superseded(made: Intake) -> Section:
+    if not made.fallen:
+        return Section("intake-superseded", "Superseded in the week", nothing="retractions or supersessions")
+    columns = (Column("receipt"), Column("replaced by"), Column("reason"))
+    rows = tuple(Row(_cells(item)) for item in made.fallen)
+    table = Table("Receipts that no longer stand since the week", columns, rows, more(made.fallen_more, "receipts"))
+    return Section("intake-superseded", "Superseded in the week", (), (table,))
+
+
+def _cells(item: Fallen) -> tuple[Cell, ...]:
+    if item.successor_id is None:
+        by: Cell = ("nothing: it was retracted",)
+    else:
+        by = link(item.successor) if item.successor is not None else (Code(item.successor_id[:12]),)
+    named: Cell = link(item.receipt) if item.receipt is not None else (Code(item.id[:12]), " purged")
+    return named, by, (plain(item.reason, NOTE),)

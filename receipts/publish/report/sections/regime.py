@@ -1,0 +1,112 @@
+"""How much work each chip had, and the regime that a launch ran in: from what the receipt says, by fixed limits.
+
+A launch is *unstable* where no steady segment was found, or where it compiled after warm-up. It is
+*communication-heavy* where what nothing hides takes a fifth of a step, and *memory-limited* where its tightest chip
+keeps less than the lane wants kept. It has *enough work* where all three are known and none of them holds. Several may
+hold at once; where none was found and a fact is missing, the regime is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from receipts import metrics
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Level
+from receipts.metrics.chips import account
+from receipts.publish.report.shelf import Item
+from receipts.publish.report.text import UNKNOWN, number, percent
+
+HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
+UNSTABLE: Final = ("R202", "R203")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a chip had to do in a step, and what it waited for.
+
+    `exposed` is the share of a step that is communication which nothing hides, `left` the share of its limit that the
+    tightest chip kept, `wanted` what the lane wants kept, `steady` whether a steady segment was found. `regimes` holds
+    each regime that was found, and `missing` the facts that nobody stated.
+    """
+
+    tokens_per_chip: float | None
+    exposed: float | None
+    left: float | None
+    wanted: float
+    steady: bool | None
+    regimes: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def work(item: Item) -> Work:
+    """The work and the regime of one launch."""
+    steady, exposed, left = _steady(item), _exposed(item), _left(item)
+    wanted = item.lane.headroom
+    tokens = _tokens(item)
+    found = []
+    if steady is False:
+        found.append("unstable")
+    if exposed is not None and exposed >= HEAVY:
+        found.append("communication-heavy")
+    if left is not None and left < wanted:
+        found.append("memory-limited")
+    facts = {
+        "tokens a chip": tokens,
+        "steadiness": steady,
+        "exposed communication": exposed,
+        "memory by chip with its limit": left,
+    }
+    missing = tuple(name for name, value in facts.items() if value is None)
+    if not found and not missing:
+        found.append("enough work")
+    return Work(tokens, exposed, left, wanted, steady, tuple(found), missing)
+
+
+def _steady(item: Item) -> bool | None:
+    """Whether its steps have a steady segment and nothing compiled within; None without steps to tell it from."""
+    for finding in item.verdict.findings:
+        if finding.code in UNSTABLE and not finding.unjudged and finding.level is not Level.SHOWN:
+            return False
+    return True if item.launch.summary is not None else None
+
+
+def _exposed(item: Item) -> float | None:
+    if item.entry.chips == 1:
+        return 0.0
+    seconds = item.parsed.stated.get("measurement.exposed_communication_seconds")
+    step = item.launch.read(metrics.get("step_seconds")).value
+    return seconds / step if seconds is not None and step else None
+
+
+def _left(item: Item) -> float | None:
+    tightest = account(item.parsed).tightest
+    return tightest.left if tightest is not None else None
+
+
+def _tokens(item: Item) -> float | None:
+    stated = item.parsed.stated
+    tokens, chips = stated.get("measurement.tokens_per_step"), item.entry.chips
+    if tokens is None:
+        batch, length = stated.get("batch.global_batch"), stated.get("batch.sequence_length")
+        tokens = batch * length if batch is not None and length is not None else None
+    return tokens / chips if tokens is not None and chips else None
+
+
+def said(made: Work) -> str:
+    """The regime in words, with the figures behind it and the facts that are missing."""
+    shown = {
+        "communication-heavy": f"{percent(made.exposed, 0)} % of a step exposed",
+        "memory-limited": f"{percent(made.left)} % of the tightest chip left of {percent(made.wanted, 0)} %",
+        "unstable": "its steps did not settle",
+    }
+    missing = f"not stated: {', '.join(made.missing)}" if made.missing else ""
+    if not made.regimes:
+        return f"{UNKNOWN} ({missing})"
+    parts = [f"{name} ({shown[name]})" if name in shown else name for name in made.regimes]
+    return " · ".join([*parts, *([missing] if missing else [])])
+
+
+def tokens(made: Work) -> str:
+    """Tokens a step a chip."""
+    return number(made.tokens_per_chip)

@@ -1,0 +1,157 @@
+"""Failures that were known: launches of the week whose signature had failed before (R414), and what they cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from receipts.base.value import dataclass
+from receipts.publish.report.page import Cell, Column, Row, Section, Table, link, links, more, rule
+from receipts.publish.report.ref import Ref
+from receipts.publish.report.text import UNKNOWN, plain
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+    from receipts.store.alike import Alike
+
+MOST = 20
+NAMED = 6
+CODE = "R414"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A signature that failed in the week and had failed before: `again` are the launches of the week that knew.
+
+    `first` failed first, `times` is how often it failed until the end of the week. The cost is that of `again`:
+    `compile_seconds` where the launches compiled and say so, else `failed_seconds` from start to end, and `uncosted`
+    launches state neither.
+    """
+
+    signature: str
+    lane: str
+    kind: str
+    first: Ref
+    first_at: datetime
+    times: int
+    again: tuple[Ref, ...]
+    again_more: int
+    compile_seconds: float
+    compiled: int
+    failed_seconds: float
+    timed: int
+    uncosted: int
+
+    @property
+    def seconds(self) -> float | None:
+        """What the repeats took together; None where none of them says."""
+        return self.compile_seconds + self.failed_seconds if self.compiled or self.timed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Failures that were known, the dearest first. `more` were left out."""
+
+    found: tuple[Repeated, ...]
+    more: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in self.found:
+            yield item.first
+            yield from item.again
+
+
+def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
+    """Of some failed launches those whose signature had failed before they started, by signature."""
+    week = {row.id for row in failed}
+    groups: dict[str, list[Alike]] = defaultdict(list)
+    for item in store.failed_alike(sorted(week)):
+        if item.started < until:
+            groups[item.signature].append(item)
+    found = [made for members in groups.values() if (made := _repeated(members, week)) is not None]
+    found.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
+    return Repeats(tuple(found[:MOST]), max(0, len(found) - MOST))
+
+
+def _repeated(members: Sequence[Alike], week: set[str]) -> Repeated | None:
+    first, *later = members
+    again = [item for item in later if item.id in week and item.started > first.started]
+    if not again:
+        return None
+    compiled = [item.compile_seconds for item in again if item.compile_seconds]
+    timed = [
+        (item.finished - item.started).total_seconds()
+        for item in again
+        if not item.compile_seconds and item.finished is not None
+    ]
+    last = again[-1]
+    kind = (last.class_ or last.outcome).replace("_", " ")
+    return Repeated(
+        signature=last.signature,
+        lane=last.lane,
+        kind=f"{kind} in {last.phase.replace('_', ' ')}" if last.phase else kind,
+        first=_ref(first),
+        first_at=first.started,
+        times=len(members),
+        again=tuple(_ref(item) for item in again[:NAMED]),
+        again_more=max(0, len(again) - NAMED),
+        compile_seconds=sum(compiled),
+        compiled=len(compiled),
+        failed_seconds=sum(timed),
+        timed=len(timed),
+        uncosted=len(again) - len(compiled) - len(timed),
+    )
+
+
+def _ref(item: Alike) -> Ref:
+    return Ref(item.id, item.label or item.id[:12])
+
+
+def section(made: Repeats) -> Section:
+    """The known failures in words."""
+    if not made.found:
+        return Section("repeats", "Known failures", nothing="known failures")
+    columns = (
+        Column("why"),
+        Column("lane"),
+        Column("how it fails"),
+        Column("failed first"),
+        Column("times until now", numeric=True),
+        Column("again in the week"),
+        Column("cost of the repeats", "minutes", True),
+        Column("of which"),
+    )
+    rows = tuple(Row(_cells(item)) for item in made.found)
+    table = Table("Failures that were known, the dearest first", columns, rows, more(made.more, "signatures"))
+    total = sum(item.seconds or 0.0 for item in made.found)
+    says = (
+        f"Code, hardware, model, parallelism, batch and features were those of a launch that had failed. What these "
+        f"repeats took: {minutes(total)} minutes. Ask receipts preflight PLAN before a launch."
+    )
+    return Section("repeats", "Known failures", (says,), (table,))
+
+
+def _cells(item: Repeated) -> tuple[Cell, ...]:
+    basis = [
+        f"{minutes(item.compile_seconds)} compiling ({item.compiled})" if item.compiled else "",
+        f"{minutes(item.failed_seconds)} to the failure ({item.timed})" if item.timed else "",
+        f"{item.uncosted} not stated" if item.uncosted else "",
+    ]
+    return (
+        (rule(CODE),),
+        (plain(item.lane),),
+        (plain(item.kind),),
+        (*link(item.first), f" {item.first_at:%Y-%m-%d}"),
+        (str(item.times),),
+        links(item.again, more=item.again_more),
+        (minutes(item.seconds),),
+        (" · ".join(part for part in basis if part),),
+    )
+
+
+def minutes(seconds: float | None) -> str:
+    """Seconds as minutes, to a tenth."""
+    return UNKNOWN if seconds is None else f"{seconds / 60:,.1f}"

@@ -1,0 +1,210 @@
+"""One and the same change tried elsewhere: at a lane's target where it was tried beside it, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from receipts import metrics
+from receipts.axes import OFF, UNSET, Difference, Member, difference
+from receipts.axes.configuration import configuration
+from receipts.axes.effective import axis_of, flag_text
+from receipts.axes.lane import Lane
+from receipts.axes.shape import meets
+from receipts.base.errors import NotFound, UsageError
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Comparison
+from receipts.publish.report.shelf import Shelf, ran
+from receipts.questions.answers import target_of
+from receipts.receipt import Parsed
+from receipts.store import Condition, Entry, Filters
+
+LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
+_COLUMNS: Final = {
+    "hardware.chips": "chips",
+    "batch.sequence_length": "sequence_length",
+    "batch.global_batch": "global_batch",
+    "model.depth": "depth",
+}
+Change = tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A change that was tried: launches of both sides, and what the comparison says; None where B did not end well."""
+
+    a: Entry
+    b: Entry
+    verdict: Comparison | None
+
+    @property
+    def ratio(self) -> float | None:
+        """B over A."""
+        return _headline(self.verdict)[0] if self.verdict is not None else None
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95 % interval of it."""
+        return _headline(self.verdict)[1:] if self.verdict is not None else (None, None)
+
+    @property
+    def gain(self) -> bool:
+        """Whether B is faster, proven or indicated."""
+        made = self.verdict
+        return made is not None and made.status != "rejected" and is_gain(made.metric, made.effect, self.ratio)
+
+
+def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
+    item = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
+
+
+def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
+    """Whether an effect is a gain: proven faster, or indicated in that direction."""
+    if effect == "indicated" and ratio is not None:
+        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
+    return effect == "faster"
+
+
+def change_of(made: Difference) -> Change:
+    """The leaves that changed, in their order."""
+    return tuple(member for change in made.changed for member in change.members)
+
+
+class Retests:
+    """Looks for launches of a lane that tried a change, until a moment."""
+
+    def __init__(self, shelf: Shelf, until: datetime) -> None:
+        self._shelf = shelf
+        self._store = shelf.store
+        self._until = until
+        self._indexed: dict[str, bool] = {}
+        self._told: dict[tuple[str, ...], Tried | None] = {}
+
+    @property
+    def looked_for(self) -> int:
+        """How many changes were looked for, each once."""
+        return len(self._told)
+
+    def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest trial of a change at one of the lane's targets."""
+        key = ("at target", lane.name, metric, repr(change))
+        if key not in self._told:
+            self._told[key] = self._at_target(change, like, lane, metric)
+        return self._told[key]
+
+    def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest that can be compared, else the newest: one that recompiled says nothing of the change."""
+        refused: Tried | None = None
+        for target in lane.targets:
+            bounds = [(_COLUMNS[path], wanted) for path, wanted in target.bounds.items() if path in _COLUMNS]
+            conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
+            rows = self._rows(change, "b", like, lane, conditions)
+            rows = (b for b in rows if meets(self._shelf.launch(b).parsed, target.bounds))
+            for b in self._once(rows, lane):
+                found = self._against(b, change, lane, metric, conditions)
+                if found is not None and (found.verdict is None or found.verdict.status != "rejected"):
+                    return found
+                refused = refused or found
+        return refused
+
+    def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        """The newest trial of a change away from the lane's targets that was a gain."""
+        key = ("elsewhere", lane.name, metric, repr(change))
+        if key not in self._told:
+            self._told[key] = self._elsewhere(change, like, lane, metric)
+        return self._told[key]
+
+    def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
+        rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])
+        for b in self._once((b for b in rows if target_of(self._shelf.launch(b).parsed, lane) is None), lane):
+            found = self._against(b, change, lane, metric, [])
+            if found is not None and found.gain:
+                return found
+        return None
+
+    def _once(self, rows: Iterable[Entry], lane: Lane) -> Iterator[Entry]:
+        """The newest launch of each configuration, as sound and with that outcome: the others were tried with it."""
+        seen: set[tuple[bytes, str, str]] = set()
+        for row in rows:
+            status = self._shelf.item(row).rate_status
+            key = (configuration(self._store.parsed(row.id), lane).whole, row.outcome, status)
+            if key not in seen:
+                seen.add(key)
+                yield row
+
+    def _against(
+        self, b: Entry, change: Change, lane: Lane, metric: str, conditions: Sequence[Condition]
+    ) -> Tried | None:
+        """One launch against the newest sound one that differs from it in this change alone, else the newest."""
+        candidate = self._store.parsed(b.id)
+        unsound: tuple[Entry, Parsed] | None = None
+        for a in self._partners(candidate, change, lane, conditions):
+            base = self._store.parsed(a.id)
+            if a.launch == b.launch or change_of(difference(base, candidate, tuple(lane.not_applicable))) != change:
+                continue
+            if b.outcome != "ok":
+                return Tried(a, b, None)
+            if self._shelf.item(a).rate_status != "invalid":
+                return Tried(a, b, self._compared(base, candidate, metric))
+            unsound = unsound or (a, base)
+        return Tried(unsound[0], b, self._compared(unsound[1], candidate, metric)) if unsound else None
+
+    def _compared(self, base: Parsed, candidate: Parsed, metric: str) -> Comparison:
+        return self._shelf.comparisons.compare([base], [candidate], metric, named=(), beside=())
+
+    def _had_run(self, row: Entry) -> bool:
+        return ran(row) <= self._shelf.sought.until
+
+    def _partners(
+        self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
+    ) -> Iterable[Entry]:
+        """Launches that ended well and may differ from one in a change alone: looked up where it is of one axis."""
+        axes = {axis_of(member.path) for member in change}
+        ran = configuration(candidate, lane)
+        if len(axes) != 1 or ran.own or not self._is_indexed(candidate, lane):
+            well = [Condition("outcome", "=", "ok"), *conditions]
+            return self._rows(change, "a", candidate, lane, well)
+        stored, last = self._shelf.stored, self._until - timedelta(microseconds=1)
+        found = (
+            row
+            for number in stored.near(ran, LOOKED_AT, axes.pop())
+            for row in stored.launches(number, "training", last, LOOKED_AT)
+            if all(str(getattr(row, item.name)) == item.value for item in conditions)
+        )
+        return sorted(found, key=lambda row: (row.started, row.seq), reverse=True)
+
+    def _rows(
+        self, change: Change, side: str, like: Parsed, lane: Lane, conditions: Sequence[Condition]
+    ) -> Iterator[Entry]:
+        """Training launches of the lane with one side's values of the change, the newest first."""
+        asked = [Condition("lane", "=", lane.name), Condition("kind", "=", "training"), *conditions]
+        asked.append(Condition("started", "<", self._until.isoformat()))
+        if self._is_indexed(like, lane):
+            values = ((member.path, getattr(member, side)) for member in change)
+            asked += [Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None]
+        try:
+            yield from filter(self._had_run, list(self._store.find(Filters(tuple(asked), limit=LOOKED_AT))))
+        except (NotFound, UsageError):
+            return  # a leaf that no condition can name
+
+    def _is_indexed(self, like: Parsed, lane: Lane) -> bool:
+        """Whether values are looked up: without the axis index every document of the lane would be read."""
+        if lane.name not in self._indexed:
+            self._indexed[lane.name] = self._store.holds_lane(configuration(like, lane))
+        return self._indexed[lane.name]
+
+
+def _is_free(column: str, change: Change) -> bool:
+    return not any(_COLUMNS.get(member.path) == column for member in change)
+
+
+def _typed(value: Any) -> str | None:
+    """A value as a condition has it; None for one that a condition would read as a pattern or a list."""
+    if value in (UNSET, None):
+        return "-"
+    if value == OFF or isinstance(value, list | tuple):
+        return None
+    text = flag_text(value)
+    return None if any(sign in text for sign in "*?[") or text == "-" else text

@@ -1,0 +1,84 @@
+"""The rules that a page cites, each with its *Why*, so that every code leads to what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from receipts.base.errors import NotFound
+from receipts.base.value import dataclass
+from receipts.publish.report.page import Cell, Code, Entry, Link, Section
+from receipts.publish.report.text import plain
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
+
+LONGEST = 700
+_PREFIX = "rule-"
+_PART = re.compile(r"^\*(Why|Rejected|Accepted)\.\*\s*(.*?)(?=^\*(?:Why|Rejected|Accepted)\.\*|\Z)", re.M | re.S)
+_LEVELS = {"E": "E, rejects or invalidates", "I": "I, leaves the question open", "W": "W, is shown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A rule of the set in force. `parts` are the parts of its page, *Why*, *Rejected* and *Accepted*."""
+
+    code: str
+    name: str
+    level: str
+    parts: tuple[tuple[str, str], ...]
+
+
+def catalogue(rules: RuleSet, codes: Iterable[str]) -> tuple[Cited, ...]:
+    """Rules of these codes, in the order of their codes; a code that the set does not hold is left out."""
+    found = []
+    for code in sorted(set(codes)):
+        try:
+            item = rules.get(code)
+        except NotFound:
+            continue
+        parts = tuple((name.lower(), " ".join(text.split())) for name, text in _PART.findall(item.page))
+        found.append(Cited(item.code, item.name, item.level.value, parts))
+    return tuple(found)
+
+
+def cited(sections: Iterable[Section]) -> Iterator[str]:
+    """Codes that the cells of some sections lead to."""
+    for item in sections:
+        cells = (cell for table in item.tables for row in table.rows for cell in row.cells)
+        told = (cell for _, found in item.points for cell in found)
+        for part in chain.from_iterable((*cells, *told)):
+            if isinstance(part, Link) and part.anchor.startswith(_PREFIX):
+                yield part.anchor.removeprefix(_PREFIX)
+        yield from cited(item.sections)
+
+
+def section(known: Iterable[Cited], codes: Iterable[str]) -> Section:
+    """The rules that were cited; one that the present set does not hold says so."""
+    by_code = {item.code: item for item in known}
+    wanted = sorted(set(codes))
+    entries = tuple(_entry(code, by_code.get(code)) for code in wanted)
+    says = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
+    return Section("rules", "Rules", (says if wanted else "This page cites no rule.",), entries=entries)
+
+
+def _entry(code: str, item: Cited | None) -> Entry:
+    if item is None:
+        facts = (("rule", ("The rule set in force holds no such rule.",)),)
+        return Entry(f"{_PREFIX}{code}", plain(code), facts)
+    level = _LEVELS.get(item.level, item.level)
+    return Entry(
+        f"{_PREFIX}{item.code}",
+        f"{item.code} {item.name.replace('_', ' ')}",
+        (("level", (level,)), *((name, _spelt(plain(text, LONGEST))) for name, text in item.parts)),
+    )
+
+
+def _spelt(text: str) -> Cell:
+    """A page's text; what stands between backticks is to be read sign by sign."""
+    pieces = text.split("`")
+    closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
+    parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
+    return tuple(part for part in parts if part)

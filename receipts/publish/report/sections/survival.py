@@ -1,0 +1,341 @@
+"""What did not survive: gains that were shown beside the lane's targets, and what became of them there.
+
+A gain of the week that was shown away from every target of its lane is looked for at the targets; a comparison of the
+week at a target that is no gain is looked for beside them. What was tried in neither place waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from receipts.axes import difference
+from receipts.base.value import dataclass
+from receipts.judging.verdict import Level
+from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
+from receipts.publish.report.page import (
+    Cell,
+    Code,
+    Column,
+    Part,
+    Row,
+    Section,
+    Table,
+    folded,
+    joined,
+    links,
+    more,
+    rule,
+)
+from receipts.publish.report.sections.claims import ClaimNow
+from receipts.publish.report.sections.claims import Judged as JudgedClaims
+from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
+from receipts.publish.report.text import NOTE, UNKNOWN, change, plain, span
+from receipts.questions.answers import target_of
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.publish.report.shelf import Shelf
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+
+MOST_TRIED = 12  # changes of one report that are looked for elsewhere
+MOST = 20
+TARGET = "K104"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One comparison of a change: sides, B over A with its 95 % interval, and what it says, else how B ended."""
+
+    a: tuple[Ref, ...]
+    b: tuple[Ref, ...]
+    shape: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    effect: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A gain that was shown beside the targets of its lane, and its trial there, None where there is none.
+
+    `fate` is *vanished* (no gain there, or B did not end well), *held*, *open* (tried, and nobody can say), or *waits*.
+    `claim` names the claim that stands on it, if one does.
+    """
+
+    lane: str
+    claim: str | None
+    moved: tuple[Moved, ...]
+    metric: str
+    local: Trial
+    target: str
+    there: Trial | None
+    fate: str
+    rules: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """Gains by what became of them. ``untried`` were more than a report looks for elsewhere."""
+
+    vanished: tuple[Gain, ...]
+    waiting: tuple[Gain, ...]
+    held: tuple[Gain, ...]
+    claims: tuple[ClaimNow, ...]
+    claims_more: int
+    untried: int
+
+    def refs(self) -> Iterator[Ref]:
+        """Every receipt that it names."""
+        for item in (*self.vanished, *self.waiting, *self.held):
+            for trial in (item.local, item.there):
+                if trial is not None:
+                    yield from (*trial.a, *trial.b)
+        for claim in self.claims:
+            yield from claim.receipts
+
+
+def survival(shelf: Shelf, lanes: Iterable[LaneWeek], judged: JudgedClaims, retests: Retests) -> Survival:
+    """What became of the gains of the week, and of the claims that wait for their target."""
+    found: list[Gain] = []
+    untried = 0
+    for week in lanes:
+        lane = shelf.lane(week.name)
+        pairs = (*week.accepted, *week.inconclusive, *week.refused) if lane.targets else ()
+        for pair in pairs:
+            beside = _is_local(shelf, pair, lane)
+            if beside is None:
+                continue
+            if max(len(found), retests.looked_for) >= MOST_TRIED:
+                untried += 1
+                continue
+            made = _from_gain(shelf, pair, lane, retests) if beside else _from_loss(shelf, pair, lane, retests)
+            if made is not None and not any(_same(made, other) for other in found):
+                found.append(_claimed(made, judged))
+    waiting = [item for item in judged.claims if item.waits and item.replaced is None]
+    return Survival(
+        vanished=tuple(item for item in found if item.fate == "vanished"),
+        waiting=tuple(item for item in found if item.fate in ("waits", "open")),
+        held=tuple(item for item in found if item.fate == "held"),
+        claims=tuple(waiting[:MOST]),
+        claims_more=max(0, len(waiting) - MOST),
+        untried=untried,
+    )
+
+
+def _same(one: Gain, other: Gain) -> bool:
+    """Whether two gains tell of one change between the same launches."""
+    ids = [
+        {ref.id for trial in (item.local, item.there) if trial is not None for ref in trial.b} for item in (one, other)
+    ]
+    return one.lane == other.lane and one.moved == other.moved and bool(ids[0] & ids[1])
+
+
+def _claimed(made: Gain, judged: JudgedClaims) -> Gain:
+    """The gain with the first claim that stands on its launches."""
+    ids = {ref.id for ref in made.local.b}
+    named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
+    return replace(made, claim=next(named, None))
+
+
+def _is_local(shelf: Shelf, pair: Judged, lane: Lane) -> bool | None:
+    """True for a gain beside the targets, False for what is no gain at one, None for all else."""
+    there = target_of(shelf.launch(shelf.entry(pair.b[0].id)).parsed, lane) is not None
+    gain = pair.status != "rejected" and is_gain(pair.metric, pair.effect, pair.ratio)
+    if gain and not there:
+        return True
+    told = pair.effect in ("slower", "equivalent", "indicated") or pair.path == "left"
+    return False if there and not gain and told and len(pair.counted) == 1 else None
+
+
+def _from_gain(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(shelf.store, pair)
+    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
+    if not changed:
+        return None
+    there = retests.at_target(changed, candidate, lane, pair.metric)
+    trial = None if there is None else _trial(shelf, there)
+    return _gain(lane, pair, _stated(candidate, pair), trial, *_fate(there))
+
+
+def _from_loss(shelf: Shelf, pair: Judged, lane: Lane, retests: Retests) -> Gain | None:
+    base, candidate = _sides(shelf.store, pair)
+    changed = change_of(difference(base, candidate, tuple(lane.not_applicable)))
+    local = retests.elsewhere(changed, candidate, lane, pair.metric) if changed else None
+    if local is None:
+        return None
+    rules = tuple((item.code, item.name) for item in pair.reasons)
+    return _gain(lane, pair, _trial(shelf, local), _stated(candidate, pair), "vanished", rules)
+
+
+def _sides(store: Store, pair: Judged) -> tuple[Parsed, Parsed]:
+    return store.parsed(pair.a[0].id), store.parsed(pair.b[0].id)
+
+
+def _gain(
+    lane: Lane,
+    pair: Judged,
+    local: Trial,
+    there: Trial | None,
+    fate: str,
+    rules: tuple[tuple[str, str], ...],
+) -> Gain:
+    return Gain(
+        lane=lane.name,
+        claim=None,
+        moved=pair.moved,
+        metric=pair.metric,
+        local=local,
+        target=" or ".join(item.name for item in lane.targets),
+        there=there,
+        fate=fate,
+        rules=rules,
+    )
+
+
+def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
+    if there is None:
+        return "waits", ()
+    if there.verdict is None:
+        return "vanished", ()
+    made = there.verdict
+    heavy = (item for item in made.findings if item.level is Level.ERROR and item.waived is None)
+    rules = tuple(dict.fromkeys((item.code, item.name) for item in heavy))
+    if made.path == "left":
+        return "vanished", rules
+    if made.status == "rejected" or made.effect in ("ambiguous", "unproven"):
+        return "open", rules
+    if there.gain:
+        return ("held" if made.status == "accepted" else "open"), rules
+    return "vanished", rules
+
+
+def _stated(candidate: Parsed, pair: Judged) -> Trial:
+    return Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
+
+
+def _trial(shelf: Shelf, made: Tried) -> Trial:
+    low, high = made.interval
+    row, verdict = made.b, made.verdict
+    ids = (verdict.a, verdict.b) if verdict is not None else ((made.a.id,), (row.id,))
+    refs = (
+        tuple(Ref(name, shelf.entry(name).name) for name in ids[0]),
+        tuple(Ref(name, shelf.entry(name).name) for name in ids[1]),
+    )
+    shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
+    if verdict is None:
+        return Trial(*refs, shape, None, None, None, f"ended in {row.outcome}", "rejected")
+    return Trial(*refs, shape, made.ratio, low, high, verdict.effect, verdict.status)
+
+
+def _shape(parsed: Parsed) -> str:
+    paths = ("hardware.chips", "batch.sequence_length", "batch.global_batch", "model.depth")
+    return _words(*(parsed.stated.get(path) for path in paths))
+
+
+def _words(chips: int | None, length: int | None, batch: int | None, depth: int | None) -> str:
+    sizes = ((chips, "chips"), (length, "tokens"), (batch, "sequences a step"), (depth, "deep"))
+    return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
+
+
+def section(made: Survival) -> Section:
+    """The gains in words: what vanished first."""
+    inner, _ = folded((
+        _gains("vanished", "Vanished at the target", made.vanished),
+        _gains("waiting", "Still to be shown at the target", made.waiting),
+        _claims(made),
+        _gains("held", "Held at the target", made.held),
+    ))  # fmt: skip
+    if not inner and not made.untried:
+        return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
+    says = (
+        "A gain counts where the lane trains. Gains of the week at other shapes were looked for at the lane's targets, "
+        "by the same change of the same values, and what is no gain there was looked for elsewhere. Each trial stands "
+        "alone: nothing here is adjusted."
+    )
+    left = (f"{made.untried} more comparisons were not looked for elsewhere.",) if made.untried else ()
+    return Section("survival", "What did not survive", (says, *left), sections=tuple(inner))
+
+
+def _gains(anchor: str, title: str, found: Sequence[Gain]) -> Section:
+    if not found:
+        return Section(f"survival-{anchor}", title, nothing=title.lower())
+    columns = (
+        Column("lane"),
+        Column("change"),
+        Column("shown at"),
+        Column("gain there", "%", True),
+        Column("launches"),
+        Column("at the target"),
+        Column("change at the target", "%", True),
+        Column("why"),
+    )
+    rows = tuple(Row(_cells(item)) for item in found)
+    table = Table(f"{title}: gains by the change that made them", columns, rows)
+    return Section(f"survival-{anchor}", title, (), (table,))
+
+
+def _cells(item: Gain) -> tuple[Cell, ...]:
+    there = item.there
+    return (
+        (plain(item.lane),),
+        (*moved(item.moved), *((" (claim ", Code(item.claim), ")") if item.claim else ())),
+        (item.local.shape,),
+        (f"{change(item.local.ratio)} ({span(item.local.low, item.local.high)})",),
+        sides(item.local),
+        sides(there) if there is not None else (f"not tried at {plain(item.target)}",),
+        (f"{change(there.ratio)} ({span(there.low, there.high)})" if there is not None else UNKNOWN,),
+        _why(item),
+    )
+
+
+def moved(items: Sequence[Moved]) -> Cell:
+    """The leaves that moved, four of them at most."""
+    cells: list[Cell] = [(Code(item.path), f" {item.a} → {item.b}") for item in items[:4]]
+    left = len(items) - 4
+    return joined([*cells, *([(f"{left} more",)] if left > 0 else [])])
+
+
+def sides(item: Trial) -> Cell:
+    """Both sides by their receipts."""
+    parts: list[Part] = ["A ", *links(item.a, 1), " B ", *links(item.b, 1)]
+    return tuple(parts)
+
+
+def _why(item: Gain) -> Cell:
+    if item.there is None:
+        return (rule(TARGET), " repeat both sides there")
+    rules = joined((rule(code, name),) for code, name in item.rules[:3]) or (rule(TARGET),)
+    return (f"{item.there.effect}, {item.there.status}: ", *rules)
+
+
+def _claims(made: Survival) -> Section:
+    if not made.claims:
+        return Section("survival-claims", "Claims that wait for their target", nothing="waiting claims")
+    gains = (*made.vanished, *made.waiting, *made.held)
+    fates = {item.claim: item.fate for item in gains if item.claim is not None and item.there is not None}
+    columns = (
+        Column("claim"),
+        Column("it says"),
+        Column("to be shown at"),
+        Column("tried there"),
+        Column("why"),
+        Column("stands on"),
+    )
+    rows = tuple(
+        Row((
+            (Code(item.id),),
+            (plain(item.text, NOTE),),
+            (plain(item.target or UNKNOWN),),
+            (fates.get(item.id, "not yet"),),
+            joined((rule(why.code, why.name), f": {plain(why.found, NOTE)}") for why in item.reasons if why.code),
+            links(item.receipts, more=item.receipts_more) or (UNKNOWN,),
+        ))
+        for item in made.claims
+    )  # fmt: skip
+    table = Table("Claims that hold where they were shown", columns, rows, more(made.claims_more, "claims"))
+    return Section("survival-claims", "Claims that wait for their target", (), (table,))

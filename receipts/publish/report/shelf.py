@@ -1,0 +1,271 @@
+"""Receipts as a report reads them: rows of the store first, stored verdicts where they hold, documents where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from receipts.axes.lane import Lane
+from receipts.axes.shape import ShapeKey, shape_key
+from receipts.base.value import dataclass
+from receipts.judging.facts import Facts
+from receipts.judging.judge import VERSION, judge_receipt
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import ReceiptVerdict, Status, Taint, undecided
+from receipts.metrics import Launch
+from receipts.metrics.sample import status_for, unspoilt
+from receipts.publish.report.data import Ref
+from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
+from receipts.questions.comparisons import Comparisons, Judged
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+    from receipts.store.ran import Placed, Rules, Sought
+
+FAILED = ("oom", "crash", "nan", "hang")
+KEPT = 1000  # launches that are held parsed, some 50 kB each
+MOST_WITNESSES = 20  # of one launch, as in the Facts of a store
+AT_ONCE = 2000  # receipts whose stored verdicts are read together
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One receipt of the report with its verdict under the present rules; its document is read when it is asked for."""
+
+    entry: Entry
+    verdict: ReceiptVerdict
+    shelf: Shelf = field(repr=False)
+
+    @property
+    def launch(self) -> Launch:
+        """The receipt under its lane."""
+        return self.shelf.launch(self.entry)
+
+    @property
+    def parsed(self) -> Parsed:
+        """The receipt."""
+        return self.launch.parsed
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it is judged under."""
+        return self.shelf.lane(self.entry.lane)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What rules may know of its lane and its witnesses."""
+        return self.shelf.facts_of(self.entry)
+
+    @property
+    def ref(self) -> Ref:
+        """What to call it."""
+        return ref_of(self.entry)
+
+    @property
+    def kept_steps(self) -> bool:
+        """Whether its rate follows from steps that it kept, as it was read when it was stored."""
+        return self.entry.rate_source == "steps"
+
+    @property
+    def rate_status(self) -> Status:
+        """The verdict's status as far as rates go."""
+        verdict = self.verdict
+        return status_for(Taint.RATE, verdict.path, verdict.tainted, undecided(verdict.findings))
+
+    def spoilt(self, kind: Taint) -> bool:
+        """Whether the launch is invalid for that kind of metric."""
+        return not unspoilt(self.verdict.path, self.verdict.tainted, kind)
+
+
+def ref_of(entry: Entry) -> Ref:
+    """A row's receipt."""
+    return Ref(entry.id, entry.name)
+
+
+def ran(entry: Entry) -> datetime:
+    """When a receipt counts: the end of its run, else its start."""
+    return entry.finished or entry.started
+
+
+def order(entry: Entry) -> tuple[datetime, datetime, int]:
+    """Where a receipt stands in time; the store's own order decides among those known to the day."""
+    return ran(entry), entry.started, entry.seq
+
+
+class Shelf:
+    """What ran from ``since`` (or ever) until ``as_of``, in the order in which it ran, and what is asked for of others.
+
+    Rows of the interval are held, and of them alone: verdicts are small, and documents are read one by one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rulebook: Rulebook,
+        as_of: datetime,
+        lanes: Sequence[str] = (),
+        since: datetime | None = None,
+    ) -> None:
+        from receipts.store.ran import Ran, Rules, Sought
+
+        self.store = store
+        self.rulebook = rulebook
+        self.since = since
+        self.sought: Sought = Sought(as_of, tuple(lanes))
+        self.stored = Ran(store)
+        self.rules: Rules = Rules(rulebook.rules.digest, VERSION)
+        self._items: dict[str, Item] = {}
+        self._kin: dict[str, Kin] = {}
+        self._facts: dict[tuple[str, ShapeKey], Facts] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._launches: dict[str, Launch] = {}
+        self._reuse = may_reuse(rulebook)
+        self.judged = 0  # receipts that were judged anew
+
+    @cached_property
+    def placed(self) -> tuple[Placed, ...]:
+        """Rows of the interval with their configurations."""
+        return tuple(sorted(self.stored.since(self.since, self.sought), key=lambda item: order(item.entry)))
+
+    @property
+    def rows(self) -> tuple[Entry, ...]:
+        """Rows of the interval."""
+        return tuple(item.entry for item in self.placed)
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """Comparisons by what had run, with verdicts that are known already."""
+        return Comparisons(self.store, self.rulebook, until=self.sought.until, judged=self._known)
+
+    def _known(self, group: Sequence[Parsed]) -> Judged:
+        """Facts, findings and launches of some receipts; of what is superseded nothing, as `facts` has it."""
+        missing = [item.id for item in group if item.id not in self._items]
+        self.items(self.stored.entries(missing) if missing else ())
+        items = [self._items[one.id] for one in group]
+        witnesses = {other.id: other for item in items for other in item.facts.witnesses}
+        witnessed = {other.id: other for item in items for other in item.facts.witnessed}
+        facts = replace(self.facts(group[-1]), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
+        known = {item.entry.id: item.verdict.findings for item in items}
+        return Judged(facts, known, {item.entry.id: item.launch for item in items})
+
+    @cached_property
+    def pins(self) -> tuple[Entry, ...]:
+        """Receipts that are pinned now and had run, the newest first."""
+        names = {item.receipt for item in self.store.pins().values() if item.receipt is not None}
+        found = [row for row in self.stored.entries(sorted(names)) if self._had_run(row)] if names else []
+        return tuple(sorted(found, key=order, reverse=True))
+
+    @property
+    def looked_at(self) -> tuple[Item, ...]:
+        """Every receipt that was judged or compared so far, in the order in which they ran."""
+        return tuple(sorted(self._items.values(), key=lambda item: order(item.entry)))
+
+    def lane(self, name: str) -> Lane:
+        """The lane of that name, else ``unlisted``."""
+        if name not in self._lanes:
+            self._lanes[name] = self.rulebook.lanes.of(name)
+        return self._lanes[name]
+
+    # Verdicts
+
+    def entry(self, receipt_id: str) -> Entry:
+        """The row of a receipt, which is looked up unless it is at hand. Raises NotFound."""
+        held = self._items.get(receipt_id)
+        return held.entry if held is not None else self.store.entry(receipt_id)
+
+    def item(self, row: Entry) -> Item:
+        """A row's receipt, with its verdict."""
+        return self.items([row])[0]
+
+    def items(self, rows: Iterable[Entry]) -> list[Item]:
+        """Rows' receipts, with their verdicts: as stored where that holds, else judged now."""
+        wanted = list(rows)
+        new = list({row.id: row for row in wanted if row.id not in self._items}.values())
+        for at in range(0, len(new), AT_ONCE):
+            self._settle(new[at : at + AT_ONCE])
+        return [self._items[row.id] for row in wanted]
+
+    def _settle(self, rows: Sequence[Entry]) -> None:
+        self._relate(rows)
+        told = self.stored.said([row.seq for row in rows], self.rules) if self._reuse else {}
+        for row in rows:
+            body = told.get(row.seq)
+            verdict = read(body) if body is not None else None
+            if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane)):
+                verdict = self._judge(row)
+            self._items[row.id] = Item(row, verdict, self)
+
+    def _judge(self, row: Entry) -> ReceiptVerdict:
+        self.judged += 1
+        launch = self.launch(row)
+        known = self.store.facts([launch.parsed])
+        facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
+        if self._reuse:
+            found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
+            return without_asking(found)
+        facts = replace(facts, failures=tuple(self.store.failed_before(launch.parsed)))
+        return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
+
+    def _relate(self, rows: Sequence[Entry]) -> None:
+        """Look up who witnesses these receipts, and what they witness, as far as it had run."""
+        measured = [row for row in rows if row.witness_for is None]
+        found = self.stored.witnesses(measured)
+        for row in measured if found else ():
+            naming = {other.id: other for name in (row.id, row.launch) for other in found.get(name, ())}
+            own = [other for other in naming.values() if other.launch != row.launch and self._had_run(other)]
+            if own:
+                newest = sorted(own, key=lambda other: -other.seq)
+                self._kin[row.id] = Kin(witnesses=tuple(newest[:MOST_WITNESSES]))
+        named = {row.witness_for for row in rows if row.witness_for is not None}
+        known = self.stored.named(named) if named else {}
+        for row in rows:
+            others = tuple(other for other in known.get(row.witness_for or "", ()) if self._had_run(other))
+            if others:
+                self._kin[row.id] = Kin(witnessed=others[:MOST_WITNESSES])
+
+    def _had_run(self, row: Entry) -> bool:
+        return ran(row) <= self.sought.until
+
+    # Documents and facts
+
+    def launch(self, row: Entry) -> Launch:
+        """A row's receipt under its lane; as many as are read together are held."""
+        found = self._launches.get(row.id)
+        if found is None:
+            if len(self._launches) >= KEPT:
+                del self._launches[next(iter(self._launches))]
+            found = self._launches[row.id] = Launch(self.store.parsed(row.id), self.lane(row.lane))
+        return found
+
+    def facts_of(self, row: Entry) -> Facts:
+        """What rules may know of a row's lane and witnesses."""
+        kin = self._kin.get(row.id, ALONE)
+        return replace(
+            self.facts(self.launch(row).parsed),
+            witnesses=tuple(self._parsed(kin.witnesses)),
+            witnessed=tuple(self._parsed(kin.witnessed)),
+        )
+
+    def _parsed(self, rows: Iterable[Entry]) -> Iterator[Parsed]:
+        return (self.store.parsed(row.id) for row in rows)
+
+    def facts(self, parsed: Parsed) -> Facts:
+        """What rules may know of a lane, asked of the store once for each geometry and layout.
+
+        Of what is superseded nothing: a report judges and compares what stands, with witnesses that stand.
+        """
+        kind = (parsed.receipt.run.lane, shape_key(parsed))
+        if kind not in self._facts:
+            known = self.store.facts([parsed])
+            self._facts[kind] = Facts(shapes=known.shapes, now=known.now)
+        return self._facts[kind]
+
+    def failed_before(self, row: Entry, most: int) -> list[Entry]:
+        """The last launches of a row's signature that failed before it started, in the order in which they ran."""
+        failed = self.store.failed_before(self.launch(row).parsed)
+        found = [other for other in self.stored.entries([item.id for item in failed]) if self._had_run(other)]
+        return sorted(found, key=order)[-most:]

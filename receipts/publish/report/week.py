@@ -1,0 +1,156 @@
+"""The interval of a report, an ISO week or any other in UTC, and the moment that it stands at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from typing import TypeVar
+
+from receipts.base.errors import UsageError
+
+_WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
+_NEARLY = re.compile(r"^(\d{4})[-_/ ]?W?[-_/ ]?(\d{1,2})$")
+_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+YEARS = range(1900, MAXYEAR)  # beyond them an interval has no moment before it, or none after it
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Week:
+    """One ISO 8601 week, Monday 00:00 UTC to the next, the next left out."""
+
+    year: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.year:04d}-W{self.number:02d}"
+
+    @property
+    def since(self) -> datetime:
+        """Its first moment."""
+        first = date.fromisocalendar(self.year, self.number, 1)
+        return datetime(first.year, first.month, first.day, tzinfo=UTC)
+
+    @property
+    def until(self) -> datetime:
+        """The first moment after it."""
+        return self.since + timedelta(days=7)
+
+    def holds(self, at: datetime) -> bool:
+        """Whether a moment lies in it."""
+        return self.since <= at < self.until
+
+    @classmethod
+    def of(cls, at: datetime) -> Week:
+        """The week of a moment."""
+        year, number, _ = at.astimezone(UTC).isocalendar()
+        return cls(year, number)
+
+    @classmethod
+    def parse(cls, text: str) -> Week:
+        """Read ``2026-W47``. Raises UsageError."""
+        found = _WEEK.match(text.strip().upper())
+        if found:
+            week = cls(int(found[1]), int(found[2]))
+            try:
+                week.since  # noqa: B018 — computing it is the check
+            except ValueError:
+                pass
+            else:
+                if week.year in YEARS:
+                    return week
+        raise UsageError(f"--week {text}: there is no such ISO week; {_instead(text.strip().upper())}")
+
+
+def _instead(text: str) -> str:
+    """What to write where a text names no week."""
+    found = _NEARLY.match(text)
+    if found is None or int(found[1]) not in YEARS:
+        return "write it as 2026-W47"
+    year, number = int(found[1]), int(found[2])
+    last = date(year, 12, 28).isocalendar().week  # which is always in the year's last week
+    if 1 <= number <= last:
+        return f"did you mean {year:04d}-W{number:02d}?"
+    return f"{year:04d} has the weeks W01 to W{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Any interval in UTC, its end left out."""
+
+    since: datetime
+    until: datetime
+
+    def __str__(self) -> str:
+        """As ISO 8601 writes an interval, to the minute where seconds are none."""
+        return "/".join(_written(at) for at in (self.since, self.until))
+
+    def holds(self, at: datetime) -> bool:
+        """Whether a moment lies in it."""
+        return self.since <= at < self.until
+
+
+def _written(at: datetime) -> str:
+    if at.hour == at.minute == at.second == at.microsecond == 0:
+        return f"{at:%Y-%m-%d}"
+    return at.isoformat(timespec="auto" if at.second or at.microsecond else "minutes").replace("+00:00", "Z")
+
+
+def asked(week: str | None, since: str | None, until: str | None, as_of: datetime) -> Week | Span:
+    """The interval of ``--week``, or of ``--since`` and ``--until``; else the week of ``as_of``. Raises UsageError.
+
+    A bare date begins with its day, and ends with it: ``--until 2026-11-20`` takes that day in. Until is ``as_of``
+    unless it is named.
+    """
+    if since is None and until is None:
+        return _begun(Week.parse(week), f"--week {week}", as_of) if week else Week.of(as_of)
+    if week is not None:
+        raise UsageError("--week is an interval of its own; leave it out, or --since and --until")
+    if since is None:
+        raise UsageError(f"--until {until}: name where the interval begins with --since")
+    begin = _read("--since", since, "00:00:00")
+    _begun(Span(begin, begin), f"--since {since}", as_of)
+    if until is None:
+        end = as_of + timedelta(microseconds=1)
+    elif _DAY.match(until.strip()):
+        end = _read("--until", until, "00:00:00") + timedelta(days=1)
+    else:
+        end = _read("--until", until, "00:00:00")
+    if end <= begin:
+        raise UsageError(f"--since {since}: the interval ends before it begins; name an earlier moment")
+    return Span(begin, end)
+
+
+_Stretch = TypeVar("_Stretch", Week, Span)
+
+
+def _begun(stretch: _Stretch, said: str, as_of: datetime) -> _Stretch:
+    """The stretch, unless it begins after the moment that is looked at: then nothing can have run in it."""
+    if stretch.since > as_of:
+        raise UsageError(
+            f"{said}: it begins after {as_of:%Y-%m-%d %H:%M} UTC, until which is looked; name an earlier one, "
+            "or a later --as-of"
+        )
+    return stretch
+
+
+def moment(text: str | None) -> datetime:
+    """Read ``--as-of``, in UTC; None is now. A bare date means the end of that day. Raises UsageError."""
+    return datetime.now(UTC).replace(microsecond=0) if text is None else _read("--as-of", text, "23:59:59")
+
+
+def _read(option: str, text: str, of_day: str) -> datetime:
+    """A date or time in UTC; a bare date is that time of its day."""
+    bare = _DAY.match(text.strip())
+    try:
+        found = datetime.fromisoformat(f"{text.strip()}T{of_day}+00:00" if bare else text)
+        at = found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        if bare:
+            raise UsageError(f"{option} {text}: there is no such day") from None
+        raise UsageError(f"{option} {text}: write a date or time such as 2026-11-20 or 2026-11-20T09:00Z") from None
+    if found.tzinfo is None:
+        raise UsageError(f"{option} {text}: the time has no zone; add Z or +02:00")
+    if at.year not in YEARS:
+        raise UsageError(f"{option} {text}: write a moment of the years {YEARS[0]} to {YEARS[-1]}")
+    return at

@@ -1,0 +1,114 @@
+"""The five answers that head every receipt: topology, amortisation, sequence and family, path, target and envelope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from receipts.axes.lane import Lane, Target
+from receipts.axes.shape import described, meets
+from receipts.judging.envelope import standing
+from receipts.judging.facts import Facts
+from receipts.judging.rule import Case
+from receipts.judging.verdict import Level, ReceiptVerdict
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.receipt.accelerators import find as find_accelerator
+
+NOT_STATED = "not stated"
+_SEEN = ("path.witnessed.attention", "path.witnessed.framework")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One sentence a question, each `not stated` where the receipt does not carry it."""
+
+    topology: str
+    amortised: str
+    workload: str
+    path: str
+    target: str
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """Question and answer, in the order that they are asked."""
+        return (
+            ("topology", self.topology),
+            ("compile amortised?", self.amortised),
+            ("sequence and family", self.workload),
+            ("on its path?", self.path),
+            ("at target, inside the envelope?", self.target),
+        )
+
+
+def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | None) -> Answers:
+    """The five answers of one receipt under its lane."""
+    return Answers(
+        topology=topology(parsed),
+        amortised=_amortised(parsed, verdict),
+        workload=_workload(parsed),
+        path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
+        target=_target(parsed, lane, facts),
+    )
+
+
+def topology(parsed: Parsed) -> str:
+    """Chips, accelerator and the degrees that are stated."""
+    stated = parsed.stated
+    machine, chips = stated.get("hardware.accelerator"), stated.get("hardware.chips")
+    known = find_accelerator(machine) if machine else None
+    name = known.key if known else machine or "accelerator not stated"
+    shape = f" {stated['hardware.physical']}" if "hardware.physical" in stated else ""
+    degrees = described(stated).layout
+    return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
+
+
+def _codes(verdict: ReceiptVerdict, level: Level) -> set[str]:
+    return {item.code for item in verdict.findings if item.level is level}
+
+
+def _amortised(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+    if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
+        return "nothing was measured"
+    outcome = parsed.receipt.run.outcome
+    if outcome != "ok":  # R201, R202, R205 and R206 ask nothing of a launch that failed
+        return f"not judged: the launch ended in {outcome}"
+    errors, open_questions = _codes(verdict, Level.ERROR), _codes(verdict, Level.OPEN)
+    if "R201" in errors:
+        return "no: a cold start is inside the window"
+    if "R202" in errors:
+        return "no: it compiles after warm-up"
+    waiting = open_questions & {"R201", "R202", "R205", "R206"}
+    if waiting:
+        return f"not shown ({', '.join(sorted(waiting))})"
+    return "yes"
+
+
+def _workload(parsed: Parsed) -> str:
+    stated = parsed.stated
+    length = stated.get("batch.sequence_length")
+    known = described(stated)
+    parts = (known.family or "family not stated", known.model, known.name)
+    return " · ".join([f"{f'{length:,}' if length else '?'} tokens", *filter(None, parts)])
+
+
+def _path(case: Case, verdict: ReceiptVerdict) -> str:
+    if verdict.path == "witnessed":
+        leaf = next((name for name in _SEEN if case.get(name)), None)
+        by = case.lent.witness_of(leaf) if leaf is not None else None
+        return "witnessed" + (f": {case.get(leaf)}" if leaf else "") + (f", by {by[:12]}" if by else "")
+    if verdict.path == "left":
+        first = next(item for item in verdict.findings if item.question == "path" and item.level is Level.ERROR)
+        return f"left: {first.code} {first.found}"
+    return "unwitnessed"
+
+
+def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
+    at = "the lane names no target"
+    if lane.targets:
+        met = target_of(parsed, lane)
+        at = f"at target {met.name}" if met else "away from the lane's targets"
+    return f"{at} · envelope: {standing(facts, parsed)}"
+
+
+def target_of(parsed: Parsed, lane: Lane) -> Target | None:
+    """The lane's target at which a launch ran; None where it ran at none."""
+    return next((target for target in lane.targets if meets(parsed, target.bounds)), None)

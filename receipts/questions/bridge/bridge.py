@@ -1,0 +1,262 @@
+"""A bridge from A to B: the shortest chains of accepted one-axis receipts, or what stands between the two.
+
+The axis index finds the configurations that have some of the changed axes as A and the others as B; `compare` decides
+on every hop, with the same launches of a configuration in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+from receipts import metrics
+from receipts.base.errors import UsageError
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison
+from receipts.questions.bridge.chain import Chain, Hop, Interaction, Range, interactions, ranges
+from receipts.questions.bridge.gain import Gain
+from receipts.questions.bridge.graph import MOST_CHAINS, Edge, graph
+from receipts.questions.bridge.lattice import Lattice
+from receipts.questions.bridge.missing import MOST_AXES, Ground, Route, cheapest
+from receipts.questions.bridge.point import Judge, Judged, Point
+from receipts.questions.bridge.search import MOST_HOPS, A, B, Search
+from receipts.questions.preflight import Answer, preflight
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+    from receipts.store.between import Between
+
+MOST_BEYOND: Final = 6  # axes up to which values are looked for that neither side has
+Progress = Callable[[int], None]
+Status = Literal["bridged", "refused", "open"]
+CODES: Final[Mapping[Status, int]] = {"bridged": 0, "refused": 1, "open": 3}
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """What lies between A and B.
+
+    ``counted`` are the axes that a comparison of the two counts. ``direct`` is that comparison, and ``total`` the gain
+    of B over A by their own launches, which the gains of every chain add to. ``chains`` are bridges: every hop of them
+    is accepted; the best evidenced first, and ``more`` where there are others. ``broken`` is the nearest that the store
+    has to one, where it has none; ``hops`` are all that were judged. ``route`` is the cheapest that would complete one.
+    ``unstated`` are axes that keep the two from ever being bridged. ``cut``: hops were left unjudged.
+    """
+
+    a: Point
+    b: Point
+    metric: str
+    counted: tuple[str, ...]
+    direct: Comparison
+    total: Gain | None
+    chains: tuple[Chain, ...]
+    more: bool
+    broken: Chain
+    hops: tuple[Hop, ...]
+    interactions: tuple[Interaction, ...]
+    route: Route | None
+    unstated: tuple[str, ...]
+    between: int
+    beyond: bool
+    cut: bool
+    indexed: bool
+
+    @property
+    def status(self) -> Status:
+        """Bridged, refused (no run could complete a chain either), or open."""
+        if self.chains:
+            return "bridged"
+        if self.route is not None or self.unstated or self.cut or len(self.counted) > MOST_AXES:
+            return "open"
+        rejected = not self.broken or any(hop.verdict.status == "rejected" for hop in self.broken)
+        return "refused" if rejected else "open"
+
+    @property
+    def exit_code(self) -> int:
+        """0 a bridge; 1 a hop is refused on every way; 3 hops are missing or open."""
+        return CODES[self.status]
+
+    @cached_property
+    def ranges(self) -> Mapping[str, Range]:
+        """What each axis gave, over the orders in which it was moved."""
+        return ranges(self.chains)
+
+    @property
+    def refused(self) -> tuple[Hop, ...]:
+        """Hops that were judged and do not hold."""
+        return tuple(hop for hop in self.hops if not hop.accepted)
+
+
+def bridge(
+    store: Store,
+    a: Parsed,
+    b: Parsed,
+    rulebook: Rulebook,
+    *,
+    metric: str = metrics.DEFAULT,
+    most: int = MOST_HOPS,
+    progress: Progress | None = None,
+) -> Bridge:
+    """The shortest chains of accepted hops from one receipt to another; either may be stored or not.
+
+    At most ``most`` hops are judged; ``progress`` is told how many were. Raises NotFound for a metric that does not
+    exist, UsageError for receipts of two lanes or kinds.
+    """
+    _one_lane(a, b)
+    return _Builder(store, rulebook, Judge(store, rulebook, a, b, metrics.get(metric)), metric, most, progress).made()
+
+
+def _one_lane(a: Parsed, b: Parsed) -> None:
+    left, right = a.receipt.run, b.receipt.run
+    if left.lane != right.lane:
+        raise UsageError(
+            f"A is of lane {left.lane}, B of {right.lane}: a chain stays in one lane; see: receipts compare A B"
+        )
+    if left.kind != right.kind:
+        raise UsageError(f"A is {left.kind}, B is {right.kind}: a chain holds launches of one kind")
+    if left.launch == right.launch:
+        raise UsageError(f"A and B are one launch, {left.launch}; name two")
+
+
+class _Builder:
+    """The parts of a bridge, each made of those before it. A tool for the planner as well."""
+
+    def __init__(
+        self, store: Store, rulebook: Rulebook, judge: Judge, metric: str, most: int, progress: Progress | None
+    ) -> None:
+        self._store = store
+        self._rulebook = rulebook
+        self._judge = judge
+        self._metric = metric
+        self._progress = progress
+        self._points: dict[int, Point] = {A: judge.a, B: judge.b}
+        self._between: list[Between] = []
+        self._search = Search(graph([]), self._ask, most)
+        self._numbers: dict[int, int] = {}
+
+    def made(self) -> Bridge:
+        a, b = self._judge.a, self._judge.b
+        direct = self._judge.compared(a, b)
+        # What both do not state alike, no chain makes equal; what merely follows a changed axis is not among it.
+        unstated = tuple(gap.axis for gap in direct.verdict.difference.unknown)
+        alike = not a.configuration.apart(b.configuration) and not unstated
+        beyond = False
+        if not alike:
+            beyond = self._look(unstated)
+        chains = [self._chain(way) for way in self._search.chains()] if not alike else [()]
+        held = tuple(sorted(chains, key=_evidence))
+        broken = () if held else self._chain(self._search.broken() or ())
+        route = None if held or unstated else self._route(direct.verdict)
+        hops = tuple(self._hop(edge) for edge in self._search.judged)
+        return Bridge(
+            a=a,
+            b=b,
+            metric=self._metric,
+            counted=direct.verdict.counted,
+            direct=direct.verdict,
+            total=direct.gain,
+            chains=held,
+            more=len(held) == MOST_CHAINS,
+            broken=broken,
+            hops=hops,
+            interactions=tuple(interactions(self._judge, hops)),
+            route=route,
+            unstated=unstated,
+            between=sum(item.newest is not None for item in self._between),
+            beyond=beyond,
+            cut=self._search.spent,
+            indexed=self._store.holds_lane(a.configuration),
+        )
+
+    def _look(self, unstated: Sequence[str]) -> bool:
+        """Find what lies between and judge it; whether values were looked for that neither side has."""
+        a, b = self._judge.a.configuration, self._judge.b.configuration
+        kind, differing = self._judge.a.parsed.receipt.run.kind, sorted(a.apart(b))
+        if not unstated:
+            self._between = self._store.mixtures(a, b, differing, kind)
+        self._run()
+        if unstated or self._search.chains() or len(differing) > MOST_BEYOND or self._search.spent:
+            return False
+        found = self._store.mixtures(a, b, differing, kind, beyond=True)
+        if found:
+            self._between += found
+            self._run()
+        return True
+
+    def _run(self) -> None:
+        """Judge the chains over all that was found; what was judged before stays judged."""
+        ends = [self._judge.a.configuration, self._judge.b.configuration]
+        whole = [*ends, *(item.configuration for item in self._between)]
+        failed = {at for at, item in enumerate(self._between, len(ends)) if item.newest is None}
+        found = graph(whole, [item.axis for item in metrics.get(self._metric).indifferent])
+        for gone in failed:
+            for other in found.links.pop(gone, {}):
+                del found.links[other][gone]
+        self._search.graph = found
+        self._search.run()
+
+    def _ask(self, edge: Edge) -> Judged:
+        judged = self._judge.compared(self._point(edge[0]), self._point(edge[1]))
+        if self._progress is not None:
+            self._progress(len(self._search.judged) + 1)
+        return judged
+
+    def _point(self, number: int) -> Point:
+        if number not in self._points:
+            newest = self._between[number - 2].newest
+            assert newest is not None  # one without is joined to nothing
+            self._points[number] = self._judge.stored(newest.id)
+        return self._points[number]
+
+    def _hop(self, edge: Edge) -> Hop:
+        judged = self._search.judged[edge]
+        here, there = self._point(edge[0]), self._point(edge[1])
+        links = self._search.graph.links
+        axis = links.get(edge[0], {}).get(edge[1]) or ", ".join(judged.verdict.counted)
+        return Hop(here, there, axis, judged.verdict, judged.gain)
+
+    def _chain(self, way: Sequence[int]) -> Chain:
+        return tuple(self._hop(edge) for edge in pairwise(way) if self._search.judge(edge) is not None)
+
+    def _route(self, direct: Comparison) -> Route | None:
+        if not direct.counted or len(direct.counted) > MOST_AXES:
+            return None
+        lattice = Lattice(self._judge, self._rulebook, direct.counted)
+        self._numbers, failing = {0: A, lattice.full: B}, {}
+        for number, item in enumerate(self._between, 2):
+            place = lattice.place(item.configuration)
+            if place is None or place in (0, lattice.full):
+                continue
+            if item.newest is None and item.failed is not None:
+                failing[place] = f"{item.failed.name} ended {item.failed.outcome}"
+            elif place not in self._numbers or lattice.whole(place) == item.configuration.whole:
+                self._numbers[place] = number
+        stored = {place: self._point(number) for place, number in self._numbers.items()}
+        failing = {place: why for place, why in failing.items() if place not in stored}
+        return cheapest(Ground(lattice, stored, failing, self), self._judge, self)
+
+    # What the planner asks, by places of the lattice
+
+    def known(self, here: int, there: int) -> Hop | None:
+        """A hop that was judged, or None."""
+        edge = self._numbers.get(here, -1), self._numbers.get(there, -1)
+        return self._hop(edge) if edge in self._search.judged else None
+
+    def judge(self, here: int, there: int) -> Hop | None:
+        """A hop judged now; None where no further one may be."""
+        edge = self._numbers[here], self._numbers[there]
+        return self._hop(edge) if self._search.judge(edge) is not None else None
+
+    def preflight(self, plan: Parsed) -> Answer:
+        """What is known of a plan."""
+        return preflight(plan, self._judge.lane, self._store)
+
+
+def _evidence(chain: Chain) -> tuple[int, int, tuple[str, ...]]:
+    """The chain whose weakest configuration has the most launches first; then the one with the most in all."""
+    counts = [len(hop.b.launches) for hop in chain[:-1]]
+    return -min(counts, default=0), -sum(counts), tuple(hop.axis for hop in chain)

@@ -1,0 +1,116 @@
+"""One configuration on a bridge: the receipt that speaks for it, and the launches that every hop on it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from receipts.axes.configuration import Configuration, configuration
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison
+from receipts.metrics import Launch, Metric
+from receipts.questions.bridge.gain import Gain, Values, exact, gain, together, values
+from receipts.questions.comparisons import Comparisons
+from receipts.questions.noise import FEWEST_LAUNCHES
+from receipts.receipt import Parsed
+from receipts.stats.estimate import Sigma
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.store import Store
+
+
+@dataclass(frozen=True)
+class Point:
+    """A configuration with the receipt that speaks for it, and its launches that count, that one first.
+
+    ``pool`` are all of its launches, of which those of the ids ``named`` count whatever they are.
+    """
+
+    configuration: Configuration
+    parsed: Parsed
+    launches: tuple[Parsed, ...]
+    values: Values
+    pool: tuple[Parsed, ...]
+    named: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence."""
+        return self.parsed.name
+
+
+class Judged(NamedTuple):
+    """One point compared with another: the verdict as `receipts compare` gives it, and the gain by their launches."""
+
+    verdict: Comparison
+    gain: Gain | None
+
+
+class Judge:
+    """Compares points as `receipts compare` does with a store. What is read for a point is read once."""
+
+    def __init__(self, store: Store, rulebook: Rulebook, a: Parsed, b: Parsed, metric: Metric) -> None:
+        self._store = store
+        self._metric = metric
+        self._comparisons = Comparisons(store, rulebook)
+        self.lane: Lane = rulebook.lanes.of(a.receipt.run.lane)
+        self.a = self.point(a, [b])
+        self.b = self.point(b, [a])
+
+    def __repr__(self) -> str:
+        return f"Judge({self.a.name!r}, {self.b.name!r})"
+
+    @property
+    def smallest_effect(self) -> float | None:
+        """δ of the metric, as the lane sets it."""
+        return self.lane.smallest_effect(self._metric.name)
+
+    def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> Point:
+        """The point of a receipt. Launches of the others are none of it; ``named``: it stands for the point itself."""
+        own = (parsed.id,) if named else ()
+        pool = self._comparisons.pool([parsed], others)
+        return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)
+
+    def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> Point:
+        found = values([Launch(item, self.lane) for item in group], self._metric)
+        return Point(configuration(group[0], self.lane), group[0], tuple(group), found, tuple(pool), named)
+
+    def stored(self, receipt_id: str) -> Point:
+        """The point of a stored receipt between the two ends."""
+        return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed], named=False)
+
+    def compared(self, a: Point, b: Point) -> Judged:
+        """B judged against A."""
+        sides = self._comparisons.sides(a.pool, b.pool, self._metric.name, (*a.named, *b.named))
+        return Judged(self._comparisons.verdict(sides), self.gain(a, b))
+
+    def gain(self, a: Point, b: Point) -> Gain | None:
+        """What B has over A by their launches."""
+        if self._exact(a):
+            return exact(a.values, b.values)
+        return gain(a.values, b.values, self._sigma(a, (a.values, b.values)))
+
+    def _exact(self, a: Point) -> bool:
+        """Whether equal launches of the store always agree on the metric."""
+        return self._metric.summary == "memory" and self._metric.name in self._comparisons.floor(a.parsed).exact_memory
+
+    def together(self, neither: Point, one: Point, other: Point, both: Point) -> Gain | None:
+        """What two axes have together over the product of both apart."""
+        corners = (neither.values, one.values, other.values, both.values)
+        return together(corners, self._sigma(neither, corners))
+
+    def _sigma(self, a: Point, sides: Sequence[Values]) -> Sigma | None:
+        """The noise floor where these launches do not show a spread of their own: reading it costs."""
+        own = all(len(item.logs) >= FEWEST_LAUNCHES for item in sides) and any(
+            len(set(item.logs)) > 1 for item in sides
+        )
+        return None if own else self.sigma(a)
+
+    def sigma(self, a: Point) -> Sigma | None:
+        """The noise floor of step times and rates, measured by the store's repeats, else as the lane declares it."""
+        if self._metric.summary not in ("step", "rate"):
+            return None
+        declared = Sigma(self.lane.sigma, None, "declared") if self.lane.sigma is not None else None
+        return self._comparisons.floor(a.parsed).measured or declared

@@ -1,0 +1,199 @@
+"""The frontier of fit: the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap.
+
+By geometry (model and accelerator), layout and chips: what one of them holds says nothing of another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.axes.shape import Description, ShapeKey
+from receipts.judging.envelope import SHAPE, Grade, grade
+
+if TYPE_CHECKING:
+    from receipts.store.shapes import Reached
+
+GRADES: Final[tuple[Grade, ...]] = ("validated", "repeated", "peak")
+Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.envelope.SHAPE`
+
+
+class Cause(NamedTuple):
+    """What launches of a shape ended with. ``kinds`` are the class and phase of each kind of failure."""
+
+    size: Size
+    kinds: tuple[str, ...]
+    launches: int
+    receipt: str
+    at: datetime
+
+
+class Ceiling(NamedTuple):
+    """A shape that was sustained, and that no larger one of its grade or a better one holds.
+
+    ``failed_here`` counts launches that ran out of memory at this very shape. ``failures`` are the nearest failed
+    shapes beyond it, at least as large in every direction; ``gap`` is how far the nearest of them is.
+    """
+
+    grade: Grade
+    size: Size
+    launches: int
+    days: int
+    hosts: int
+    receipt: str
+    at: datetime
+    failed_here: int
+    failures: tuple[Cause, ...]
+
+    @property
+    def gap(self) -> dict[str, float] | None:
+        """By direction, how many times as large the nearest failed shape is; None where none is known."""
+        if not self.failures:
+            return None
+        pairs = zip(SHAPE, self.size, self.failures[0].size, strict=True)
+        return {name: theirs / own for (name, _), own, theirs in pairs if theirs != own}
+
+
+class Frontier(NamedTuple):
+    """The ceilings of one geometry and layout on so many chips, and failures that lie beyond none of them.
+
+    Validated ceilings come first. ``receipt`` is the id of the newest launch, which has the names that are shown.
+    """
+
+    key: ShapeKey
+    accelerator: str | None
+    chips: int
+    receipt: str
+    ceilings: tuple[Ceiling, ...]
+    elsewhere: tuple[Cause, ...]
+
+
+class Found(NamedTuple):
+    """A lane's frontiers, and how many launches were left out because they state no whole shape."""
+
+    frontiers: tuple[Frontier, ...]
+    shapeless: int
+
+
+def frontiers(rows: Iterable[Reached]) -> Found:
+    """The frontier of every geometry, layout and number of chips among these rows of one lane, the newest last."""
+    groups: dict[tuple[ShapeKey, int], list[Reached]] = defaultdict(list)
+    shapeless = 0
+    for row in rows:
+        if row.chips is None or None in (row.sequence_length, row.micro_batch, row.depth):
+            shapeless += row.launches
+        else:
+            groups[row.key, row.chips].append(row)
+    for members in groups.values():
+        members.sort(key=lambda row: row.at)
+    ordered = sorted(groups.items(), key=lambda item: (item[1][-1].accelerator or "~", item[0][1], item[1][-1].at))
+    return Found(tuple(_frontier(*key, members) for key, members in ordered), shapeless)
+
+
+def _frontier(key: ShapeKey, chips: int, rows: Sequence[Reached]) -> Frontier:
+    causes = _causes([row for row in rows if row.outcome == "oom"])
+    good = [row for row in rows if row.outcome == "ok"]
+    graded = [(grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
+    kept = [
+        _ceiling(word, size, row, causes)
+        for word, size, row in graded
+        if not any(_hides(other, word, theirs, size) for other, theirs, _ in graded)
+    ]
+    kept.sort(key=lambda item: (GRADES.index(item.grade), [-part for part in item.size]))
+    beyond = {cause.size for item in kept for cause in item.failures} | {item.size for item in kept}
+    held = [item.size for item in kept]
+    lost = [item for item in causes if item.size not in beyond and not any(_larger(item.size, size) for size in held)]
+    return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
+
+
+def _hides(other: Grade, word: Grade, theirs: Size, size: Size) -> bool:
+    """Whether a larger shape that is sustained as well or better makes this one no ceiling."""
+    return theirs != size and GRADES.index(other) <= GRADES.index(word) and _larger(theirs, size)
+
+
+def _ceiling(word: Grade, size: Size, row: Reached, causes: Sequence[Cause]) -> Ceiling:
+    beyond = _minimal([item for item in causes if item.size != size and _larger(item.size, size)])
+    beyond.sort(key=lambda item: _times(item.size, size))
+    here = sum(item.launches for item in causes if item.size == size)
+    return Ceiling(word, size, row.launches, row.days, row.hosts, row.last, row.at, here, tuple(beyond))
+
+
+def _causes(rows: Sequence[Reached]) -> list[Cause]:
+    """Failures by shape; several kinds at one shape are told together, the newest first."""
+    shapes: dict[Size, list[Reached]] = defaultdict(list)
+    for row in sorted(rows, key=lambda item: item.at, reverse=True):
+        shapes[_size(row)].append(row)
+    return [
+        Cause(
+            size=size,
+            kinds=tuple(dict.fromkeys(_kind(row) for row in members)),
+            launches=sum(row.launches for row in members),
+            receipt=members[0].last,
+            at=members[0].at,
+        )
+        for size, members in sorted(shapes.items())
+    ]
+
+
+def _kind(row: Reached) -> str:
+    return f"{row.class_ or 'class not stated'}{f' in {row.phase}' if row.phase else ''}"
+
+
+def _minimal(causes: Sequence[Cause]) -> list[Cause]:
+    """Failures that no smaller failure stands for."""
+    return [
+        item
+        for item in causes
+        if not any(other.size != item.size and _larger(item.size, other.size) for other in causes)
+    ]
+
+
+def _size(row: Reached) -> Size:
+    return int(row.sequence_length or 0), int(row.micro_batch or 0), int(row.depth or 0)
+
+
+def _larger(a: Size, b: Size) -> bool:
+    """Whether a is at least as large in every direction."""
+    return all(theirs >= own for theirs, own in zip(a, b, strict=True))
+
+
+def _times(a: Size, b: Size) -> float:
+    found = 1.0
+    for theirs, own in zip(a, b, strict=True):
+        found *= theirs / max(1, own)
+    return found
+
+
+def as_data(lane: str, found: Found, described: Mapping[str, Description]) -> dict[str, Any]:
+    """The frontiers as JSON; ``described`` are their receipts."""
+
+    def shape(size: Size) -> dict[str, int]:
+        return {name: value for (name, _), value in zip(SHAPE, size, strict=True)}
+
+    def cause(item: Cause) -> dict[str, Any]:
+        rest = {"causes": list(item.kinds), "launches": item.launches, "receipt": item.receipt, "at": item.at}
+        return {**shape(item.size), **rest}
+
+    def ceiling(item: Ceiling) -> dict[str, Any]:
+        counts = {"launches": item.launches, "days": item.days, "hosts": item.hosts, "failed_here": item.failed_here}
+        last = {"receipt": item.receipt, "at": item.at}
+        failed = {"gap": item.gap, "failures": [cause(failure) for failure in item.failures]}
+        return {"grade": item.grade, **shape(item.size), **counts, **last, **failed}
+
+    return {
+        "lane": lane,
+        "shapeless": found.shapeless,
+        "frontiers": [
+            {
+                "shape": str(item.key),
+                **described[item.receipt]._asdict(),
+                "accelerator": item.accelerator,
+                "chips": item.chips,
+                "ceilings": [ceiling(one) for one in item.ceilings],
+                "failed_elsewhere": [cause(one) for one in item.elsewhere],
+            }
+            for item in found.frontiers
+        ],
+    }

@@ -1,0 +1,9 @@
+"""Claims: sentences about performance, and whether their receipts carry them."""
+
+from __future__ import annotations
+
+from receipts.questions.claims.claim import Claim, Claims, Shape
+from receipts.questions.claims.judge import Evidence, judge
+from receipts.questions.claims.load import ClaimFile, from_json, parse, read, to_json
+
+__all__ = ["Claim", "ClaimFile", "Claims", "Evidence", "Shape", "from_json", "judge", "parse", "read", "to_json"]

@@ -1,0 +1,221 @@
+"""What the receipts say of the number that a claim names, before any rule.
+
+Only measured launches can carry a claim. Stated numbers can refute one: where their ratio, with the rounding of their
+last printed digits, lies outside what is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question, Reading
+from receipts.metrics import Launch, Metric
+from receipts.questions.claims.bound import Bound
+from receipts.receipt.catalogue import find
+
+if TYPE_CHECKING:
+    from receipts.judging.facts import Facts
+    from receipts.questions.claims.claim import Claim
+
+_RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
+FEWEST_LAUNCHES = 3
+NAMED = 4  # open facts that a reason names
+CONFIDENCE = 0.95
+_GROUP_RULE = "C110"  # speaks of the very interval that is held against the claim
+
+
+def of_pair(claim: Claim, comparison: Comparison) -> Assessment:
+    """A candidate against a baseline: the effect's interval held against the claim's band."""
+    bound, metric = claim.bound, metrics.get(claim.metric_name)
+    result = next((item for item in comparison.results if item.metric == metric.name), None)
+    assert bound is not None
+    if result is None or metric.summary == "outcome":
+        return Assessment("open", f"{metric.title} is a fact of one launch and carries no effect")
+    effect = result.effect
+    if effect.low is None or effect.high is None or effect.low90 is None or effect.high90 is None:
+        return _as_stated(bound, metric, result)
+    low, high = _oriented(bound, metric, effect.low, effect.high)
+    if claim.kind == "equivalence":
+        # The 90 % interval inside the band is a two one-sided test at 5 %.
+        narrow = _oriented(bound, metric, effect.low90, effect.high90)
+        state = "holds" if bound.judge(*narrow) == "holds" else bound.judge(low, high)
+        state = "open" if state == "holds" and bound.judge(*narrow) != "holds" else state
+        low, high = narrow if state == "holds" else (low, high)
+    else:
+        state = bound.judge(low, high)
+    shown = f"{_of(bound, metric)} {low:.4g} to {high:.4g}, claimed {bound.text}; {effect.why}"
+    doubt = _doubt(comparison, metric)
+    if doubt and (state == "holds" or not _effect_stands(comparison, metric)):
+        return Assessment("open", f"{doubt}; {shown}", low, high)
+    return Assessment(state, shown, low, high)
+
+
+def _oriented(bound: Bound, metric: Metric, low: float, high: float) -> tuple[float, float]:
+    """The interval of what the bound speaks of: the metric's ratio, or how many times as good."""
+    if bound.of == "improvement" and metric.better == "lower":
+        return 1.0 / high, 1.0 / low
+    return low, high
+
+
+def _of(bound: Bound, metric: Metric) -> str:
+    return "improvement" if bound.of == "improvement" else f"ratio of {metric.title}"
+
+
+def _doubt(comparison: Comparison, metric: Metric) -> str:
+    """Why an interval cannot support a claim; empty where it can."""
+    if comparison.comparable != "yes":
+        asked = (item for item in comparison.findings if item.question is Question.COMPARABLE)
+        places = list(dict.fromkeys(item.at for item in asked if item.level is not Level.SHOWN))
+        more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+        return f"comparable {comparison.comparable}: {', '.join(places[:NAMED])}{more}"
+    if comparison.path != "witnessed":
+        return f"path {comparison.path}"
+    return "" if _effect_stands(comparison, metric) else "the effect is open: a rule forbids to name one"
+
+
+def _effect_stands(comparison: Comparison, metric: Metric) -> bool:
+    for item in comparison.findings:
+        heavy = item.question is Question.EFFECT and item.level is not Level.SHOWN and item.code != _GROUP_RULE
+        if heavy and (not item.taints or item.spoils(metric.taint)):
+            return False
+    return True
+
+
+def _as_stated(bound: Bound, metric: Metric, result: MetricResult) -> Assessment:
+    """Stated numbers, or launches without a known spread: they can contradict a claim, and never carry it."""
+    if result.stated_ratio is None or "none" in (result.a.source, result.b.source):
+        return Assessment("open", result.effect.why or f"{metric.title} is not on both sides")
+    stated = {result.a.source, result.b.source} & {"stated", "derived"}
+    if not stated:
+        return Assessment("open", result.effect.why)
+    (a_low, a_high), (b_low, b_high) = _rounded(result.a), _rounded(result.b)
+    if a_low <= 0.0 or b_low <= 0.0:
+        return Assessment("open", "a stated number is too coarse to take a ratio of")
+    low, high = _oriented(bound, metric, b_low / a_high, b_high / a_low)
+    shown = f"{_of(bound, metric)} {low:.4g} to {high:.4g} as stated, claimed {bound.text}"
+    if bound.judge(low, high) == "fails":
+        return Assessment("fails", shown, low, high)
+    return Assessment("open", f"{result.effect.why}; {shown}", low, high)
+
+
+def _rounded(reading: Reading) -> tuple[float, float]:
+    """How far a stated number reaches: half its last printed digit, or the range that its text states."""
+    from receipts.stats.rounding import half_of, read_printed
+
+    assert reading.value is not None
+    ends = _RANGE.fullmatch(reading.text.strip()) if reading.text else None
+    if ends is not None:
+        low, high = (read_printed(f"{end}{ends['unit']}") for end in (ends["low"], ends["high"]))
+        if low is not None and high is not None and low.value <= reading.value <= high.value:
+            return low.value - low.half, high.value + high.half
+    half = half_of(reading.value, reading.text)
+    return reading.value - half, reading.value + half
+
+
+def silent(item: Finding, launches: Sequence[Launch]) -> bool:
+    """Whether an offence is no more than a leaf that the launches leave out: that contradicts no number."""
+    known = bool(launches) and find(item.at) is not None
+    return known and not any(item.at in launch.stated for launch in launches)
+
+
+def of_value(
+    claim: Claim, launches: Sequence[Launch], about: Sequence[Finding], path: PathAnswer, facts: Facts | None
+) -> Assessment:
+    """A value of the candidate alone, such as its MFU or the peak of its fullest chip."""
+    bound, metric = claim.bound, metrics.get(claim.metric_name)
+    assert bound is not None
+    readings = [launch.read(metric) for launch in launches]
+    values = [item.value for item in readings if item.value is not None]
+    grade = _basis(launches[0]) if metric.name == "mfu" else None
+    if len(values) < len(readings):
+        return Assessment("open", f"{metric.title} is not on every launch", grade=grade)
+    offences = [item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)]
+    offence = min(offences, key=lambda item: silent(item, launches), default=None)
+    if offence is not None:
+        what = f"{offence.code} {offence.at}: {offence.found}"
+        return Assessment("open" if silent(offence, launches) else "fails", what, grade=grade)
+    measured = all(item.source in ("steps", "memory") for item in readings)
+    if not measured:
+        low = min(_rounded(item)[0] for item in readings)
+        high = max(_rounded(item)[1] for item in readings)
+        why = f"{_shown(metric, low, high)} as stated, claimed {bound.text}"
+        if bound.judge(low, high) == "fails":
+            return Assessment("fails", why, low, high, grade)
+        return Assessment("open", f"{why}; what it was taken from was not kept", low, high, grade)
+    return _measured(bound, metric, values, launches[0], path, facts, about, grade)
+
+
+def _measured(
+    bound: Bound,
+    metric: Metric,
+    values: Sequence[float],
+    launch: Launch,
+    path: PathAnswer,
+    facts: Facts | None,
+    about: Sequence[Finding],
+    grade: str | None,
+) -> Assessment:
+    interval = _interval(metric, values, launch, facts)
+    if interval is None:
+        # The peak of one launch is a fact: it contradicts "at most", and does not carry it.
+        outside = metric.summary == "memory" and any(bound.judge(value, value) == "fails" for value in values)
+        why = f"{_shown(metric, min(values), max(values))} on {len(values)} launch{'es' if len(values) > 1 else ''}"
+        if outside:
+            return Assessment("fails", f"{why}, claimed {bound.text}", min(values), max(values), grade)
+        return Assessment("open", f"{why}: {FEWEST_LAUNCHES} launches would show its spread", grade=grade)
+    low, high = interval
+    why = f"{_shown(metric, low, high)} over {len(values)} launches, claimed {bound.text}"
+    state = bound.judge(low, high)
+    waiting = next((item for item in about if item.level is Level.OPEN and _speaks(item, metric)), None)
+    if state == "holds" and (path != "witnessed" or waiting is not None):
+        doubt = f"path {path}" if path != "witnessed" else f"{waiting.code} {waiting.found}" if waiting else ""
+        return Assessment("open", f"{doubt}; {why}", low, high, grade)
+    return Assessment(state, why, low, high, grade)
+
+
+def _speaks(item: Finding, metric: Metric) -> bool:
+    return not item.taints or item.spoils(metric.taint)
+
+
+def _interval(
+    metric: Metric, values: Sequence[float], launch: Launch, facts: Facts | None
+) -> tuple[float, float] | None:
+    """The 95 % interval of one side's location; None where nothing tells its spread."""
+    from receipts.stats import student
+
+    logs = [math.log(value) for value in values if value > 0.0]
+    if len(logs) < len(values):
+        return None
+    count, mean = len(logs), math.fsum(logs) / len(logs)
+    if facts is not None and metric.name in facts.exact_memory:
+        return min(values), max(values)
+    if count >= FEWEST_LAUNCHES:
+        spread = math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / (count - 1))
+        half = student.quantile(0.5 + CONFIDENCE / 2, count - 1) * spread / math.sqrt(count)
+        return math.exp(mean - half), math.exp(mean + half)
+    sigma, freedom = (facts.sigma, facts.sigma_df) if facts is not None else (None, None)
+    sigma = launch.lane.sigma if sigma is None else sigma
+    if sigma is None or metric.summary not in ("rate", "step"):
+        return None
+    half = student.quantile(0.5 + CONFIDENCE / 2, freedom) * sigma / math.sqrt(count)
+    return math.exp(mean - half), math.exp(mean + half)
+
+
+def _shown(metric: Metric, low: float, high: float) -> str:
+    if low == high:
+        return f"{metric.title} {metrics.shown(metric, low)}"
+    return f"{metric.title} {metrics.shown(metric, low)} to {metrics.shown(metric, high)}"
+
+
+def _basis(launch: Launch) -> str:
+    """On what an MFU stands: formula, FLOPs a token and denominator, each as stated."""
+    stated = launch.stated
+    how = "recomputed" if launch.summary is not None else "as stated"
+    formula = stated.get("measurement.stated.formula", "no formula")
+    dtype = stated.get("measurement.stated.peak_dtype", stated.get("numerics.compute_dtype", "no dtype"))
+    peak = f"{launch.peak / 1e12:.4g} TFLOP/s" if launch.peak else "no peak"
+    return f"{how}: {formula}, {peak} {dtype}"

@@ -1,0 +1,105 @@
+"""From what a claim names to the receipts themselves: files beside the claim, and what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from receipts.base.errors import NotFound, UsageError
+from receipts.judging.rulebook import Rulebook
+from receipts.questions.claims.claim import Claim
+from receipts.questions.claims.judge import Evidence
+from receipts.questions.claims.load import ClaimFile, from_json
+from receipts.questions.comparisons import Comparisons, names_one
+from receipts.receipt import Document, Parsed, parse, read
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+Missing = list[tuple[str, str]]
+
+
+def gather(
+    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
+) -> Evidence:
+    """Fetch the receipts that a claim names, with Facts about them.
+
+    Files are looked for in ``folder``. Without a store only files are found, and there are no Facts but what documents
+    say of each other. Raises InputError where a file is no receipt.
+    """
+    missing: Missing = []
+    found = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
+    groups = [[item for _, group in side for item in group] for side in found]
+    named = {item.id for side in found for word, group in side if _is_named(word, group) for item in group}
+    earlier, lost = _last(claim, store) if store is not None else (None, ())
+    if not any(groups):
+        return Evidence((), (), None, tuple(missing), earlier, lost)
+    comparisons = Comparisons(store, rulebook)
+    a, b = groups
+    a, b = (comparisons.pool(a, b), comparisons.pool(b, a)) if replicates else (a, b)
+    of_shape = claim.kind == "ceiling"
+    try:
+        # What does not fit is shown by launches that failed.
+        own = None if claim.kind == "does-not-fit" else named
+        sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
+    except UsageError:  # a side of several configurations: the comparison says so
+        sides = comparisons.sides(a, b, claim.metric_name)
+    left_out = sides.request.lost
+    return Evidence(
+        tuple(sides.a), tuple(sides.b), sides.facts, tuple(missing), earlier, lost, left_out, frozenset(named)
+    )
+
+
+def stored(store: Store, *, standing: bool = True) -> ClaimFile:
+    """The claims of a store, as a file of them: those that stand, unless told otherwise."""
+    kept = store.claims(standing=standing)
+    return ClaimFile(store.url, None, tuple(from_json(item.body, f"claim {item.id}") for item in kept))
+
+
+def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str, str], ...]]:
+    """The status that it was last given, and which receipts of that day no longer stand."""
+    last = store.last_claim_verdict(claim.id)
+    if last is None:
+        return None, ()
+    said = {item.receipt: item for item in store.supersessions()}
+    gone = (said[receipt] for _, receipt in last.receipts if receipt in said)
+    return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
+
+
+def _side(
+    side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing
+) -> list[tuple[str, list[Parsed]]]:
+    """The words of a side with the receipts that each names, and that none before it does."""
+    found: list[tuple[str, list[Parsed]]] = []
+    known: set[str] = set()
+    for word in words:
+        try:
+            group = [item for item in _named(word, store, folder) if item.id not in known]
+        except NotFound as error:
+            missing.append((side, str(error)))
+            continue
+        known.update(item.id for item in group)
+        found.append((word, group))
+    return found
+
+
+def _is_named(word: str, group: Sequence[Parsed]) -> bool:
+    return is_file(word) or names_one(word, group)
+
+
+def is_file(word: str) -> bool:
+    """Whether a word of a claim names a file beside it, rather than a receipt of the store."""
+    return word.endswith(".json") or "/" in word
+
+
+def _named(word: str, store: Store | None, folder: Path | None) -> list[Parsed]:
+    """The receipts of one word. A word that looks like a file is one; raises NotFound."""
+    if folder is not None and is_file(word):
+        place = folder / word
+        if not place.is_file():
+            raise NotFound(f"there is no file {word} beside the claims")
+        return [parse(read(place))]
+    if store is None:
+        raise NotFound(f"{word!r} is no file, and no store was asked")
+    return [parse(Document(store.document(item), item[:12])) for item in store.resolve_all(word)]

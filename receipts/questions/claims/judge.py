@@ -1,0 +1,246 @@
+"""Judging a claim: values in, a `ClaimVerdict` out. No store and no files; callers fetch receipts and `Facts`.
+
+A rejected comparison refutes the claim as it is worded: its two numbers do not measure what it says. Where a fact is
+missing, the path is not witnessed, or numbers are merely stated, nothing speaks against it and it stays *unproven*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from receipts.axes.lane import UNLISTED, Lane, Target, joined
+from receipts.axes.shape import PATTERN, meets
+from receipts.base.errors import ReceiptsError, RuleError
+from receipts.judging.compare import Request, compare
+from receipts.judging.envelope import place
+from receipts.judging.facts import Facts
+from receipts.judging.judge import VERSION, judge_case, judge_claim
+from receipts.judging.rule import Case, ClaimCase
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import (
+    Assessment,
+    ClaimStatus,
+    ClaimVerdict,
+    Comparison,
+    Finding,
+    Level,
+    Lost,
+    Question,
+    counted_of,
+    path_answer,
+)
+from receipts.metrics import Launch
+from receipts.questions.answers import target_of
+from receipts.questions.claims import assess, sustained
+from receipts.questions.claims.claim import Claim
+from receipts.receipt import Parsed
+
+NOTHING = "K101"
+AGE = "K106"
+BAD_RECEIPT = "C105"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The receipts that a claim names. ``missing`` are words that name none, each as ``side`` and reason.
+
+    ``earlier`` is the status that it had when a store last recorded a verdict on it, and ``lost`` the receipts that it
+    stood on then and that no longer stand: id, successor (empty where it was retracted), reason. ``left_out`` are
+    launches of its sides that are no samples, and ``named`` the ids that it names itself.
+    """
+
+    baseline: tuple[Parsed, ...] = ()
+    candidate: tuple[Parsed, ...] = ()
+    facts: Facts | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    earlier: str | None = None
+    lost: tuple[tuple[str, str, str], ...] = ()
+    left_out: tuple[Lost, ...] = ()
+    named: Collection[str] = ()
+
+
+def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
+    """The verdict on one claim under the rule set in force."""
+    lane = _lane(evidence, rulebook)
+    baseline, candidate = (_launches(side, rulebook) for side in (evidence.baseline, evidence.candidate))
+    comparison, missing = _comparison(claim, evidence, rulebook)
+    about = () if comparison is not None else _about(candidate, rulebook, evidence.facts)
+    met, target = _at_target(claim, candidate, lane)
+    case = ClaimCase(
+        claim=claim,
+        baseline=baseline,
+        candidate=candidate,
+        comparison=comparison,
+        assessment=_counted(_assess(claim, candidate, comparison, about, evidence.facts), evidence),
+        lane=lane,
+        facts=evidence.facts,
+        missing=missing,
+        envelope=_envelope(claim, candidate, lane, evidence.facts),
+        target=target,
+        at_target=met,
+        earlier=evidence.earlier,
+        lost=evidence.lost,
+    )
+    otherwise = _otherwise(claim, evidence, case, rulebook)
+    findings = judge_claim(replace(case, now=otherwise), rulebook.rules)
+    return ClaimVerdict(
+        claim=claim.id,
+        text=claim.text,
+        kind=claim.kind,
+        metric=claim.metric_name,
+        effect=claim.effect,
+        status="stale" if any(item.code == AGE for item in findings) else otherwise,
+        otherwise=otherwise,
+        assessment=case.assessment,
+        baseline=tuple(item.parsed.id for item in baseline),
+        candidate=tuple(item.parsed.id for item in candidate),
+        lanes=tuple(dict.fromkeys(f"{item.lane.name}@{item.lane.version}" for item in case.launches)),
+        target=target,
+        at_target=met,
+        findings=findings,
+        about=about,
+        comparison=comparison,
+        rules=rulebook.rules.digest,
+        judge=VERSION,
+    )
+
+
+def _otherwise(claim: Claim, evidence: Evidence, case: ClaimCase, rulebook: Rulebook) -> ClaimStatus:
+    """The status by every rule but that of age, as if all receipts stood."""
+    if evidence.facts is not None and evidence.facts.superseded:
+        standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
+        return judge(claim, standing, rulebook).otherwise
+    found = judge_claim(case, rulebook.rules)
+    return status([item for item in found if item.code != AGE], case)
+
+
+def status(findings: Sequence[Finding], case: ClaimCase) -> ClaimStatus:
+    """What findings, comparison and number together make of a claim, its age aside.
+
+    A claim without receipts is *unproven* whatever else is wrong with it: nothing was held against it.
+    """
+    if any(item.code == NOTHING for item in findings):
+        return "unproven"
+    levels = {item.level for item in findings}
+    if Level.ERROR in levels or _contradicted(case) or case.assessment.state == "fails":
+        return "refuted"
+    return "supported" if case.assessment.state == "holds" and Level.OPEN not in levels else "unproven"
+
+
+def _contradicted(case: ClaimCase) -> bool:
+    """Whether its comparison is rejected, and for more than what a side leaves out: an MFU of no named denominator."""
+    comparison = case.comparison
+    if comparison is None or comparison.status != "rejected":
+        return False
+    sides = {"a": case.baseline, "b": case.candidate}
+    silences = [
+        item.code == BAD_RECEIPT and assess.silent(item, sides.get(item.subject, ()))
+        for item in comparison.findings
+        if item.level is Level.ERROR and item.question is Question.COMPARABLE and item.code.startswith("C")
+    ]
+    return comparison.path == "left" or not silences or not all(silences)
+
+
+def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
+    names = list(dict.fromkeys(item.receipt.run.lane for item in (*evidence.candidate, *evidence.baseline)))
+    if not names:
+        return rulebook.lanes.get(UNLISTED)
+    lanes = [rulebook.lanes.of(name) for name in names]
+    return lanes[0] if len(lanes) == 1 else joined(lanes[0], lanes[1])
+
+
+def _launches(side: Sequence[Parsed], rulebook: Rulebook) -> tuple[Launch, ...]:
+    return tuple(Launch(item, rulebook.lanes.of(item.receipt.run.lane)) for item in side)
+
+
+def _comparison(
+    claim: Claim, evidence: Evidence, rulebook: Rulebook
+) -> tuple[Comparison | None, tuple[tuple[str, str], ...]]:
+    """The comparison that the claim asks for, and what is missing for it."""
+    if not claim.compares or not evidence.baseline or not evidence.candidate:
+        return None, evidence.missing
+    request = Request(
+        claim.metric_name,
+        claim.waive or {},
+        claim.study,
+        evidence.facts,
+        lost=evidence.left_out,
+        named=evidence.named,
+    )
+    try:
+        return compare(evidence.baseline, evidence.candidate, rulebook, request), evidence.missing
+    except RuleError:
+        raise
+    except ReceiptsError as error:
+        # A side of several configurations, or a waiver that the lane does not grant: the claim names no such pair.
+        return None, (*evidence.missing, ("candidate", str(error)))
+
+
+def _about(launches: Sequence[Launch], rulebook: Rulebook, facts: Facts | None) -> tuple[Finding, ...]:
+    seen: dict[tuple[str, str, str], Finding] = {}
+    for launch in launches:
+        for item in judge_case(Case(launch, launch.lane, facts), rulebook.rules):
+            seen.setdefault((item.code, item.at, item.found), item)
+    return tuple(seen.values())
+
+
+def _assess(
+    claim: Claim,
+    candidate: Sequence[Launch],
+    comparison: Comparison | None,
+    about: Sequence[Finding],
+    facts: Facts | None,
+) -> Assessment:
+    if comparison is not None:
+        return assess.of_pair(claim, comparison)
+    if claim.compares or not candidate:
+        return Assessment("open", "there is nothing that it could be held against")
+    path = path_answer(about)
+    if claim.kind == "does-not-fit":
+        return sustained.of_misfit(candidate, facts)
+    if claim.kind == "ceiling":
+        return sustained.of_ceiling(claim, candidate, about, path, facts)
+    return assess.of_value(claim, candidate, about, path, facts)
+
+
+def _counted(made: Assessment, evidence: Evidence) -> Assessment:
+    """The assessment, which says how many launches it stands on where some do not count."""
+    sides = (("a", evidence.baseline), ("b", evidence.candidate))
+    words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
+    return replace(made, why="; ".join((made.why, *words))) if words else made
+
+
+def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:
+    """Whether it was shown where it is to hold, and where that is; None where neither claim nor lane says."""
+    if claim.target is None:
+        wanted = [(item.name, item.bounds) for item in lane.targets]
+    elif isinstance(claim.target, str):
+        wanted = [(item.name, item.bounds) for item in _named(claim.target, lane)]
+        wanted = wanted or [(f"{claim.target}, which lane {lane.name} does not name", {})]
+    else:
+        wanted = [(str(claim.target), claim.target.bounds)]
+    if not wanted:
+        return None, None
+    met = next((name for name, bounds in wanted if candidate and meets(candidate[0].parsed, bounds)), None)
+    return met is not None, met or " or ".join(name for name, _ in wanted)
+
+
+def _named(name: str, lane: Lane) -> list[Target]:
+    return [item for item in (*lane.targets, *lane.substrates) if item.name == name]
+
+
+def away_from_lane(launch: Launch, lane: Lane) -> bool:
+    """Whether a lane names targets and the launch ran at none of them."""
+    return bool(lane.targets) and target_of(launch.parsed, lane) is None
+
+
+def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> str:
+    """Where the claimed shape lies: the claim's own, filled from the launch where it leaves something open."""
+    if not candidate:
+        return "unknown: no receipt"
+    named = _named(claim.target, lane) if isinstance(claim.target, str) else [claim.target] if claim.target else []
+    claimed = named[0].bounds if named else {}
+    if PATTERN in claimed and not meets(candidate[0].parsed, {PATTERN: claimed[PATTERN]}):
+        return f"unknown: the launch is no {claimed[PATTERN]}"
+    return place(facts, candidate[0].parsed, claimed)

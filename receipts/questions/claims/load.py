@@ -1,0 +1,105 @@
+"""Reading ``claims.toml``: every problem is told, each with its path."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from receipts.base.errors import InputError, Problem
+from receipts.questions.claims.bound import difference
+from receipts.questions.claims.claim import VERSION, Claim, Claims
+from receipts.receipt.problems import problems as told
+
+MAX_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFile:
+    """A file of claims. `folder` is where the files that it names lie; None where it names none, as in a store."""
+
+    source: str
+    folder: Path | None
+    claims: tuple[Claim, ...]
+
+
+def read(path: str | Path) -> ClaimFile:
+    """Read a ``claims.toml``. Raises InputError with every problem, each with its path."""
+    place = Path(path)
+    try:
+        raw = place.read_bytes()
+    except OSError as error:
+        raise InputError(str(path), [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
+    return ClaimFile(str(path), place.parent, parse(raw, str(path)))
+
+
+def parse(raw: bytes, source: str) -> tuple[Claim, ...]:
+    """The claims of a TOML document. Raises InputError."""
+    if len(raw) > MAX_BYTES:
+        raise InputError(source, [Problem("", f"it has more than {MAX_BYTES // 2**20} MiB", "divide it")])
+    try:
+        tree: dict[str, Any] = tomllib.loads(raw.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(source, [Problem("", f"this is not TOML: {error}")]) from None
+    version = tree.get("schema_version")
+    if isinstance(version, str) and version != VERSION:
+        do = f"this program reads {VERSION}; upgrade frontier-receipts" if version > VERSION else f"write {VERSION}"
+        raise InputError(source, [Problem("schema_version", f"there is no version {version}", do)])
+    try:
+        found = Claims.model_validate_json(json.dumps(tree, default=str))
+    except ValidationError as error:
+        raise InputError(source, _problems(error, tree)) from None
+    wrong = [*_twice(found.claim), *_differences(found.claim)]
+    if wrong:
+        raise InputError(source, wrong)
+    return found.claim
+
+
+def _differences(claims: Sequence[Claim]) -> Iterator[Problem]:
+    for index, claim in enumerate(claims):
+        if claim.effect is not None and (why := difference(claim.effect)) is not None:
+            yield Problem(f"claim[{index}].effect", *why.split("; ", 1))
+
+
+def from_json(text: str, source: str) -> Claim:
+    """One claim, as a store keeps it. Raises InputError."""
+    try:
+        return Claim.model_validate_json(text)
+    except ValidationError as error:
+        raise InputError(source, _problems(error, json.loads(text))) from None
+
+
+def to_json(claim: Claim) -> str:
+    """A claim as a store keeps it: what it states and nothing else."""
+    return json.dumps(claim.model_dump(mode="json", exclude_none=True, exclude_defaults=True), ensure_ascii=False)
+
+
+def _problems(error: ValidationError, tree: Any) -> list[Problem]:
+    return list(_split(told(error, tree)))
+
+
+def _split(found: list[Problem]) -> Iterator[Problem]:
+    """What a claim as a whole is told names the key first: one problem a key, and no advice that is for receipts."""
+    for problem in found:
+        if problem.what.startswith("value error, "):
+            for part in problem.what.removeprefix("value error, ").split("\n"):
+                key, separator, says = part.partition(": ")
+                known = separator and key in Claim.model_fields
+                yield Problem(f"{problem.at}.{key}" if known else problem.at, says if known else part)
+        elif problem.what == "there is no such key":
+            yield Problem(problem.at, problem.what, f"the keys of a claim are {', '.join(Claim.model_fields)}")
+        else:
+            yield problem
+
+
+def _twice(claims: tuple[Claim, ...]) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for index, claim in enumerate(claims):
+        if claim.id in seen:
+            yield Problem(f"claim[{index}].id", f"{claim.id} is claim[{seen[claim.id]}] too", "give it another id")
+        seen.setdefault(claim.id, index)

@@ -1,0 +1,140 @@
+"""Claims that a store keeps: how they get there, their history, and what a receipt that falls takes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipts.base.errors import InputError, Problem, UsageError
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import ClaimVerdict
+from receipts.judging.verdict import to_json as verdict_json
+from receipts.questions.claims.claim import Claim
+from receipts.questions.claims.gather import gather, is_file
+from receipts.questions.claims.judge import judge
+from receipts.questions.claims.load import ClaimFile, from_json, to_json
+from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+TEXTS = (".md", ".rst", ".txt", ".html", ".json", ".toml", ".csv")
+_ID = re.compile(r"\b([0-9a-f]{8,64})\b")
+_LINK = re.compile(r"receipt:([0-9a-fA-F.]{4,130})")
+
+
+def new_claims(group: ClaimFile) -> list[NewClaim]:
+    """The claims of a file as a store takes them. Raises InputError where one names a file, which may move."""
+    problems = [
+        Problem(f"claim[{index}].{side}", f"{word} is a file", "submit it, and name it by id, label or @pin")
+        for index, claim in enumerate(group.claims)
+        for side in ("baseline", "candidate")
+        for word in getattr(claim, side)
+        if is_file(word)
+    ]
+    if problems:
+        raise InputError(group.source, problems)
+    return [
+        NewClaim(item.id, item.kind, to_json(item), group.source, item.supersedes, item.reason) for item in group.claims
+    ]
+
+
+@dataclass(frozen=True)
+class History:
+    """One stored claim with its verdict now, those before, and what was decided on its receipts."""
+
+    stored: StoredClaim
+    claim: Claim
+    verdict: ClaimVerdict
+    before: tuple[StoredClaimVerdict, ...]
+    decisions: tuple[Decision, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        superseded = self.stored.superseded
+        return {
+            "claim": self.claim.model_dump(mode="json", exclude_none=True),
+            "added": self.stored.at,
+            "origin": self.stored.origin,
+            "superseded": {"by": superseded[0], "reason": superseded[1]} if superseded else None,
+            "verdict": verdict_json(self.verdict),
+            "before": [{"at": item.at, "status": item.status, "rules": item.rules} for item in self.before],
+            "decisions": [item._asdict() for item in self.decisions],
+        }
+
+
+def history(store: Store, claim_id: str, rulebook: Rulebook) -> History:
+    """A claim's history. Raises NotFound."""
+    kept = store.claim(claim_id)
+    claim = from_json(kept.body, f"claim {kept.id}")
+    verdict = judge(claim, gather(claim, rulebook, store), rulebook)
+    decided = store.decisions([*verdict.baseline, *verdict.candidate])
+    return History(kept, claim, verdict, tuple(store.claim_verdicts(claim_id)), tuple(decided))
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What quotes a receipt. `superseded` is its successor (empty if it was retracted) and the reason, if it fell."""
+
+    receipt: str
+    superseded: tuple[str, str] | None
+    claims: tuple[tuple[StoredClaim, Claim], ...]
+    quotes: tuple[Quote, ...]
+    decisions: tuple[Decision, ...]
+    found_in: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """Documents that quote the receipt itself, or a claim that stands on it."""
+        said = [place for _, claim in self.claims for place in claim.quoted_in]
+        return tuple(dict.fromkeys([*said, *(item.document for item in self.quotes), *self.found_in]))
+
+    @property
+    def stale(self) -> bool:
+        """Whether something quotes a receipt that no longer stands."""
+        return self.superseded is not None and bool(self.claims or self.documents)
+
+
+def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact:
+    """The claims and documents that go stale, or would, with a receipt; its id is looked for in ``places`` as well.
+
+    Raises UsageError where a place is not there.
+    """
+    said = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
+    return Impact(
+        receipt=receipt_id,
+        superseded=said.get(receipt_id),
+        claims=tuple(_standing_on(store, receipt_id)),
+        quotes=tuple(store.quotes(receipt_id)),
+        decisions=tuple(store.decisions([receipt_id])),
+        found_in=tuple(path for place in places for path in _naming(place, receipt_id)),
+    )
+
+
+def _naming(place: Path, receipt_id: str) -> Iterator[str]:
+    """Text files at a place that name a receipt: by a link's ``receipt:``, or by eight digits of its id and more."""
+    if not place.exists():
+        raise UsageError(f"--in {place}: there is no such file or folder")
+    files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.suffix in TEXTS)
+    for path in files:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue  # not a document
+        words = _ID.findall(text)
+        links = [word for link in _LINK.findall(text) for word in link.split("..")]
+        if any(receipt_id.startswith(word.lower()) for word in (*words, *links) if len(word) >= 4):
+            yield str(path)
+
+
+def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, Claim]]:
+    """Claims that stood on it when they were last judged, and those that name it outright."""
+    judged = set(store.claims_on(receipt_id))
+    for kept in store.claims():
+        claim = from_json(kept.body, f"claim {kept.id}")
+        words = (*claim.baseline, *claim.candidate)
+        if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):
+            yield kept, claim

@@ -1,0 +1,267 @@
+"""The estimate of a receipt or a plan: surfaces, budget, verdict, measured peak, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from receipts.axes.lane import Lane
+from receipts.estimate.estimate import fullest
+from receipts.estimate.facts import Assumed
+from receipts.estimate.resolve import Circumstances, resolve
+from receipts.estimate.setup import Setup
+from receipts.estimate.shrink import Shrink, shrinks
+from receipts.estimate.surface import OUTSIDE, Name, Surface
+from receipts.questions.fit.calibrate import Calibration, Point, calibrate
+from receipts.receipt import Parsed
+from receipts.receipt.accelerators import find
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lanes
+    from receipts.store import Store
+
+READ = 5000  # launches read to calibrate a lane, the newest
+# Two launches that agree in these are repeats of one configuration for a calibration.
+_SHAPE = ("model", "numerics", "parallelism", "batch", "hardware.accelerator", "hardware.chips", "path.intended")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a chip may hold in bytes, and who says so. ``physical`` is the chip's HBM, which is never the budget."""
+
+    bytes: int
+    source: str
+    physical: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The highest peak that a receipt has of one chip, in bytes; ``pool`` where only reserved memory was read."""
+
+    bytes: int
+    pool: bool
+    chip: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one receipt or plan would hold on its fullest chip.
+
+    ``surfaces`` in bytes; empty where ``missing`` names what must be stated first. ``live_bytes`` is what an allocator
+    would call live at the peak, ``total_bytes`` with the runtime's reserve and the allocator's overhead, both times the
+    calibration's factor where there is one. ``fits`` is None where nothing can be said. ``stage`` is the pipeline stage
+    and ``moment`` the part of the step that decide. ``assumed`` are unstated values with what was taken instead,
+    ``uncounted`` what has no formula of its own.
+    """
+
+    name: str
+    lane: str
+    surfaces: tuple[Surface, ...] = ()
+    live_bytes: float | None = None
+    total_bytes: float | None = None
+    accelerator: str | None = None
+    budget: Budget | None = None
+    headroom_wanted: float = 0.0
+    stage: int = 0
+    stages: int = 1
+    moment: str = ""
+    missing: tuple[str, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
+    uncounted: tuple[str, ...] = ()
+    measured: Measured | None = None
+    shrinks: tuple[Shrink, ...] = ()
+    calibration: Calibration | None = None
+
+    @property
+    def budget_bytes(self) -> int | None:
+        """Bytes that a chip may hold."""
+        return self.budget.bytes if self.budget is not None else None
+
+    @property
+    def headroom_bytes(self) -> float | None:
+        """What the budget leaves; negative where it does not fit."""
+        if self.total_bytes is None or self.budget is None:
+            return None
+        return self.budget.bytes - self.total_bytes
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it fits the budget; None where too little is stated to say."""
+        return None if self.headroom_bytes is None else self.headroom_bytes >= 0
+
+    @property
+    def tight(self) -> bool:
+        """Whether it fits, with less headroom than the lane wants to see."""
+        left = self.headroom_bytes
+        return left is not None and self.budget is not None and 0 <= left < self.headroom_wanted * self.budget.bytes
+
+    @property
+    def dominant(self) -> Surface | None:
+        """The surface with the most bytes at the peak."""
+        return max(self.surfaces, key=lambda item: item.peak_bytes, default=None)
+
+    @property
+    def delta(self) -> float | None:
+        """(estimated − measured) / measured, pool with pool and live with live; None where nothing was measured."""
+        if self.measured is None or self.live_bytes is None:
+            return None
+        return compared(self) / self.measured.bytes - 1
+
+
+def compared(estimate: Estimate) -> float:
+    """The estimated bytes that stand against the measured peak: live, or live and the allocator's overhead."""
+    live = estimate.live_bytes or 0.0
+    if estimate.measured is None or not estimate.measured.pool:
+        return live
+    return live + sum(item.peak_bytes for item in estimate.surfaces if item.name is Name.OVERHEAD)
+
+
+def predicted(estimate: Estimate) -> list[dict[str, Any]]:
+    """The surfaces at the peak as rows of a receipt's ``memory.predicted``; those that hold nothing are left out."""
+    rows = ((item.name.value, round(item.peak_bytes)) for item in estimate.surfaces)
+    return [{"surface": name, "bytes": size} for name, size in rows if size]
+
+
+def circumstances(lane: Lane) -> Circumstances:
+    """What the lane tells the arithmetic."""
+    return Circumstances(lane.name, lane.frameworks, lane.convention)
+
+
+def setup_of(parsed: Parsed, lane: Lane) -> Setup | None:
+    """The resolved setup of a receipt or plan; None where something that has no stand-in is not stated."""
+    return resolve(parsed.stated, circumstances(lane)).setup
+
+
+def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None) -> Estimate:
+    """The estimate of a receipt or a plan. Nothing is measured and nothing is read but the receipt and the lane."""
+    found = resolve(parsed.stated, circumstances(lane))
+    made = Estimate(
+        name=parsed.name,
+        lane=lane.name,
+        accelerator=parsed.stated.get("hardware.accelerator"),
+        budget=budget(parsed.stated, lane),
+        headroom_wanted=lane.headroom,
+        missing=found.missing,
+        assumed=found.assumed,
+        uncounted=found.uncounted,
+        measured=measured(parsed),
+        calibration=calibration,
+    )
+    if found.setup is None:
+        return made
+    stage = fullest(found.setup)
+    surfaces = stage.surfaces()
+    factor = calibration.factor if calibration is not None else 1.0
+    live = stage.live * factor
+    return replace(
+        made,
+        surfaces=surfaces,
+        live_bytes=live,
+        total_bytes=live + sum(item.peak_bytes for item in surfaces if item.name in OUTSIDE),
+        stage=stage.stage,
+        stages=found.setup.layout.pipeline,
+        moment=stage.peak,
+        shrinks=shrinks(found.setup),
+    )
+
+
+def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
+    """What a chip may hold: the runtime's limit as read, else as this accelerator's runtimes give it, else HBM less
+    the lane's headroom. The physical figure is never the budget: 141 GB of an H200 are 139.7 GiB to its runtime.
+    """
+    chip = find(stated.get("hardware.accelerator"))
+    physical = chip.hbm_bytes if chip is not None else None
+    limits = [value for path, value in stated.items() if path.startswith("memory.chips[") and path.endswith("_limit")]
+    if limits:
+        return Budget(int(min(limits)), "the runtime's limit, as the receipt has it", physical)
+    if stated.get("failure.limit_bytes") and stated.get("failure.class") in (
+        "compile_hbm",
+        "runtime_alloc",
+        "capacity",
+    ):
+        return Budget(int(stated["failure.limit_bytes"]), "the limit that the failure names", physical)
+    if chip is None:
+        return None
+    if chip.memory_limits:
+        limit = chip.memory_limits[0]
+        return Budget(limit.low_bytes, f"the limit that {limit.reporter} gives on {chip.key}", physical)
+    if physical is None:
+        return None
+    return Budget(int(physical * (1 - lane.headroom)), f"HBM of {chip.key} less {lane.headroom:.0%}", physical)
+
+
+def measured(parsed: Parsed) -> Measured | None:
+    """The highest live peak of any chip and phase, else the highest pool; None where no chip's memory was read.
+
+    One figure for several chips is taken where it is said to be the highest of them.
+    """
+    memory = parsed.receipt.memory
+    for name, pool in (("peak_bytes", False), ("peak_reserved_bytes", True)):
+        rows = [row for row in (memory.chips if memory is not None else None) or () if getattr(row, name) is not None]
+        if rows:
+            top = max(rows, key=lambda row: int(getattr(row, name)))
+            return Measured(int(getattr(top, name)), pool, top.chip)
+    one = memory.aggregate if memory is not None else None
+    if (
+        one is not None
+        and one.kind in ("live", "reserved")
+        and (one.over == "max" or parsed.stated.get("hardware.chips") == 1)
+    ):
+        return Measured(int(one.bytes), one.kind == "reserved")
+    return None
+
+
+def point(parsed: Parsed, lane: Lane) -> Point | None:
+    """A receipt as evidence for calibration: it states enough, it ended well, and a chip's peak was read."""
+    if parsed.receipt.run.outcome != "ok" or parsed.receipt.run.provenance != "measured":
+        return None
+    made = estimate(parsed, lane)
+    if made.measured is None or made.live_bytes is None:
+        return None
+    return point_of(parsed, made, made.measured.bytes)
+
+
+def point_of(parsed: Parsed, made: Estimate, measured_bytes: float) -> Point:
+    """An estimate and a measured peak as evidence; launches that agree in every axis of shape are one configuration."""
+    shape = tuple((path, value) for path, value in sorted(parsed.stated.items()) if path.startswith(_SHAPE))
+    return Point(compared(made), float(measured_bytes), parsed.name, str(shape))
+
+
+def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:
+    """The calibration that these receipts of one lane give; None where too few of them were measured."""
+    return calibrate([found for item in receipts if (found := point(item, lane)) is not None])
+
+
+def calibrations(store: Store, lanes: Lanes, names: Iterable[str]) -> dict[str, Calibration | None]:
+    """The calibration of each lane from the store's own receipts, at most `READ` of them, the newest."""
+    from receipts.store import Filters, condition
+
+    found: dict[str, Calibration | None] = {}
+    for name in dict.fromkeys(names):
+        wanted = tuple(condition(text) for text in (f"lane={name}", "outcome=ok", "provenance=measured"))
+        rows = store.find(Filters(wanted, limit=READ))
+        found[name] = calibration_of((store.parsed(row.id) for row in list(rows)), lanes.of(name))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How one surface differs between two estimates, in bytes at their peaks; positive where B holds more."""
+
+    name: Name
+    a: float
+    b: float
+
+    @property
+    def bytes(self) -> float:
+        """B less A."""
+        return self.b - self.a
+
+
+def growth(a: Estimate, b: Estimate) -> tuple[Growth, ...]:
+    """Which bucket grows from A to B: surfaces that differ, the largest change first."""
+    before = {item.name: item.peak_bytes for item in a.surfaces}
+    after = {item.name: item.peak_bytes for item in b.surfaces}
+    rows = [Growth(name, before[name], after[name]) for name in Name if name in before and name in after]
+    return tuple(sorted((row for row in rows if abs(row.bytes) >= 1), key=lambda row: -abs(row.bytes)))

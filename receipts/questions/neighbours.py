@@ -1,0 +1,149 @@
+"""What is one axis away: stored launches that differ from a receipt in one axis, each compared as `compare` does it.
+
+The axis index finds candidates, and the comparison decides. Each is compared with its replicates, witnesses and the
+store's noise floor, so that an answer here is the one that `receipts compare` gives for the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from receipts import metrics
+from receipts.axes.configuration import configuration
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison, Level, MetricResult, Question
+from receipts.questions.comparisons import Comparisons
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+    from receipts.store.near import Neighbour
+
+MOST: Final = 10  # configurations of one axis that are compared, the newest
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One neighbour: the axis, its newest launch, and the comparison of its launches with the receipt's."""
+
+    axis: str
+    entry: Entry
+    verdict: Comparison
+
+    @property
+    def headline(self) -> MetricResult | None:
+        """What the comparison says of the metric that was asked for."""
+        return next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
+
+    @property
+    def ratio(self) -> float | None:
+        """The neighbour's number over the receipt's."""
+        return self.headline.ratio if self.headline is not None else None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the two are not one experiment, or a path was left."""
+        return self.verdict.status == "rejected"
+
+    @property
+    def reason(self) -> str:
+        """What refuses it, or what would settle it: the first finding on the pair, else on a side."""
+        return next(reasons(self.verdict), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A receipt's neighbours, the best first by the metric; ``refused`` are those that cannot be compared with it.
+
+    ``unstated`` are axes that hide neighbours, since nothing stands for them: the receipt names no context. ``more``
+    are axes of which only the newest configurations were looked at. ``indexed``: the index holds the whole lane.
+    """
+
+    of: Parsed
+    metric: str
+    found: tuple[Judged, ...]
+    refused: tuple[Judged, ...]
+    unstated: tuple[str, ...]
+    more: tuple[str, ...]
+    indexed: bool
+
+    @property
+    def by_axis(self) -> dict[str, list[Judged]]:
+        """What was found under its axes; the axis with the best neighbour stands first."""
+        groups: dict[str, list[Judged]] = {}
+        for item in self.found:
+            groups.setdefault(item.axis, []).append(item)
+        return groups
+
+    @property
+    def exit_code(self) -> int:
+        """0 where there is a neighbour, 3 where there is none that it can be compared with."""
+        return 0 if self.found else 3
+
+
+def neighbours(
+    store: Store,
+    parsed: Parsed,
+    rulebook: Rulebook,
+    *,
+    metric: str = metrics.DEFAULT,
+    axis: str | None = None,
+    limit: int = MOST,
+    progress: Progress | None = None,
+) -> Neighbourhood:
+    """Every stored launch one axis away from a receipt, or in one axis alone; at most ``limit`` configurations an axis.
+
+    ``progress`` is told how many of how many were compared. Raises NotFound for a metric that does not exist.
+    """
+    metrics.get(metric)
+    lane = rulebook.lanes.of(parsed.receipt.run.lane)
+    ran = configuration(parsed, lane)
+    candidates = store.neighbours(parsed, ran, axis, limit)
+    comparisons = Comparisons(store, rulebook)
+    judged = []
+    for done, item in enumerate(candidates, 1):
+        # The other is whatever launch of its configuration is the newest, and stands for none of the others.
+        verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
+        judged.append(Judged(item.axis, item.entry, verdict))
+        if progress is not None:
+            progress(done, len(candidates))
+    sign = -1.0 if metrics.get(metric).better == "higher" else 1.0
+    ordered = sorted(judged, key=lambda item: _rank(item, sign))
+    return Neighbourhood(
+        of=parsed,
+        metric=metric,
+        found=tuple(item for item in ordered if not item.refused),
+        refused=tuple(item for item in ordered if item.refused),
+        unstated=tuple(sorted(ran.unstated)) if ran.own else (),
+        more=tuple(_full(candidates, limit)),
+        indexed=store.holds_lane(ran),
+    )
+
+
+def _rank(item: Judged, sign: float) -> tuple[bool, float, float]:
+    """Those with a number first, the best before the others, and the newest of equal ones."""
+    ratio = item.ratio
+    return ratio is None, sign * (ratio or 0.0), -item.entry.started.timestamp()
+
+
+def _full(candidates: Sequence[Neighbour], limit: int) -> Iterator[str]:
+    held: dict[str, set[int]] = {}
+    for item in candidates:
+        held.setdefault(item.axis, set()).add(item.configuration)
+    yield from sorted(axis for axis, numbers in held.items() if len(numbers) >= limit)
+
+
+def reasons(verdict: Comparison) -> Iterator[str]:
+    """What refuses a comparison, or what would settle it: findings on the pair first, then on its sides."""
+    wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
+    asked = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
+    order = {"pair": 0, "a": 1, "b": 2}
+    found = [item for item in verdict.findings if item.level is wanted and item.question in asked]
+    for item in sorted(found, key=lambda item: order.get(item.subject, 3)):
+        if item.code == "C101":  # one finding an axis: each of them tells all
+            yield f"{item.code} {item.expected}"
+        else:
+            yield f"{item.code} {item.at}: {item.found}" if item.unjudged else f"{item.code} {item.found}"

@@ -1,0 +1,265 @@
+"""The noise floor of a lane and shape class, learnt from the store's own repeats.
+
+Every two launches with no changed axis are an A/A pair. Launch medians are pooled on the log scale, so that one
+launch against one can be judged where the lane has shown how far equal launches lie apart. The same pairs show whether
+peak memory is exact there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from glob import escape
+from typing import TYPE_CHECKING, Literal
+
+from receipts import metrics
+from receipts.axes.lane import Lane, Lanes
+from receipts.base.value import dataclass
+from receipts.judging.facts import Facts
+from receipts.judging.verdict import Taint
+from receipts.metrics import METRICS, Launch
+from receipts.metrics.chips import account, largest_difference
+from receipts.questions import replicates
+from receipts.receipt import Parsed
+from receipts.stats.effect import SMALLEST_EFFECT
+from receipts.stats.estimate import Sigma
+from receipts.stats.exact import shown_exact
+from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+
+FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
+MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
+FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
+SURVEYED = 20_000
+FEWEST_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
+DeltaSource = Literal["lane", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """σ of log step time on ``df`` degrees of freedom, from ``groups`` of equal launches (``launches`` in all).
+
+    ``of`` says in words whose spread σ is; ``largest_spread`` is the largest that the lane has shown.
+    ``exact_memory`` names the memory metrics on which those launches always agree, and ``chip_spread`` is how far one
+    chip's live peak lies apart in two of them, as a share; None where no two of them read their memory chip by chip.
+    """
+
+    sigma: float | None
+    df: float | None
+    largest_spread: float | None
+    groups: int
+    launches: int
+    exact_memory: frozenset[str] = frozenset()
+    chip_spread: float | None = None
+    of: str = ""
+
+    @property
+    def measured(self) -> Sigma | None:
+        """The floor as comparisons take it; None where nothing was measured."""
+        return Sigma(self.sigma, self.df, "measured", self.of) if self.sigma is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape class: launches whose noise is taken to be alike. None is *not stated*."""
+
+    lane: str
+    kind: str
+    accelerator: str | None
+    chips: int | None
+    sequence_length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What the store shows of one shape class, out of ``stored`` launches that kept their steps.
+
+    `declared` is the lane's own σ, which nobody measured. `delta` is the smallest effect on step time that matters,
+    as the lane's table sets it or by default: no noise moves it. `check` compares equal launches with one another.
+    """
+
+    shape: Shape
+    stored: int
+    floor: Floor
+    declared: float | None
+    delta: float
+    delta_source: DeltaSource
+    check: SelfCheck
+
+
+def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None = None) -> Floor:
+    """The floor for launches of this receipt's lane and shape class: accelerator, chips and sequence length.
+
+    σ is that of its own context and model, where the store holds enough of their launches, else of the whole class.
+    The largest spread is that of the whole lane.
+    """
+    run, stated = like.receipt.run, like.stated
+    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
+    of_lane: Mapping[str, object] = {"lane": run.lane, "kind": run.kind}
+    wanted = {**of_lane, **{path: stated.get(path) for path in paths}}
+    rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES, until))
+    near = _nearness(like)
+    rows.sort(key=lambda row: (row.context, row.model) != near)
+    equal = _equal(store, rows, lane, MOST_LAUNCHES)
+    known = {row.id for row in rows}
+    others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES, until) if row.id not in known]
+    spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
+    floor = replace(_floor(equal, rows), largest_spread=spread)
+    own = _locations([group for group in equal if _nearness(group[0].parsed) == near])
+    nearest = pool(own)
+    if nearest is None or (nearest.df or 0.0) < FEWEST_FREEDOM:
+        return floor
+    return replace(floor, sigma=nearest.value, df=nearest.df, of="of the same context and model")
+
+
+def floor_key(like: Parsed) -> tuple[object, ...]:
+    """What `noise_floor` depends on: receipts of one key have one floor."""
+    run, stated = like.receipt.run, like.stated
+    paths = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")
+    return (run.lane, run.kind, *(stated.get(path) for path in paths), *_nearness(like))
+
+
+def _nearness(like: Parsed) -> tuple[str | None, str | None]:
+    return like.receipt.run.context, like.stated.get("model.name")
+
+
+def wants_floor(groups: Sequence[Sequence[Parsed]], metric: str) -> bool:
+    """Whether the store's own repeats must be read: for the spread of few launches.
+
+    And for memory always, since they alone show whether it is exact. A receipt without its steps has no effect that
+    they could decide.
+    """
+    if metrics.get(metric).summary == "memory":
+        return True
+    few = min(len(group) for group in groups) < FEWEST_LAUNCHES
+    steps = all("measurement.step_durations_seconds" in item.stated for group in groups for item in group)
+    return steps and few
+
+
+def with_floor(facts: Facts, floor: Floor) -> Facts:
+    """Facts that carry the floor."""
+    return replace(
+        facts,
+        sigma=floor.sigma,
+        sigma_df=floor.df,
+        sigma_of=floor.of,
+        largest_spread=floor.largest_spread,
+        exact_memory=floor.exact_memory,
+        chip_spread=floor.chip_spread,
+    )
+
+
+def _exact(equal: Sequence[Sequence[Launch]]) -> Iterator[str]:
+    """Memory metrics that are the same to the byte in all equal launches, of which there must be two pairs.
+
+    One pair may agree by chance, where its figures were printed with few digits. A figure that is merely stated, or
+    that only some of the launches have, shows nothing.
+    """
+    for metric in METRICS.values():
+        if metric.summary != "memory":
+            continue
+        readings = [[launch.read(metric) for launch in group] for group in equal]
+        values = [
+            [reading.value for reading in group if reading.value is not None and reading.source == "memory"]
+            for group in readings
+        ]
+        if sum(max(0, len(group) - 1) for group in values) >= FEWEST_PAIRS and shown_exact(values):
+            yield metric.name
+
+
+def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[Noise]:
+    """Every lane and shape class of the store, or of one lane, in the order of their names.
+
+    Reads at most `SURVEYED` launches, the newest.
+    """
+    wanted = {"lane": lane} if lane is not None else {}
+    classes: dict[Shape, list[Entry]] = {}
+    for row in _entries(store, wanted, SURVEYED):
+        shape = Shape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
+        classes.setdefault(shape, []).append(row)
+    return [_noise(store, shape, classes[shape], lanes.of(shape.lane)) for shape in sorted(classes, key=_order)]
+
+
+def _order(shape: Shape) -> tuple[object, ...]:
+    return (shape.lane, shape.kind, shape.accelerator or "", shape.chips or 0, shape.sequence_length or 0)
+
+
+def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
+    equal = _equal(store, rows, lane, SURVEYED)
+    floor = _floor(equal, rows)
+    delta = lane.smallest_effect("step_seconds")
+    return Noise(
+        shape=shape,
+        stored=len(rows),
+        floor=floor,
+        declared=lane.sigma,
+        delta=SMALLEST_EFFECT if delta is None else delta,
+        delta_source="default" if delta is None else "lane",
+        check=self_check(_locations(equal)),
+    )
+
+
+def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
+    groups = _locations(equal)
+    samples = {row.id for row in rows if row.is_sample(Taint.MEMORY)}
+    of_memory = [[item for item in group if item.parsed.id in samples] for group in equal]
+    sigma = pool(groups)
+    return Floor(
+        sigma=sigma.value if sigma else None,
+        df=sigma.df if sigma else None,
+        largest_spread=largest_spread(groups),
+        groups=len(groups),
+        launches=sum(len(group) for group in groups),
+        of="of the same shape class" if sigma else "",
+        exact_memory=frozenset(_exact(of_memory)),
+        chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in of_memory]),
+    )
+
+
+def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:
+    """Launches that replicate one another, a list for each configuration, oldest first."""
+    groups = replicates.groups(_launches(store, rows, most), lane)
+    ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in groups)
+    return [[Launch(item, lane) for item in group] for group in ordered]
+
+
+def _locations(equal: Iterable[Sequence[Launch]]) -> list[list[float]]:
+    """Locations in seconds of equal launches, of those that have a steady segment."""
+    levels = ([launch.step_seconds for launch in group] for group in equal)
+    values = [[level for level in group if level is not None] for group in levels]
+    return [group for group in values if len(group) > 1]
+
+
+def _launches(store: Store, rows: Iterable[Entry], most: int) -> Iterator[Parsed]:
+    """Launches that may have a twin: what the store's columns tell apart is not read."""
+    alike: dict[tuple[object, ...], list[Entry]] = {}
+    for row in rows:
+        key = (row.context, row.micro_batch, row.global_batch, row.depth, row.model)
+        alike.setdefault(key, []).append(row)
+    taken = 0
+    for twins in alike.values():
+        if len(twins) < 2:
+            continue
+        for row in twins[: most - taken]:
+            taken += 1
+            yield store.parsed(row.id)
+
+
+def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datetime | None = None) -> Iterator[Entry]:
+    """Rows of launches that ended well, were measured here and kept a steady segment of steps, the newest first.
+
+    Those that have these values in these columns, and that are samples of the rate.
+    """
+    from receipts.store import Condition, Filters
+    from receipts.store.samples import conditions as unspoilt
+
+    alike = {**wanted, "outcome": "ok", "provenance": "measured", "rate_source": "steps"}
+    # A value is no pattern, whatever signs it has: `A100 [80GB]` is an accelerator.
+    conditions = [*unspoilt(Taint.RATE)]
+    conditions += [Condition(name, "=", "-" if value is None else escape(str(value))) for name, value in alike.items()]
+    if until is not None:
+        conditions.append(Condition("started", "<=", until.isoformat()))
+    return store.find(Filters(tuple(conditions), limit=most))

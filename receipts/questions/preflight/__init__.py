@@ -1,0 +1,24 @@
+"""Preflight: what a plan is known to do before it is paid for, and what to try where it is known not to fit."""
+
+from __future__ import annotations
+
+from receipts.questions.preflight.answer import CODES, Answer, Evidence, Status
+from receipts.questions.preflight.ladder import Rung, Skipped, next_rung
+from receipts.questions.preflight.look import preflight
+from receipts.questions.preflight.rank import Candidate, Ranked, as_lines, candidates, ranked
+
+__all__ = [
+    "CODES",
+    "Answer",
+    "Candidate",
+    "Evidence",
+    "Ranked",
+    "Rung",
+    "Skipped",
+    "Status",
+    "as_lines",
+    "candidates",
+    "next_rung",
+    "preflight",
+    "ranked",
+]

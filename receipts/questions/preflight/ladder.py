@@ -1,0 +1,175 @@
+"""The next rung of a lane's ladder: the first plan that is smaller and not known or predicted to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from receipts.axes.lane import Lane
+from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
+from receipts.base.errors import InputError
+from receipts.questions.plan import parse_plan, write_plan
+from receipts.questions.preflight.answer import Answer
+from receipts.questions.preflight.pressure import useless
+from receipts.receipt import Document, Parsed
+
+SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
+FIRST_THAT_REDUCES: Final = "the first rung that reduces the active pressure"
+_DEGREES: Final = ("tensor", "expert", "pipeline", "context")
+Ask = Callable[[Parsed], Answer]
+Changes = dict[str, Any]
+
+
+class Skipped(NamedTuple):
+    """A rung, or one step of it, that was passed over, and why."""
+
+    rung: str
+    why: str
+
+
+class Rung(NamedTuple):
+    """The next thing to try. ``name`` is a rung of the lane's ladder, ``stop`` where nothing is left.
+
+    ``changes`` maps leaves to the value before and after, ``dropped`` are leaves that followed from the old ones and
+    have to be stated anew, ``plan`` the bytes of the ready plan (None at ``stop``), ``answer`` what is known of it.
+    """
+
+    name: str
+    changes: Mapping[str, tuple[Any, Any]]
+    skipped: tuple[Skipped, ...]
+    plan: bytes | None = None
+    answer: Answer | None = None
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str | None:
+        """Why this rung, where an earlier one was skipped: what a ladder attempt states."""
+        return FIRST_THAT_REDUCES if {item.rung for item in self.skipped} - {self.name} else None
+
+    def as_data(self) -> dict[str, Any]:
+        """The rung as JSON; the plan itself is a document of its own."""
+        return {
+            "rung": self.name,
+            "reason": self.reason,
+            "changes": {path: {"from": old, "to": new} for path, (old, new) in self.changes.items()},
+            "dropped": list(self.dropped),
+            "skipped": [item._asdict() for item in self.skipped],
+            "status": self.answer.status if self.answer is not None else None,
+        }
+
+
+def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: Answer) -> Rung:
+    """The first smaller plan down the lane's ladder of which ``ask`` does not know or predict that it fails.
+
+    Mesh-wide: what is written holds for every rank. A rung that is used up (every step of it fails) stays used: the
+    next one goes on from its last step, as the ladder is walked.
+    """
+    skipped: list[Skipped] = []
+    gone = useless(answer)
+    held: Changes = {}
+    for rung in lane.ladder:
+        if rung == "stop":
+            break
+        if rung in gone:
+            skipped.append(Skipped(rung, gone[rung]))
+            continue
+        steps = list(_steps(rung, plan, lane, held))
+        if not steps:
+            skipped.append(Skipped(rung, _nothing(rung, plan, lane)))
+        for changes in steps:
+            wanted = {**held, **changes}
+            made = _made(plan, wanted, lane)
+            if isinstance(made, str):
+                skipped.append(Skipped(rung, made))
+                continue
+            asked = ask(made)
+            if asked.status not in ("failed", "predicted"):
+                return _rung(rung, plan, made, wanted, skipped, asked)
+            skipped.append(Skipped(rung, f"{_said(changes)}: {asked.why}"))
+        if steps and rung != "topology":
+            held.update(steps[-1])
+    return Rung("stop", {}, tuple(skipped))
+
+
+def _rung(name: str, plan: Parsed, made: Parsed, changes: Changes, skipped: Sequence[Skipped], answer: Answer) -> Rung:
+    told = {path: (plan.stated.get(path), value) for path, value in changes.items()}
+    derived = ("batch.accumulation", "parallelism.data", "parallelism.shard")
+    for path in derived:
+        old, new = plan.stated.get(path), made.stated.get(path)
+        if old != new and new is not None:
+            told[path] = (old, new)
+    before = parse_plan(Document(write_plan(plan, {}), plan.source))
+    dropped = tuple(path for path in before.stated if path not in made.stated and not path.startswith("run."))
+    return Rung(name, told, tuple(skipped), made.raw, answer, dropped)
+
+
+def _made(plan: Parsed, changes: Changes, lane: Lane) -> Parsed | str:
+    """The plan with the changes, or why there is none."""
+    try:
+        return parse_plan(Document(write_plan(plan, changes, lane), plan.name))
+    except InputError as error:
+        return f"{_said(changes)}: {'; '.join(problem.what for problem in error.problems)}"
+
+
+def _said(changes: Changes) -> str:
+    return ", ".join(f"{path.partition('.')[2]} {value}" for path, value in changes.items())
+
+
+def _steps(rung: str, plan: Parsed, lane: Lane, held: Changes) -> Iterator[Changes]:
+    """What a rung offers, the smallest change first."""
+    if rung == "device_batch":
+        micro = plan.stated.get(MICRO_BATCH)
+        while micro is not None and micro > 1:
+            micro = next(size for size in range(micro // 2, 0, -1) if micro % size == 0)
+            yield {MICRO_BATCH: micro}
+    elif rung == "sequence_length":
+        length = plan.stated.get(SEQUENCE_LENGTH)
+        while length is not None and length % 2 == 0 and length // 2 >= SHORTEST:
+            length //= 2
+            yield {SEQUENCE_LENGTH: length}
+    elif rung == "features":
+        extras = sign(plan, lane).extras
+        if extras:
+            yield {f"features.{name}": False for name in extras}
+    elif rung == "topology":
+        yield from _topology(plan, lane, held)
+
+
+def _topology(plan: Parsed, lane: Lane, held: Changes) -> Iterator[Changes]:
+    """Twice a degree on the same chips, where what it divides can be divided; coupled leaves go with it."""
+    for name in _DEGREES:
+        path = f"parallelism.{name}"
+        degree = plan.stated.get(path)
+        if degree is None or not lane.applies(path) or not _divides(name, degree * 2, plan, held):
+            continue
+        coupled = [leaf for item in lane.couplings if item.when == path for leaf in item.then if leaf in plan.stated]
+        follows = ("parallelism.shard", "parallelism.mesh_axes")  # made anew, or taken out, with the plan
+        yield {path: degree * 2, **{leaf: None for leaf in coupled if leaf not in follows}}
+
+
+def _divides(name: str, degree: int, plan: Parsed, held: Changes) -> bool:
+    stated = plan.stated
+    if name == "tensor":
+        return all(stated.get(f"model.{part}", degree) % degree == 0 for part in ("heads", "kv_heads"))
+    if name == "expert":
+        experts = stated.get("model.experts") or 0
+        return experts > 1 and experts % degree == 0
+    if name == "pipeline":
+        return bool(stated.get("model.depth", 1) % degree == 0)
+    length = held.get(SEQUENCE_LENGTH, stated.get(SEQUENCE_LENGTH))
+    return length is not None and length % (2 * degree) == 0
+
+
+def _nothing(rung: str, plan: Parsed, lane: Lane) -> str:
+    """Why a rung offers nothing."""
+    if rung == "device_batch":
+        return "micro batch is 1 already" if plan.stated.get(MICRO_BATCH) == 1 else "micro batch is not stated"
+    if rung == "sequence_length":
+        length = plan.stated.get(SEQUENCE_LENGTH)
+        return f"{length} tokens cannot be halved" if length is not None else "sequence length is not stated"
+    if rung == "features":
+        names = ", ".join(lane.nonessential_features) or "none"
+        return f"no feature that the lane calls non-essential ({names}) is on"
+    if rung == "topology":
+        return "no degree can be doubled on these chips"
+    return "this version knows no such rung"

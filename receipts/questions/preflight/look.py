@@ -1,0 +1,160 @@
+"""Looking a plan up: launches of its signature, then of its base, and the estimator where the store knows neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from receipts.axes.lane import Lane
+from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
+from receipts.base.amounts import amount
+from receipts.questions.preflight.answer import Answer, Evidence, Fit, Status
+from receipts.questions.preflight.circumstances import lineage, unlike
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+    from receipts.store.signatures import Known
+
+Estimator = Callable[[Parsed, Lane], Fit | None]
+LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
+
+
+class _Seen(NamedTuple):
+    """A stored launch with what was read from its document."""
+
+    known: Known
+    by: Evidence
+
+
+def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimator | None = None) -> Answer:
+    """What is known of a plan. Without a store only the estimator can say something; None is the engine's own.
+
+    Known to work or to fail: a measured launch of its signature, in circumstances that nothing contradicts; where they
+    disagree, the newest. Likely or predicted: under other circumstances, by a launch that differs in pressure alone,
+    or by an estimate that exceeds the budget by more than the lane's tolerance.
+    """
+    made = sign(plan, lane)
+    missing = unstated(plan)
+    if missing:
+        why = f"{', '.join(missing)} not stated: no launch can be the same"
+        return Answer("unknown", why, plan.name, made.signature, missing=missing)
+    answer = _of_signature(plan, lane, store, made) if store is not None else None
+    if answer is None and store is not None:
+        answer = _of_base(plan, lane, store, made)
+    return answer or _estimated(plan, lane, made, estimator or estimated)
+
+
+def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
+    worked, failed = store.same_signature(made)
+    seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
+    if not seen:
+        return None
+    told = [item for item in seen if not item.by.unlike and item.known.provenance == "measured"]
+    last = (told or seen)[0]
+    good = last.known.outcome == "ok"
+    status: Status = ("worked" if good else "failed") if told else ("likely" if good else "predicted")
+    return Answer(
+        status, _why(last, status), plan.name, made.signature, by=last.by, worked=len(worked), failed=len(failed)
+    )
+
+
+def _why(last: _Seen, status: Status) -> str:
+    known = last.known
+    did = "worked" if known.outcome == "ok" else f"failed ({known.failure_type})"
+    said = f"{known.name} {did} on {known.started:%Y-%m-%d}"
+    if status in ("worked", "failed"):
+        return f"{said} with this signature"
+    if last.by.unlike:
+        return f"{said} with this signature, under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
+    return f"{said} with this signature; that is quoted and not measured"
+
+
+def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
+    worked, failed = store.dominating(made)
+    seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
+    if not seen:
+        return None
+    # The fewer circumstances differ, the more it says; of two that say as much, the newer.
+    last = min(seen, key=lambda item: (bool(item.by.unlike), item.known.provenance != "measured"))
+    good = last.known.outcome == "ok"
+    said = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.by.pressures)
+    did = "worked" if good else f"failed ({last.known.failure_type})"
+    why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {said}"
+    if last.by.unlike:
+        why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
+    return Answer("likely" if good else "predicted", why, plan.name, made.signature, by=last.by)
+
+
+def _read(found: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
+    """The launches with their documents, the newest first."""
+    ordered = sorted(found, key=lambda item: item.started, reverse=True)
+    return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
+
+
+def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> Evidence:
+    """What a stored launch shows of a plan."""
+    failure = there.receipt.failure
+    return Evidence(
+        id=known.id,
+        name=known.name,
+        outcome=known.outcome,
+        provenance=known.provenance,
+        started=known.started,
+        failure_type=None if known.outcome == "ok" else known.failure_type,
+        phase=known.phase,
+        class_=known.class_,
+        requested_bytes=failure.requested_bytes if failure else None,
+        used_bytes=failure.used_bytes if failure else None,
+        limit_bytes=failure.limit_bytes if failure else None,
+        chip=failure.chip if failure else None,
+        operator=failure.operator if failure else None,
+        message=failure.message if failure else None,
+        blocks=_blocks(there) if failure else None,
+        lineage=lineage(there, lane),
+        pressures=tuple(_pressures(there, plan, lane)),
+        unlike=unlike(there, plan, lane),
+    )
+
+
+def _blocks(there: Parsed) -> str | None:
+    from receipts.estimate.families import attribution  # only a failure has something to attribute
+
+    found = attribution(there.stated)
+    return str(found) if found is not None else None
+
+
+def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, str]]:
+    paths = (MICRO_BATCH, SEQUENCE_LENGTH, *(f"features.{name}" for name in lane.nonessential_features))
+    values = [(path, there.stated.get(path), here.stated.get(path)) for path in paths]
+    return [(path, str(a), str(b)) for path, a, b in values if a != b]
+
+
+def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) -> Answer:
+    fit = estimator(plan, lane)
+    if fit is None:
+        why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
+        return Answer("unknown", why, plan.name, made.signature)
+    size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
+    most = f", most of it {fit.surface}" if fit.surface else ""
+    if fit.beyond > fit.tolerance:
+        return Answer("predicted", f"the estimate is {size}{most}", plan.name, made.signature, fit=fit)
+    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {fit.tolerance:.0%}"
+    why = f"no launch like it; the estimate is {size}, {how}"
+    return Answer("unknown", why, plan.name, made.signature, fit=fit)
+
+
+def estimated(plan: Parsed, lane: Lane) -> Fit | None:
+    """What `receipts.questions.fit` estimates of a plan; None where too little is stated."""
+    from receipts.questions.fit import estimate  # a launch that the store knows needs no arithmetic
+
+    found = estimate(plan, lane)
+    if found.total_bytes is None or found.budget is None:
+        return None
+    surface = found.dominant
+    return Fit(
+        total_bytes=found.total_bytes,
+        budget_bytes=found.budget.bytes,
+        surface=str(surface.name) if surface is not None else None,
+        tolerance=lane.estimate_tolerance,
+    )

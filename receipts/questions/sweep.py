@@ -1,0 +1,172 @@
+"""A sweep: launches of a grid laid out by the axes that were varied, each judged against a base.
+
+Cells that differ from the base in more than the varied axes are refused, with the reason. Links join cells that are
+one counted axis apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+from receipts import metrics
+from receipts.axes import difference, effective
+from receipts.base.errors import NotFound, UsageError, near
+from receipts.judging.compare import Request, choose, compare
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Comparison, Level, Lost, Question
+from receipts.receipt import Parsed
+
+MOST_CELLS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One configuration of the grid, with the launches that count and those that do not.
+
+    ``against_base`` is None for the base itself.
+    """
+
+    coordinates: tuple[str, ...]
+    launches: tuple[Parsed, ...]
+    against_base: Comparison | None
+    refused: str
+    lost: tuple[Lost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two cells, by position, that are one axis apart."""
+
+    a: int
+    b: int
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The grid. ``vary`` are leaf paths; cells stand in the order of their coordinates, the base first."""
+
+    vary: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    links: tuple[Link, ...]
+
+
+def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
+    """The leaf that a short name means: ``micro_batch`` is ``batch.micro_batch``. Raises where none or several fit."""
+    known = {path for item in receipts for path in effective(item)}
+    if name in known:
+        return name
+    found = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
+    if not found:
+        hint = near(name, sorted(known))
+        raise NotFound(f"no receipt of the sweep states an axis {name!r}; see: receipts axes --role axis{hint}")
+    if len(found) > 1:
+        raise UsageError(f"{name} may be {' or '.join(found)}; name it whole")
+    return found[0]
+
+
+def sweep(
+    receipts: Sequence[Parsed], vary: Sequence[str], rulebook: Rulebook, request: Request, base: Parsed | None = None
+) -> Sweep:
+    """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named)."""
+    paths = tuple(leaf_path(name, receipts) for name in vary)
+    groups: dict[tuple[str, ...], list[Parsed]] = {}
+    # A launch that ended well stands for its cell before one that failed, and the earlier before the later.
+    for item in sorted(receipts, key=_precedence):
+        groups.setdefault(_coordinates(item, paths), []).append(item)
+    if len(groups) > MOST_CELLS:
+        raise UsageError(f"the sweep has {len(groups)} cells, more than {MOST_CELLS}; narrow what it selects")
+    order = sorted(groups, key=_sortable)
+    first = _coordinates(base, paths) if base is not None else order[0]
+    if base is not None:
+        groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
+        request = replace(request, named=(base.id,))
+    left = _side(first, groups.pop(first), "a", rulebook, request)
+    others = (_side(key, groups[key], "b", rulebook, request) for key in order if key in groups)
+    cells = (left, *(_judged(left, cell, rulebook, request) for cell in others))
+    return Sweep(paths, cells, tuple(_links(cells, rulebook)))
+
+
+def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
+    values = effective(parsed)
+    return tuple(_text(values.get(path)) for path in paths)
+
+
+def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
+    run = parsed.receipt.run
+    return run.outcome != "ok", run.started.timestamp(), parsed.name
+
+
+def _text(value: Any) -> str:
+    return "not stated" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
+    found = []
+    for text in key:
+        try:
+            found.append((0, float(text), text))
+        except ValueError:
+            found.append((1, 0.0, text))
+    return found
+
+
+def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], str]:
+    """Launches of the first one's configuration, and what to say of those that share its cell and not that."""
+    lane = rulebook.lanes.of(launches[0].receipt.run.lane)
+    alike, failed = [launches[0]], 0
+    moved: set[str] = set()
+    for item in launches[1:]:
+        axes = difference(launches[0], item, tuple(lane.not_applicable)).axes
+        moved.update(axes)
+        if axes or item.receipt.run.launch in {other.receipt.run.launch for other in alike}:
+            continue
+        if item.receipt.run.outcome == launches[0].receipt.run.outcome:
+            alike.append(item)
+        else:
+            failed += 1
+    said = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
+    said += [f"{failed} more launches failed"] if failed else []
+    return alike, "; ".join(said)
+
+
+def _side(
+    key: tuple[str, ...], launches: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, request: Request
+) -> Cell:
+    alike, apart = _alike(launches, rulebook)
+    kept, lost = choose(alike, side, rulebook, metrics.get(request.metric), request)
+    return Cell(key, tuple(kept), None, apart, lost)
+
+
+def _judged(base: Cell, cell: Cell, rulebook: Rulebook, request: Request) -> Cell:
+    request = replace(request, lost=(*base.lost, *cell.lost))
+    verdict = compare(base.launches, cell.launches, rulebook, request)
+    reasons = [item for item in (_reason(verdict, cell.launches[0]), cell.refused) if item]
+    return replace(cell, against_base=verdict, refused="; ".join(reasons))
+
+
+def _reason(verdict: Comparison, parsed: Parsed) -> str:
+    """Why a cell is refused, in a phrase; empty where it is not."""
+    if parsed.receipt.run.outcome != "ok":
+        failure = parsed.receipt.failure
+        what = f": {failure.message}" if failure is not None and failure.message else ""
+        return f"{parsed.receipt.run.outcome}{what}"[:80]
+    if verdict.status != "rejected":
+        return ""
+    errors = [item for item in verdict.findings if item.level is Level.ERROR and item.question is not Question.NONE]
+    if any(item.code == "C101" for item in errors):
+        return f"{len(verdict.counted)} axes: {', '.join(verdict.counted)}"
+    return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
+
+
+def _links(cells: Sequence[Cell], rulebook: Rulebook) -> list[Link]:
+    found = []
+    for (i, a), (j, b) in combinations(enumerate(cells), 2):
+        lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
+        apart = difference(a.launches[0], b.launches[0], tuple(lane.not_applicable))
+        if len(apart.axes) == 1 and not apart.unknown:
+            found.append(Link(i, j, apart.axes[0]))
+    return found

@@ -1,0 +1,103 @@
+"""Names of what computes: how the words of `path` leaves are split and matched.
+
+A stack with several kinds of attention states them together (``te_fused+dsa_tilelang``). Sources write ``te bf16``
+and ``te_bf16`` for one thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from receipts.receipt.accelerators import dtype_of
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+
+NOTHING = frozenset({"none", "off"})
+# Whoever asks for these leaves the choice to the framework: any permitted path is what was asked for.
+ANYTHING = frozenset({"auto", "autoselected", "default"})
+WITNESSED = "path.witnessed"
+# Before a leaf's path, in what a piece of evidence observed: why that leaf has its value.
+CAUSE = "cause of "
+_SOURCES = 2
+# A scalar that the host asked for, as torch_xla counts it: the path was kept, and R303 judges what it cost.
+HOST_READ = "aten::_local_scalar_dense"
+# The names of what computes, each with its other spellings by the sources that use them. Sources have names of their
+# own besides (`dsa_tilelang`): a lane lists what it permits, and a name that stands in neither is kept as it is.
+NAMES: dict[str, tuple[str, ...]] = {
+    "sdpa_flash": ("sdpa_flash_attention",),
+    "sdpa_math": ("math", "sdpa_unfused"),
+    "mem_efficient": ("sdpa_efficient", "sdpa_mem_efficient", "efficient_attention"),
+    "cudnn_sdpa": ("sdpa_cudnn",),
+    "flash2": ("flash_attention_2", "fa2"),
+    "flash3": ("flash_attention_3", "fa3"),
+    "flash4": ("flash_attention_4", "fa4"),
+    "flex": ("flex_attention",),
+    "varlen": (),
+    "te_fused": (),
+    "te_fused_fp8": (),
+    "te_flash": (),
+    "te_unfused": (),
+    "cudnn_fmha": (),
+    "pallas_flash": (),
+    "pallas_splash": (),
+    "xla_unfused": (),
+    "torch-xla": ("torch_xla",),
+}
+# Types that have two spellings and one meaning; `receipts.receipt.accelerators` knows whose peak each runs at.
+TYPES: dict[str, tuple[str, ...]] = {
+    "bf16": ("bfloat16", "torch.bfloat16"),
+    "fp16": ("float16", "torch.float16", "half"),
+    "fp32": ("float32", "torch.float32"),
+    "fp64": ("float64", "torch.float64"),
+}
+SPELLINGS: dict[str, str] = {other: name for name, others in (NAMES | TYPES).items() for other in others}
+# Where names are compared, the library that hosts a loop is the loop.
+_SAME = SPELLINGS | {"megatron-lm": "megatron-core"}
+
+
+def spelled(path: str, value: Any) -> Any:
+    """The value of a leaf with names of the path, or of types, in their one spelling; any other value as it is."""
+    if not isinstance(value, str) or (not path.startswith("path.") and not path.endswith("_dtype")):
+        return value
+    return "+".join(SPELLINGS.get(word.strip().lower(), word) for word in value.split("+"))
+
+
+def parts(value: Any) -> frozenset[str]:
+    """The names in a path leaf, in one spelling; none for ``none`` and ``off``."""
+    return _parts(str(value))
+
+
+@lru_cache(maxsize=1024)
+def _parts(text: str) -> frozenset[str]:
+    words = (re.sub(r"[\s_]+", "_", word.strip().lower()) for word in re.split(r"[+,;]", text))
+    return frozenset(_SAME.get(word, word) for word in words if word and word not in NOTHING)
+
+
+def permitted(value: Any, patterns: Iterable[str]) -> bool:
+    """Whether every name in the value is one that the patterns list; a value without names is ``none``."""
+    listed = tuple(_SAME.get(pattern, pattern) for pattern in patterns)
+    names = parts(value) or {"none"}
+    return all(any(fnmatchcase(name, pattern.lower()) for pattern in listed) for name in names)
+
+
+def dtypes(value: Any) -> frozenset[str]:
+    """The number types that a text names: ``BF16 + FP8 indexer`` is bf16 and fp8."""
+    found = (dtype_of(word) for word in re.findall(r"[a-z0-9]+", str(value).lower()))
+    return frozenset(name for name in found if name is not None)
+
+
+def anything_witnessed(parsed: Parsed) -> bool:
+    """Whether any leaf of the witnessed path is stated."""
+    return WITNESSED in parsed.flat.sections
+
+
+def cause(parsed: Parsed, path: str) -> str:
+    """Why a leaf has its value, by the evidence that the receipt lists; empty where none says so."""
+    listed = [str((item.observed or {}).get(f"{CAUSE}{path}") or "") for item in parsed.receipt.evidence or ()]
+    by_line = sorted(dict.fromkeys(filter(None, listed)), key=lambda text: re.search(r":\d", text) is None)
+    return "; ".join(by_line[:_SOURCES])

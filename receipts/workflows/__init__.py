@@ -1,0 +1,1 @@
+"""What a person starts and waits for: submit, run, export, import, audit, revalidate."""

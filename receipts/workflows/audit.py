@@ -1,0 +1,353 @@
+"""Auditing: whether a store is what it was when its rows were written.
+
+Every digest is computed again, promoted columns are held against the documents that they come from, verdicts are read
+with the receipts that they name, and rows are held against seals. Whoever may change the database may also write new
+seals: what shows that is the root of a seal that was kept elsewhere (`expected`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from receipts.axes.configuration import configuration
+from receipts.base.errors import InputError, ReceiptsError, StoreError
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse_again
+from receipts.store.amiss import Read
+from receipts.store.inspection import Unreadable
+from receipts.store.listed import listed
+from receipts.store.rows import Answer, promoted
+from receipts.store.samples import kinds_of
+from receipts.store.signatures import signed
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.store import Store
+    from receipts.store.inspection import Given, Inspection, Kept
+    from receipts.store.seal import Held
+
+RESTORE: Final = "restore a backup: receipts restore FILE"
+# What the registries and formulas of the version that took a receipt in had a say in.
+_BY_VERSION: Final = (
+    *("accelerator", "geometry", "layout", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds"),
+    *("rate_source", "rate_of", "tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes"),
+    "compile_seconds",
+)
+_SHOWN: Final = 5
+_ANEW: Final = "make it anew: receipts db reindex --all"
+# Where, what is told of so many, and what to do.
+_INDEX: Final = {
+    "missing": ("axis index", "receipts that it does not hold: {}", "add them: receipts db reindex"),
+    "elsewhere": ("axis index", "receipts that it has under other values than their documents state: {}", _ANEW),
+    "signed": ("signatures", "receipts that have another than their documents give, or none: {}", _ANEW),
+    "configurations": ("axis index", "configurations that are not what their receipts ran: {}", _ANEW),
+    "facets": ("facets", "those whose text is another than their digest says: {}", _ANEW),
+}
+_SAME: Final = 1e-12  # one formula on two machines differs in its last digits
+_AT_ONCE: Final = 200  # receipts that are held against the index together
+Kind = Literal["schema", "document", "column", "verdict", "reference", "tombstone", "seal", "index", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it was written: where, what was found, and what to do."""
+
+    kind: Kind
+    where: str
+    found: str
+    do: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found. `counts` are rows by table, `unsealed` the receipts and verdicts that no seal holds yet.
+
+    `notes` are no faults: what another version would have written otherwise. `head` is the root of the newest seal
+    over seals, None where nothing was sealed.
+    """
+
+    store: str
+    counts: Mapping[str, int]
+    unsealed: int
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
+    head: str | None
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all is as it was written, else 1."""
+        return 1 if self.faults else 0
+
+
+@dataclass
+class _Drift:
+    """Columns that the present version would write otherwise, each by the receipt's number."""
+
+    found: dict[int, list[str]] = field(default_factory=dict)
+
+
+class _Indexed:
+    """What the axis index, facets and signatures say, held against documents as they are read."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self._inspection = inspection
+        self._soundness = inspection.index()
+        self._waiting: list[Read] = []
+        self._names: dict[int, str] = {}
+        self._found: dict[str, list[str]] = {name: [] for name in _INDEX}
+
+    def add(self, kept: Kept, launch: Launch) -> None:
+        """A receipt whose document was read, to be looked up with others."""
+        parsed, lane = launch.parsed, launch.lane
+        ran, signature = configuration(parsed, lane), signed(parsed, lane)
+        outcome, said = parsed.receipt.run.outcome, listed(kept.columns, parsed)
+        self._waiting.append(Read(kept.number, outcome, ran, said, signature))
+        self._names[kept.number] = kept.id[:12]
+        if len(self._waiting) >= _AT_ONCE:
+            self._look()
+
+    def _look(self) -> None:
+        found = self._inspection.amiss(self._soundness, self._waiting)
+        for name in ("missing", "elsewhere", "signed"):
+            self._found[name] += [self._names[number] for number in getattr(found, name)]
+        self._found["configurations"] += map(str, found.configurations)
+        self._waiting, self._names = [], {}
+
+    def faults(self) -> Iterator[Fault]:
+        """One for each kind: what an index lost it may have lost for every receipt."""
+        self._look()
+        self._found["facets"] += map(str, self._inspection.facets_amiss())
+        for name, items in self._found.items():
+            if items:
+                where, says, do = _INDEX[name]
+                yield Fault("index", where, says.format(_counted_names(items)), do)
+
+
+def _counted_names(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN:,} more" if len(items) > _SHOWN else ""
+    return f"{len(items):,} ({', '.join(items[:_SHOWN])}{more})"
+
+
+def audit(
+    store: Store, rulebook: Rulebook, expected: Sequence[str] = (), progress: Callable[[int, int], None] | None = None
+) -> Audit:
+    """Look a whole store over, in one state of it. Raises StoreError where it cannot be read at all.
+
+    ``expected`` are roots of seals that must be there. ``progress`` is told how many rows are done, of how many.
+    """
+    try:
+        faults = [Fault("schema", store.url, *_parts(problem)) for problem in store.check().problems]
+    except StoreError as error:
+        faults = [Fault("schema", store.url, *_parts(str(error)))]
+    try:
+        return _inspected(store, rulebook, expected, progress, faults)
+    except StoreError as error:
+        if not faults:
+            raise
+        # Damage that even reading around it meets: what was found so far is told.
+        rest = Fault("unreadable", store.url, *_parts(str(error)))
+        return Audit(store.url, {}, 0, (*faults, *([] if rest.found == faults[-1].found else [rest])), (), None)
+
+
+def _inspected(
+    store: Store,
+    rulebook: Rulebook,
+    expected: Sequence[str],
+    progress: Callable[[int, int], None] | None,
+    faults: list[Fault],
+) -> Audit:
+    with store.inspect() as inspection:
+        counts = inspection.counts
+        if inspection.store is None:
+            faults.append(Fault("reference", "stores", "the row with the store's own id is gone", RESTORE))
+        step = _counted(progress, counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"])
+        drift, indexed = _Drift(), _Indexed(inspection)
+        for kept in step(inspection.receipts()):
+            faults += _receipt(kept, rulebook, drift, indexed)
+        faults += indexed.faults()
+        for given in step(inspection.verdicts()):
+            faults += _verdict(given)
+        faults += _references(inspection)
+        held = list(inspection.seals())
+        faults += _seals(inspection, held, expected)
+        edited, notes = _drifted(drift, held)
+        faults += edited
+        heads = [item.seal.root for item in held if not isinstance(item, Unreadable) and item.seal.what == "seals"]
+        return Audit(store.url, counts, inspection.unsealed(), tuple(faults), notes, heads[-1] if heads else None)
+
+
+def _parts(problem: str) -> tuple[str, str]:
+    """What a check of the schema says, and what to do about it."""
+    found, _, do = problem.rpartition("; ")
+    return (found, do) if found else (problem, RESTORE)
+
+
+def _counted(progress: Callable[[int, int], None] | None, total: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    done = 0
+
+    def step(rows: Iterable[Any]) -> Iterator[Any]:
+        nonlocal done
+        for row in rows:
+            done += 1
+            if progress is not None:
+                progress(done, total)
+            yield row
+
+    return step
+
+
+def _unreadable(row: Unreadable) -> Fault:
+    return Fault("unreadable", f"row {row.number} of {row.table}", row.why, RESTORE)
+
+
+def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed: _Indexed) -> Iterator[Fault]:
+    if isinstance(kept, Unreadable):
+        yield _unreadable(kept)
+        return
+    where = f"receipt {kept.id[:12]}"
+    if kept.raw is None:
+        yield Fault("document", where, kept.why, RESTORE)
+        return
+    document = Document(kept.raw, where)
+    if document.id != kept.id:
+        found = f"its bytes hash to {document.id[:12]}: they were changed, or its id was"
+        yield Fault("document", where, found, RESTORE)
+        return
+    if kept.size != len(kept.raw):
+        yield Fault("document", where, f"it has {len(kept.raw)} bytes and its row says {kept.size}", RESTORE)
+    if kept.answer is None:
+        yield Fault("verdict", where, "the verdict that it was stored with is gone", RESTORE)
+    try:
+        parsed = parse_again(document)
+        launch = Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane))
+        expected = _promoted(launch, kept)
+    except ReceiptsError as error:
+        says = error.problems[0] if isinstance(error, InputError) and error.problems else error
+        yield Fault("document", where, f"it can no longer be read: {says}", "upgrade frontier-receipts")
+        return
+    indexed.add(kept, launch)
+    changed = [name for name, value in expected.items() if not _same(kept.columns.get(name), value)]
+    judged_otherwise = kept.rules != rulebook.rules.digest
+    by_version = [name for name in changed if name in _BY_VERSION and judged_otherwise]
+    if by_version:
+        drift.found[kept.number] = by_version
+    for name in changed:
+        if name not in by_version:
+            found = f"{name} is {_said(kept.columns.get(name))} and its document gives {_said(expected[name])}"
+            yield Fault("column", where, f"{found}: the row was edited", RESTORE)
+
+
+def _promoted(launch: Launch, kept: Kept) -> dict[str, Any]:
+    """The columns that follow from the bytes, and from the verdict that was given with them."""
+    row = kept.columns
+    answer = kept.answer or Answer(
+        row["status"], row["path_answer"], kinds_of(row["tainted"]), kinds_of(row["undecided"])
+    )
+    return promoted(launch, answer, row["submitted_at"])
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=_SAME)
+    return bool(one == other)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return "not stated" if value is None else str(value)
+
+
+def _verdict(given: Given | Unreadable) -> Iterator[Fault]:
+    if isinstance(given, Unreadable):
+        yield _unreadable(given)
+        return
+    where = f"row {given.number} of {given.table}"
+    if given.body is None:
+        yield Fault("verdict", where, given.why, RESTORE)
+        return
+    told = [*(given.body.get(name) for name in ("status", "rules", "judge"))]
+    for name, value in zip(("status", "rules", "judge"), told, strict=True):
+        if value != given.row[name]:
+            found = f"{name} is {given.row[name]} and its body says {value}: the row was edited"
+            yield Fault("verdict", where, found, RESTORE)
+    expected = _sides(given)
+    if list(given.subjects) != expected:
+        found = f"it speaks of {len(expected)} receipts and its rows name {len(given.subjects)}, or others"
+        yield Fault("reference", where, found, RESTORE)
+
+
+def _sides(given: Given) -> list[tuple[str, str | None]]:
+    assert given.body is not None
+    if given.table == "claim_verdicts":
+        names = {"baseline": "baseline", "candidate": "candidate"}
+    elif given.row["kind"] == "comparison":
+        names = {"a": "a", "b": "b"}
+    else:
+        return [("receipt", given.body.get("receipt"))]
+    return [(side, item) for side, name in names.items() for item in given.body.get(name) or ()]
+
+
+def _references(inspection: Inspection) -> Iterator[Fault]:
+    for item in inspection.dangling():
+        where = f"row {item.number} of {item.table}"
+        if item.table == "erased":
+            found = f"a purge erased {item.names[:12]} and its tombstone is gone"
+            yield Fault("tombstone", where, found, RESTORE)
+        else:
+            found = f"it names {item.names[:64]}, which is neither here nor purged"
+            yield Fault("reference", where, found, RESTORE)
+    for receipt in inspection.raised():
+        do = "purge it again: receipts purge ID, or restore a backup"
+        yield Fault("tombstone", f"receipt {receipt[:12]}", "it was purged and is here", do)
+
+
+def _seals(inspection: Inspection, every: Sequence[Held | Unreadable], expected: Sequence[str]) -> Iterator[Fault]:
+    roots = set()
+    for item in every:
+        if isinstance(item, Unreadable):
+            yield _unreadable(item)
+            continue
+        one = item.seal
+        roots.add(one.root)
+        if not item.whole:
+            where = f"seal {one.seq} over {one.what} {one.first} to {one.last}, of {one.at:%Y-%m-%d %H:%M} UTC"
+            yield Fault("seal", where, _broken(inspection, item), RESTORE)
+    for root in expected:
+        if not any(known.startswith(root.lower()) for known in roots):
+            found = "there is no seal of that root: it was taken away, or this is another store"
+            yield Fault("seal", f"root {root[:16]}", found, RESTORE)
+
+
+def _broken(inspection: Inspection, item: Held) -> str:
+    one = item.seal
+    if len(item.leaves) < one.held:
+        gone = inspection.missing(item)
+        shown = ", ".join(str(number) for number in gone[:_SHOWN]) + (", …" if len(gone) > _SHOWN else "")
+        what = f"{one.held - len(item.leaves)} of {one.held} rows were taken away without a tombstone"
+        return f"{what}; there is none of number {shown}" if gone else what
+    if len(item.leaves) > one.held:
+        return f"{len(item.leaves) - one.held} rows were put among the {one.held} that it holds"
+    return "a row was changed, or one was exchanged for another"
+
+
+def _drifted(drift: _Drift, held: Sequence[Held | Unreadable]) -> tuple[list[Fault], tuple[str, ...]]:
+    """Columns that another version may have written: edited where their seal is broken, else no fault."""
+    seals = [item for item in held if not isinstance(item, Unreadable) and item.seal.what == "columns"]
+    broken = [range(item.seal.first, item.seal.last + 1) for item in seals if not item.whole]
+    faults, kept = [], set()
+    for number, names in drift.found.items():
+        if any(number in numbers for numbers in broken):
+            found = f"{', '.join(names)}: not what its document gives, and its seal is broken"
+            faults.append(Fault("column", f"row {number} of receipts", found, RESTORE))
+        else:
+            kept.update(names)
+    count = len(drift.found) - len(faults)
+    if not count:
+        return faults, ()
+    says = f"{count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"
+    return faults, (says,)

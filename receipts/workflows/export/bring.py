@@ -1,0 +1,260 @@
+"""Importing an export: every document is hashed and parsed again, and what was said of it comes with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import orjson
+
+from receipts.base.errors import InputError
+from receipts.judging.verdict import PathAnswer, Status
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse
+from receipts.workflows.export.lines import Row, stored
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.store import Store
+    from receipts.store.incoming import Judgement
+    from receipts.store.intake import Arrival, Saying
+    from receipts.store.intake_rows import Came
+    from receipts.workflows.export.source import Source
+
+Progress = Callable[[int, int], None]
+_SHOWN: Final = 40
+_STATUSES: Final = get_args(Status)
+_PATHS: Final = get_args(PathAnswer)
+
+
+@dataclass
+class Imported:
+    """What became of an export. Each of `refused` says what and why; nothing of what it names was written.
+
+    `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left` rows
+    that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals.
+    """
+
+    place: str
+    store: str
+    new: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    purged: int = 0
+    left: int = 0
+    otherwise: int = 0
+    sealed: int = 0
+    refused: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where something was refused, else 0."""
+        return 2 if self.refused else 0
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "place": self.place,
+            "store": self.store,
+            "new": dict(self.new),
+            "known": dict(self.known),
+            "purged": self.purged,
+            "left_out": self.left,
+            "columns_read_otherwise": self.otherwise,
+            "sealed": self.sealed,
+            "refused": self.refused,
+            "notes": self.notes,
+        }
+
+
+def bring(source: Source, store: Store, rulebook: Rulebook, progress: Progress | None = None) -> Imported:
+    """Take an export into a store: a few hundred receipts a transaction, each with its bytes and what was said of it.
+
+    What is here already is left as it is, so that an import that was stopped is taken up by doing it again. Raises
+    InputError for an export that is damaged, and StoreError; what was taken in before stays.
+    """
+    work = _Bringing(source, store, rulebook)
+    return work.all(progress)
+
+
+class _Bringing:
+    def __init__(self, source: Source, store: Store, rulebook: Rulebook) -> None:
+        from receipts.store.taking import Taking
+
+        self._source = source
+        self._rulebook = rulebook
+        self._store = store
+        self._taking = Taking(store, source.store, whole=source.whole)
+        self._done = Imported(source.place, source.store)
+        self._said: dict[str, list[Saying]] = {}
+
+    def all(self, progress: Progress | None) -> Imported:
+        """Part after part, in the order in which the export gives them."""
+        total = self._source.rows["receipts"]
+        count = 0
+        waiting: list[Row] = []
+        pins: list[Row] = []
+        for name, rows in self._source.parts():
+            if pins and name != "pins":
+                self._rows("pins", pins)
+                pins = []
+            if name == "verdicts":
+                self._receipts(waiting, rows)
+                waiting = []
+                continue
+            self._receipts(waiting, [])
+            waiting = []
+            if name == "receipts":
+                waiting = rows
+                count += len(rows)
+                if progress is not None:
+                    progress(count, total)
+            elif name == "supersessions":
+                self._sayings(rows)
+            elif name == "comparisons":
+                self._comparisons(rows)
+            elif name == "pins":
+                pins += rows  # a name's history is one: what counts here is asked once
+            else:
+                self._rows(name, rows)
+        self._receipts(waiting, [])
+        self._rows("pins", pins)
+        if any(self._done.new.values()):
+            self._done.sealed = len(self._store.seal())
+        return self._done
+
+    def _sayings(self, rows: Sequence[Row]) -> None:
+        """Kept until their receipts come: a receipt and its standing are one transaction."""
+        from receipts.store.intake import Saying
+
+        for row in rows:
+            self._said.setdefault(row["receipt"], []).append(
+                Saying(row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"])
+            )
+
+    def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
+        if not rows:
+            return
+        said: dict[str, list[Judgement]] = {}
+        for row in verdicts:
+            made = self._verdict(row, "receipt", [("receipt", row["receipt"])])
+            if made is not None:
+                said.setdefault(row["receipt"], []).append(made)
+        batch = [item for row in rows if (item := self._arrival(row, said.get(row["id"], []))) is not None]
+        taken = self._taking.receipts(batch, self._said)
+        for item, fate in zip(batch, taken.fates, strict=True):
+            if fate.what == "refused":
+                self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}")
+                self._done.left += len(item.verdicts)
+            elif fate.what == "purged":
+                self._done.purged += 1
+                self._done.left += len(item.verdicts)
+            else:
+                (self._done.new if fate.what == "new" else self._done.known)["receipts"] += 1
+        held = sum(
+            len(item.verdicts) for item, fate in zip(batch, taken.fates, strict=True) if fate.what in ("new", "known")
+        )
+        self._done.new["verdicts"] += taken.verdicts
+        self._done.known["verdicts"] += held - taken.verdicts
+        self._done.new["supersessions"] += taken.sayings
+
+    def _arrival(self, row: Row, said: Sequence[Judgement]) -> Arrival | None:
+        """A row as a receipt on its way in; None where it is refused, which is remembered."""
+        from receipts.store.intake import arrival
+        from receipts.store.rows import Answer
+
+        document = Document(row["document"].encode(), row["id"][:12])
+        if document.id != row["id"]:
+            self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed")
+            return None
+        if not said:
+            self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it")
+            return None
+        if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
+            self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
+            return None
+        first = min(said, key=lambda item: item.number)
+        answer = Answer.of(first.status, orjson.loads(first.document))
+        if (row["status"], row["path_answer"]) != answer[:2]:
+            was = f"its row says {row['status']}, path {row['path_answer']}"
+            self._refuse(f"{row['id'][:12]}: {was}, and the verdict that it was stored with something else")
+            return None
+        try:
+            parsed = parse(document)
+            launch = Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
+            made = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], said)
+        except InputError as error:
+            self._refuse(str(error))
+            return None
+        self._done.otherwise += any(_differs(row, name, value) for name, value in made.row.items())
+        return made
+
+    def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> Judgement | None:
+        """A row as a verdict; None where its document is none or says something else than its columns."""
+        from receipts.store.incoming import Judgement
+
+        made = Judgement(
+            row["number"],
+            kind,
+            row["status"],
+            row.get("metric"),
+            row["rules"],
+            row["judge"],
+            row["judged_at"],
+            row["document"].encode(),
+            tuple(subjects),
+        )
+        if not _says(made):
+            name = subjects[0][1][:12] if subjects else "nothing"
+            self._refuse(f"verdict {made.number} on {name}: its columns and its document do not agree")
+            return None
+        return made
+
+    def _comparisons(self, rows: Sequence[Row]) -> None:
+        made = [self._verdict(row, "comparison", _subjects(row)) for row in rows]
+        batch = [item for item in made if item is not None]
+        new, left = self._taking.verdicts(batch)
+        self._done.new["comparisons"] += new
+        self._done.left += left
+        self._done.known["comparisons"] += len(batch) - new - left
+
+    def _rows(self, name: str, rows: Sequence[Row]) -> None:
+        came: Came = self._taking.rows(name, [stored(row) for row in rows])
+        self._done.new[name] += came.new
+        self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
+        self._done.left += came.left
+        self._done.notes += came.notes
+        self._done.refused += came.conflicts
+
+    def _refuse(self, why: str) -> None:
+        self._done.refused.append(why)
+
+
+def _subjects(row: Row) -> list[tuple[str, str]]:
+    return [(item["side"], item["receipt"]) for item in row["subjects"]]
+
+
+def _says(made: Judgement) -> bool:
+    """Whether a verdict's document says what its columns say."""
+    try:
+        said = orjson.loads(made.document)
+        sides: Iterator[tuple[str, str]] | list[tuple[str, str]]
+        if made.kind == "receipt":
+            sides = [("receipt", said["receipt"])]
+        else:
+            sides = [*(("a", item) for item in said["a"]), *(("b", item) for item in said["b"])]
+        given = (made.status, made.rules, made.judge, made.metric, made.subjects)
+        return given == (said["status"], said["rules"], said["judge"], said.get("metric"), tuple(sides))
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return False
+
+
+def _differs(row: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Whether a column was read otherwise by the version that took the receipt in first."""
+    given = row.get("run_lane" if name == "lane" else name)
+    if isinstance(value, datetime) and isinstance(given, datetime):
+        return value.timestamp() != given.timestamp()
+    return bool(given != value)

@@ -1,0 +1,279 @@
+"""Exporting a store: one state of it, written whole or not at all."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import orjson
+
+from receipts import __version__
+from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION
+from receipts.workflows.export.lines import (
+    Partition,
+    Row,
+    claim_verdict_row,
+    comparison_row,
+    last_of,
+    plain_row,
+    receipt_row,
+    verdict_row,
+    week,
+)
+from receipts.workflows.export.target import ABOUT, whole_file, whole_folder
+
+if TYPE_CHECKING:
+    from receipts.store import Filters, Store
+    from receipts.store.dump import Identity, Snapshot
+
+Format = Literal["parquet", "jsonl", "csv"]
+Progress = Callable[[int, int], None]
+_CHUNK: Final = 250
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to export. Times are when receipts ran: the end of the run, else its start; ``until`` is left out."""
+
+    filters: Filters | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether that is everything."""
+        return self.filters is None and self.since is None and self.until is None
+
+    def words(self) -> list[str]:
+        """The conditions, as they were asked for."""
+        said = [str(item) for item in self.filters.conditions] if self.filters else []
+        said += [f"since {self.since.isoformat()}"] if self.since else []
+        return [*said, *([f"until {self.until.isoformat()}"] if self.until else [])]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: rows by dataset, and the bytes of all files."""
+
+    place: str
+    format: Format
+    rows: Mapping[str, int]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class About:
+    """What an export says of itself, in `export.json` or its first line. `whole` is False where it was filtered."""
+
+    store: Identity
+    at: datetime
+    whole: bool
+    conditions: Sequence[str]
+
+    def as_data(self) -> dict[str, Any]:
+        """It as JSON values; times stay datetimes, which the writer of each form puts into words."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "program": __version__,
+            "exported_at": self.at,
+            "store": self.store._asdict(),
+            "whole": self.whole,
+            "conditions": list(self.conditions),
+        }
+
+
+class Writer(Protocol):
+    """What takes rows in."""
+
+    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
+        """Take rows of the dataset of that name, all of one partition where the form has partitions."""
+
+
+def export(
+    store: Store, place: Path, form: Format, asked: Asked, *, force: bool = False, progress: Progress | None = None
+) -> Exported:
+    """Write a store, or what was asked of it, to a folder (Parquet) or a file.
+
+    Raises UsageError where the place may not be written, and StoreError; then nothing is left there.
+    """
+    from receipts.store.dump import snapshot
+
+    with snapshot(store) as state:
+        about = About(state.identity, datetime.now(UTC), asked.whole, asked.words())
+        work = _Work(state, asked, progress)
+        write = {"parquet": _parquet, "jsonl": _jsonl, "csv": _csv}[form]
+        size = write(work, about, place, force)
+    return Exported(str(place), form, work.counts(), size)
+
+
+def _parquet(work: _Work, about: About, place: Path, force: bool) -> int:
+    from receipts.workflows.export.parquet import ParquetWriter
+
+    with whole_folder(place, force=force) as folder:
+        with ParquetWriter(folder) as writer:
+            work.write(writer, by_folder=True)
+        held = {
+            name: {"rows": work.counts()[name], "files": {file: (folder / file).stat().st_size for file in files}}
+            for name, files in writer.files.items()
+        }
+        said = orjson.dumps({**about.as_data(), "datasets": held}, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+        (folder / ABOUT).write_bytes(said + b"\n")
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _jsonl(work: _Work, about: About, place: Path, force: bool) -> int:
+    from receipts.workflows.export.text import JsonLines, line
+
+    with whole_file(place, force=force) as file:
+        with file.open("wb") as stream:
+            stream.write(line(about.as_data()))
+            work.write(JsonLines(stream), by_folder=False)
+            # Whoever reads it sees by this line that nothing was cut off.
+            stream.write(line({"end": FORMAT, "rows": work.counts()}))
+        return file.stat().st_size
+
+
+def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
+    from receipts.workflows.export.text import Comma
+
+    with whole_file(place, force=force) as file:
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            work.write_receipts(Comma(stream))
+        return file.stat().st_size
+
+
+class _Work:
+    """One state of a store on its way to a writer."""
+
+    def __init__(self, state: Snapshot, asked: Asked, progress: Progress | None) -> None:
+        self._state = state
+        self._asked = asked
+        self._progress = progress
+        self._count: Counter[str] = Counter()
+        # Ids as 32 bytes: of a part of a million receipts a set of texts would take twice the room.
+        self._chosen: set[bytes] = set()
+
+    def counts(self) -> dict[str, int]:
+        """Rows written, by dataset."""
+        return {name: self._count[name] for name in ORDER if name in self._count}
+
+    def write(self, writer: Writer, *, by_folder: bool) -> None:
+        """Every dataset, in `ORDER`."""
+        self._count.update(dict.fromkeys(ORDER, 0))
+        places = self._places(by_folder)
+        for name in ("purges", "supersessions"):
+            self._plain(writer, name)
+        self._all_receipts(writer, places)
+        self._add(writer, "comparisons", map(comparison_row, self._state.comparisons()))
+        self._plain(writer, "pins")
+        self._claims(writer)
+        for name in ("decisions", "quotes", "erased", "origins", "seals"):
+            self._plain(writer, name)
+
+    def write_receipts(self, writer: Writer) -> None:
+        """Receipts and nothing else."""
+        self._count["receipts"] = 0
+        self._all_receipts(writer, self._places(by_folder=False))
+        self._count.pop("verdicts", None)
+
+    def _all_receipts(self, writer: Writer, places: Mapping[Partition, array[int]]) -> None:
+        total = sum(len(numbers) for numbers in places.values())
+        done = 0
+        for partition in sorted(places):
+            numbers = places[partition]
+            for start in range(0, len(numbers), _CHUNK):
+                chunk = list(numbers[start : start + _CHUNK])
+                self._receipts(writer, chunk, partition)
+                done += len(chunk)
+                if self._progress is not None:
+                    self._progress(done, total)
+
+    def _places(self, by_folder: bool) -> dict[Partition, array[int]]:
+        found: dict[Partition, array[int]] = {}
+        everything = Partition("", "")
+        asked = self._asked
+        for place in self._state.places(asked.filters):
+            if (asked.since and place.ran < asked.since) or (asked.until and place.ran >= asked.until):
+                continue
+            key = Partition(week(place.ran), place.lane) if by_folder else everything
+            found.setdefault(key, array("q")).append(place.seq)
+            if not asked.whole:
+                self._chosen.add(bytes.fromhex(place.id))
+        return found
+
+    def _receipts(self, writer: Writer, numbers: Sequence[int], partition: Partition) -> None:
+        said = list(self._state.verdicts(numbers))
+        last = last_of(said)
+        rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
+        # In the order of the receipts, so that both are read side by side.
+        order = {row["id"]: at for at, row in enumerate(rows)}
+        verdicts = sorted(map(verdict_row, said), key=lambda row: (order[row["receipt"]], row["number"]))
+        for name, part in (("receipts", rows), ("verdicts", verdicts)):
+            writer.add(name, part, partition)
+            self._count[name] += len(part)
+
+    def _claims(self, writer: Writer) -> None:
+        """Claims; of a part of the store those alone whose verdicts stand on receipts of that part."""
+        wanted: set[str] | None = None
+        if not self._asked.whole:
+            stands: dict[str, bool] = {}
+            for item in self._state.claim_verdicts():
+                stands[item.about or ""] = stands.get(item.about or "", True) and self._has(item.subjects)
+            wanted = self._with_successors({claim for claim, holds in stands.items() if holds})
+        self._plain(writer, "claims", "id", wanted)
+        self._plain(writer, "claim_supersessions", "claim", wanted)
+        rows = map(claim_verdict_row, self._state.claim_verdicts())
+        self._add(
+            writer, "claim_verdicts", (row for row in rows if wanted is None or row["claim"] in wanted), all_of=True
+        )
+
+    def _with_successors(self, claims: set[str]) -> set[str]:
+        """The same and whatever replaced one of them: what no longer stands must not stand elsewhere."""
+        replaced = [(row["claim"], row["successor"]) for row in self._state.rows("claim_supersessions")]
+        while new := {other for claim, other in replaced if claim in claims and other} - claims:
+            claims = claims | new
+        return claims
+
+    def _plain(self, writer: Writer, name: str, column: str = "receipt", wanted: set[str] | None = None) -> None:
+        if name in ("seals", "erased", "origins") and not self._asked.whole:
+            return  # a seal over rows of which some are left out can hold no more
+        rows = map(plain_row, self._state.rows(name))
+        if wanted is not None:
+            rows = (row for row in rows if row[column] in wanted)  # type: ignore[assignment]  # an iterator of rows, too
+        self._add(writer, name, rows, all_of=wanted is not None or name in ("purges", "claims", "claim_supersessions"))
+
+    def _add(self, writer: Writer, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
+        for chunk in _chunks(rows if all_of or self._asked.whole else filter(self._speaks, rows)):
+            writer.add(name, chunk)
+            self._count[name] += len(chunk)
+
+    def _speaks(self, row: Row) -> bool:
+        """Whether a row speaks of chosen receipts alone."""
+        if "subjects" in row:
+            return self._has([(item["side"], item["receipt"]) for item in row["subjects"]])
+        return row["receipt"] is not None and bytes.fromhex(row["receipt"]) in self._chosen
+
+    def _has(self, subjects: Iterable[tuple[str, str]]) -> bool:
+        return all(bytes.fromhex(receipt) in self._chosen for _, receipt in subjects)
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def as_data(done: Exported) -> dict[str, Any]:
+    """For JSON."""
+    return asdict(done)

@@ -1,0 +1,91 @@
+"""The file or folder that an export becomes: made beside its place, and put there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from receipts.base.errors import UsageError
+
+ABOUT: Final = "export.json"
+
+
+@contextmanager
+def whole_file(place: Path, *, force: bool) -> Iterator[Path]:
+    """A file to write to, which becomes ``place`` when all went well. Raises UsageError where it may not."""
+    _check(place, force)
+    if place.is_dir():
+        raise UsageError(f"{place}: this is a folder; name a file")
+    made = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with _told(place):
+            made.touch()
+        yield made
+        with _told(place):
+            _flush(made)
+            os.replace(made, place)
+            _flush(place.parent)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
+    """A folder to write to, which becomes ``place`` when all went well. Raises UsageError where it may not.
+
+    An earlier export is replaced where it is forced; a folder with anything else in it never is.
+    """
+    _check(place, force)
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place}: this is a file, and Parquet fills a folder; name a folder")
+    if place.is_dir() and any(place.iterdir()) and not (place / ABOUT).is_file():
+        raise UsageError(f"{place}: this folder holds something else than an export and is left alone; name another")
+    made = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
+    try:
+        with _told(place):
+            made.mkdir()
+        yield made
+        with _told(place):
+            _put(made, place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _put(made: Path, place: Path) -> None:
+    for path in made.rglob("*"):
+        _flush(path)
+    old = made.with_suffix(".old")
+    if place.exists():
+        os.replace(place, old)
+    os.replace(made, place)
+    _flush(place.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    """Have the disk hold it before anything names it."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _check(place: Path, force: bool) -> None:
+    if not place.parent.is_dir():
+        raise UsageError(f"{place}: there is no folder {place.parent}; make it with: mkdir -p {place.parent}")
+    if place.exists() and not force:
+        raise UsageError(f"{place}: this is there already; name another place, or replace it with --force")
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{place}: {error.strerror}; name a place that can be written") from None

@@ -1,0 +1,239 @@
+"""Revalidation: the present rule set over what is stored, with what flipped and why. Earlier verdicts stay.
+
+What was judged under the present rule set already is passed by, so that one that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from receipts.base.errors import ReceiptsError, RuleError, StoreError
+from receipts.judging.facts import Facts
+from receipts.judging.judge import VERSION, judge_receipt
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
+from receipts.metrics import Launch
+from receipts.questions.comparisons import Comparisons
+from receipts.receipt import Document, Parsed, parse_again
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+    from receipts.store.stale import Compared, Stale, Told
+
+Kind = Literal["receipt", "comparison", "claim"]
+GOOD = ("valid", "accepted", "supported")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A finding that appeared or vanished: the rule, the place, and what it said."""
+
+    code: str
+    at: str
+    level: str
+    found: str
+    appeared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One verdict given again. `before` and `after` are statuses; `after` is None where it cannot be judged now.
+
+    `changes` are the findings that make the difference, `why` the reason where there is no verdict.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    label: str
+    before: str
+    after: str | None
+    changes: tuple[Change, ...] = ()
+    why: str = ""
+
+    @property
+    def flipped(self) -> bool:
+        """Whether the status is another one."""
+        return self.before != self.after
+
+    @property
+    def fell(self) -> bool:
+        """Whether what was valid, accepted or supported no longer is."""
+        return self.before in GOOD and self.after not in GOOD
+
+
+@dataclass
+class Tally:
+    """How many verdicts were given again, by kind; how many say the same; which flipped."""
+
+    judged: dict[str, int] = field(default_factory=dict)
+    same: int = 0
+    reworded: int = 0
+    flipped: list[Judged] = field(default_factory=list)
+
+    def add(self, item: Judged) -> None:
+        """Count one."""
+        self.judged[item.kind] = self.judged.get(item.kind, 0) + 1
+        if item.flipped:
+            self.flipped.append(item)
+        elif item.changes:
+            self.reworded += 1
+        else:
+            self.same += 1
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something valid, accepted or supported no longer is, else 0."""
+        return 1 if any(item.fell for item in self.flipped) else 0
+
+
+@dataclass(frozen=True)
+class Revalidation:
+    """A store to be judged again, or with ``dry_run`` only looked at; ``lane`` is a pattern."""
+
+    store: Store
+    rulebook: Rulebook
+    since: datetime | None = None
+    lanes: Sequence[str] = ()
+    dry_run: bool = False
+
+    @cached_property
+    def _stale(self) -> Stale:
+        from receipts.store.stale import Scope, Stale
+
+        return Stale(self.store, Scope(self.rulebook.rules.digest, VERSION, self.since))
+
+    def count(self) -> int:
+        """How many receipts there are to look at; what was judged under the present rules is among them."""
+        return self._stale.count()
+
+    def run(self) -> Iterator[Judged]:
+        """Judge receipts, then comparisons, then claims; what is given is in the store.
+
+        Raises StoreError, and RuleError where a rule cannot be run.
+        """
+        yield from self._receipts()
+        yield from self._comparisons()
+        yield from self._claims()
+
+    def _wanted(self, names: Iterable[str]) -> bool:
+        bare = [name.partition("@")[0] for name in names]
+        return not self.lanes or any(fnmatch.fnmatchcase(name, lane) for name in bare for lane in self.lanes)
+
+    # Receipts
+
+    def _receipts(self) -> Iterator[Judged]:
+        for batch in self._stale.receipts():
+            told = [item for item in batch if self._wanted([item.lane])]
+            found, failed = self._read(told)
+            verdicts = self._judge([parsed for _, parsed in found])
+            if verdicts and not self.dry_run:
+                self._stale.record([(verdict, item.number) for (item, _), verdict in zip(found, verdicts, strict=True)])
+            yield from failed
+            for (item, _), verdict in zip(found, verdicts, strict=True):
+                yield _changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict))
+
+    def _read(self, told: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Judged]]:
+        found, failed = [], []
+        for item in told:
+            document = Document(item.raw, item.id[:12])
+            try:
+                if document.id != item.id:
+                    raise StoreError("its bytes were changed in the store; see: receipts audit")
+                found.append((item, parse_again(document)))
+            except ReceiptsError as error:
+                label = item.document.get("label") or item.id[:12]
+                failed.append(Judged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
+        return found, failed
+
+    def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
+        facts = self.store.facts_of_new(group) if group else []
+        return [self._verdict(parsed, known) for parsed, known in zip(group, facts, strict=True)]
+
+    def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
+        lane = self.rulebook.lanes.of(parsed.receipt.run.lane)
+        launch = Launch(parsed, lane)
+        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch)
+
+    # Comparisons
+
+    def _comparisons(self) -> Iterator[Judged]:
+        comparisons = Comparisons(self.store, self.rulebook)
+        for item in self._stale.comparisons():
+            if not self._wanted(item.document["lanes"]):
+                continue
+            told = item.document
+            names = (*told["a"], *told["b"])
+            label = f"{told['label_a']} → {told['label_b']} on {told['metric']}"
+            try:
+                made = self._compare(item, comparisons)
+            except (RuleError, StoreError):
+                raise
+            except ReceiptsError as error:
+                # Sides that no longer are of one configuration, a waiver that the lane no longer grants.
+                yield Judged("comparison", names, label, told["status"], None, (), str(error))
+                continue
+            if not self.dry_run:
+                self.store.record(made)
+            yield _changed("comparison", names, label, told, to_json(made))
+
+    def _compare(self, item: Compared, comparisons: Comparisons) -> Comparison:
+        """Anew, of the launches that the sides had then, those among them that did not count."""
+        told = item.document
+        gone = [(one["side"], one["receipt"]) for one in told.get("lost", ())]
+        a, b = (
+            [self.store.parsed(name) for name in (*told[side], *(one for of, one in gone if of == side))]
+            for side in ("a", "b")
+        )
+        named = told.get("named") if gone or "named" in told else None
+        sides = comparisons.sides(a, b, told["metric"], named)
+        return comparisons.verdict(sides, waivers=dict(told["waivers"]), study=told["study"])
+
+    # Claims
+
+    def _claims(self) -> Iterator[Judged]:
+        from receipts.questions.claims import judge
+        from receipts.questions.claims.gather import gather, stored
+
+        stale = set(self._stale.claims())
+        if not stale:
+            return
+        for claim in (item for item in stored(self.store).claims if item.id in stale):
+            last = self.store.last_claim_verdict(claim.id)
+            if last is None or not self._wanted(last.document.get("lanes") or ()):
+                continue
+            made: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
+            if not self.dry_run:
+                self.store.record_claims([made])
+            names = tuple(receipt for _, receipt in last.receipts)
+            yield _changed("claim", names, claim.id, last.document, to_json(made))
+
+
+def _changed(
+    kind: Kind, names: tuple[str, ...], label: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Judged:
+    """What became of a verdict. The documents are verdicts as JSON values, one stored and one just given."""
+    return Judged(kind, names, label, before["status"], after["status"], _changes(before, after))
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Findings of one verdict that the other does not have: by rule, place and level, however they are worded."""
+    old, new = _findings(before), _findings(after)
+    vanished = [Change(*key, found, False) for key, found in old.items() if key not in new]
+    appeared = [Change(*key, found, True) for key, found in new.items() if key not in old]
+    said = before.get("effect"), after.get("effect")
+    if said[0] != said[1] and before.get("comparable") is not None:
+        appeared.append(Change("effect", str(after.get("metric")), "", f"{said[0]} became {said[1]}", True))
+    return (*vanished, *appeared)
+
+
+def _findings(document: Mapping[str, Any]) -> dict[tuple[str, str, str], str]:
+    every = [*document.get("findings", ()), *document.get("about", ())]
+    comparison = document.get("comparison")
+    if comparison:
+        every += comparison.get("findings", ())
+    return {(item["code"], item["at"], str(item["level"])): str(item["found"]) for item in every}

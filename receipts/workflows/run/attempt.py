@@ -1,0 +1,156 @@
+"""Attempts and the folder that they leave behind, so that a runner that was killed can be taken up again.
+
+``state.json`` is written beside and renamed before each attempt begins and after it has ended: what it says happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from receipts.base.errors import UsageError
+
+STATE: Final = "state.json"
+VERSION: Final = 1
+_ALONE: Final = "runner.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One launch of a plan. ``rung`` and ``reason`` say how it came after the one before; None for the first.
+
+    ``process`` is the child's number with its start by the kernel's clock, so that another one of that number is not
+    taken for it. ``receipt`` is the id of what was recorded; None until then. Times are ISO 8601 in UTC.
+    """
+
+    number: int
+    launch: str
+    rung: str | None = None
+    reason: str | None = None
+    started: str | None = None
+    finished: str | None = None
+    process: tuple[int, str] | None = None
+    exit_code: int | None = None
+    ended_by: str | None = None
+    receipt: str | None = None
+    outcome: str | None = None
+    stored: bool = False
+
+
+class Folder:
+    """Where one walk down a ladder keeps its plans, logs, receipts and state."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.path = path.resolve()
+        except (ValueError, OSError):
+            raise UsageError(f"--dir {str(path)!r}: no folder can have such a name") from None
+        self.attempts: list[Attempt] = []
+        self.command: tuple[str, ...] = ()
+        self.over = False
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.path)!r}, {len(self.attempts)} attempts)"
+
+    def of(self, attempt: Attempt) -> Path:
+        """The folder of one attempt."""
+        return self.path / f"attempt-{attempt.number}"
+
+    def plan(self, attempt: Attempt) -> Path:
+        """The plan that it was launched with."""
+        return self.of(attempt) / "plan.json"
+
+    def log(self, attempt: Attempt) -> Path:
+        """Everything that its process printed."""
+        return self.of(attempt) / "log.txt"
+
+    def receipt(self, attempt: Attempt) -> Path:
+        """The receipt that was made of it."""
+        return self.of(attempt) / "receipt.json"
+
+    def begin(self, command: tuple[str, ...]) -> None:
+        """Make it. Raises UsageError where something is there already."""
+        try:
+            self.path.mkdir(parents=True)
+        except FileExistsError:
+            raise UsageError(
+                f"{self.path} exists and is kept; name another with --dir, or go on with --resume"
+            ) from None
+        except OSError as error:
+            raise UsageError(f"{self.path} cannot be made: {error.strerror}; name another with --dir") from None
+        self.command = command
+        self.save()
+
+    def open(self) -> None:
+        """Read what is there. Raises UsageError where it is no runner's folder."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / STATE).read_bytes())
+            self.command = tuple(found["command"])
+            self.attempts = [_attempt(item) for item in found["attempts"]]
+            self.over = bool(found["over"])
+        except OSError as error:
+            raise UsageError(
+                f"{self.path}: no run can be gone on with here: {STATE}: {error.strerror}; name the folder that "
+                "receipts run made"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{self.path}: no run can be gone on with here: {STATE} is damaged ({error}); launch the plan again"
+            ) from None
+
+    def change(self, attempt: Attempt, **changes: Any) -> Attempt:
+        """Write down what became of an attempt."""
+        return self.close(replace(attempt, **changes), None, None)
+
+    def close(self, attempt: Attempt | None, following: Attempt | None, plan: bytes | None) -> Attempt:
+        """Write down an attempt as it now stands and the one that follows it, with its plan, in one stroke."""
+        if attempt is not None:
+            self.attempts[attempt.number - 1] = attempt
+        if following is not None and plan is not None:
+            self.of(following).mkdir(exist_ok=True)
+            write(self.plan(following), plan)
+            self.attempts.append(following)
+        self.save()
+        return attempt or self.attempts[-1]
+
+    def save(self) -> None:
+        """Write the state whole or not at all."""
+        content = {
+            "version": VERSION,
+            "command": self.command,
+            "over": self.over,
+            "attempts": [asdict(item) for item in self.attempts],
+        }
+        write(self.path / STATE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep a second runner out. Raises UsageError where one is at work here."""
+        import fcntl  # a module of POSIX, as process groups are
+
+        with (self.path / _ALONE).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UsageError(f"{self.path}: another runner is at work here; wait for it, or end it") from None
+            yield
+
+
+def _attempt(item: dict[str, Any]) -> Attempt:
+    process = item.pop("process", None)
+    return Attempt(**item, process=(int(process[0]), str(process[1])) if process else None)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and see it on the disk."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(beside, path)

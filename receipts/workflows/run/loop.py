@@ -1,0 +1,235 @@
+"""The walk down the ladder: attempt, receipt, and the next rung, until one works or none is left."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from receipts.axes.lane import Lane
+from receipts.axes.signature import sign
+from receipts.base.errors import InputError, StoreError
+from receipts.questions.plan import parse_plan
+from receipts.questions.preflight import Answer, Evidence, Rung, next_rung
+from receipts.receipt import Document, Parsed, Role, parse
+from receipts.receipt.catalogue import find
+from receipts.workflows.run.attempt import Attempt, Folder, write
+from receipts.workflows.run.child import Ended, exit_code
+from receipts.workflows.run.complete import Tree, complete, step_down
+from receipts.workflows.run.retry import Retry, may_retry
+from receipts.workflows.run.words import Words
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a walk needs of the world around it.
+
+    ``launch`` runs an attempt's command and waits for it; ``gather`` reads what it left behind; ``encode`` makes bytes
+    of a document; ``submit`` keeps it and gives its id (StoreError where it cannot); ``ask`` is the preflight; ``tell``
+    hears of every step; ``name`` makes a launch's identity.
+    """
+
+    launch: Callable[[Attempt], Ended]
+    gather: Callable[[Attempt], Tree]
+    encode: Callable[[Tree], bytes]
+    submit: Callable[[Document], str]
+    ask: Callable[[Parsed], Answer]
+    tell: Callable[[Step], None]
+    name: Callable[[], str]
+    host: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """What has just been decided: an attempt with its receipt, why it is the last or not, and the rung that follows.
+
+    ``attempt`` is None where a plan was passed over before anything was launched, ``fault`` says why a receipt could
+    not be stored.
+    """
+
+    attempt: Attempt | None
+    why: str
+    receipt: Parsed | None = None
+    rung: Rung | None = None
+    fault: str | None = None
+
+
+class Outcome(NamedTuple):
+    """How a walk ended: the last attempt, and the code of its command."""
+
+    attempt: Attempt | None
+    code: int
+
+
+def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: Tools, most: int | None) -> Outcome:
+    """Launch the plan, or go on where a walk was cut off, and step down the ladder while memory is what runs out."""
+    asking = _asking(plan, words, tools)
+    if not folder.attempts:
+        plan_now, rung = _first(plan, lane, asking, tools)
+        if plan_now is None:
+            return _over(folder, None)
+        folder.close(None, _new(1, tools.name(), rung), plan_now)
+    while True:
+        attempt = folder.attempts[-1]
+        if attempt.receipt is None:
+            plan_now = folder.plan(attempt).read_bytes()
+            _attempt(parse_plan(Document(plan_now, "plan")), lane, folder, words, tools, asking, most)
+        if len(folder.attempts) == attempt.number:
+            return _over(folder, attempt.number)
+
+
+def _over(folder: Folder, number: int | None) -> Outcome:
+    folder.over = True
+    folder.save()
+    if number is None:
+        return Outcome(None, 1)
+    last = folder.attempts[number - 1]
+    code = last.exit_code if last.exit_code is not None else 1
+    return Outcome(last, code if code >= 0 else 128 - code)
+
+
+def _first(plan: Parsed, lane: Lane, ask: Callable[[Parsed], Answer], tools: Tools) -> tuple[bytes | None, Rung | None]:
+    """The plan to begin with: the one given, or the next rung where it is known or predicted to fail."""
+    answer = tools.ask(plan)
+    if answer.status not in ("failed", "predicted"):
+        return plan.raw, None
+    rung = next_rung(plan, lane, ask, answer)
+    tools.tell(Step(None, f"not launched: {answer.why}", rung=rung))
+    return rung.plan, rung
+
+
+def _new(number: int, launch: str, rung: Rung | None) -> Attempt:
+    return Attempt(number, launch, rung.name if rung else None, rung.reason if rung else None)
+
+
+def _asking(plan: Parsed, words: Words, tools: Tools) -> Callable[[Parsed], Answer]:
+    """The preflight, which also knows what the command cannot be told."""
+
+    def ask(other: Parsed) -> Answer:
+        before, after = _settings(plan), _settings(other)
+        untaken = sorted(words.untaken(path for path in {*before, *after} if before.get(path) != after.get(path)))
+        if untaken:
+            wanted = ", ".join(f"{{{path}}}" for path in untaken)
+            return Answer("predicted", f"the command takes no {wanted}", other.name, "")
+        return tools.ask(other)
+
+    return ask
+
+
+def _attempt(
+    plan: Parsed,
+    lane: Lane,
+    folder: Folder,
+    words: Words,
+    tools: Tools,
+    ask: Callable[[Parsed], Answer],
+    most: int | None,
+) -> None:
+    """Run one attempt to its receipt, and write down the one that follows it, if any does."""
+    attempt = _ended(folder, tools)
+    tree = _document(plan, attempt, folder, tools)
+    receipt, fault = _parsed(tree, tools)
+    retry = may_retry(receipt) if receipt is not None else Retry(False, "no receipt could be made of it")
+    if retry.may and most is not None and attempt.number > most:
+        retry = Retry(False, f"{retry.why}; {most} retries are what was allowed")
+    rung, following = None, None
+    if retry.may and receipt is not None:
+        rung = next_rung(plan, lane, ask, _answer(receipt, lane))
+        if rung.plan is not None:
+            following = _new(attempt.number + 1, _after(attempt), rung)
+        reason = rung.reason if following else "no rung is left"
+        step_down(tree, following.launch if following else attempt.launch, rung.name, reason)
+        receipt, fault = _parsed(tree, tools)
+    made, unstored = _keep(receipt, tree, attempt, folder, tools)
+    folder.close(made, following, rung.plan if rung else None)
+    tools.tell(Step(made, retry.why, receipt, rung, fault or unstored))
+
+
+def _after(attempt: Attempt) -> str:
+    """The identity of the launch that follows one: the same again where a runner that was killed is taken up."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{attempt.launch} and then"))
+
+
+def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: Tools) -> Tree:
+    """The attempt's document: as it was written before, where a runner was killed behind that."""
+    place = folder.receipt(attempt)
+    if place.exists():
+        found: Tree = json.loads(place.read_bytes())
+        return found
+    return complete(tools.gather(attempt), plan, attempt, folder.command, tools.host)
+
+
+def _ended(folder: Folder, tools: Tools) -> Attempt:
+    """The attempt with how its command ended, run now unless it had been before."""
+    attempt = folder.attempts[-1]
+    if attempt.started is None:
+        attempt = folder.change(attempt, started=_now())
+        ended = tools.launch(attempt)
+        attempt = folder.attempts[-1]
+        return folder.change(attempt, finished=_now(), exit_code=ended.exit_code, ended_by=ended.by)
+    if attempt.finished is None:
+        # The runner was killed; the command ended without it.
+        log = folder.log(attempt)
+        at = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else datetime.now(UTC)
+        code = exit_code(log)
+        return folder.change(attempt, finished=_iso(at), exit_code=137 if code is None else code)
+    return attempt
+
+
+def _parsed(tree: Tree, tools: Tools) -> tuple[Parsed | None, str | None]:
+    try:
+        return parse(Document(tools.encode(tree), "receipt")), None
+    except InputError as error:
+        return None, str(error)
+
+
+def _keep(
+    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: Folder, tools: Tools
+) -> tuple[Attempt, str | None]:
+    """Write the receipt into the attempt's folder and into the store."""
+    raw = receipt.raw if receipt is not None else tools.encode(tree)
+    place = folder.receipt(attempt)
+    write(place, raw)
+    fault = None
+    if receipt is not None:
+        try:
+            tools.submit(Document(raw, str(place)))
+        except (StoreError, InputError) as error:
+            fault = str(error)
+    outcome = tree.get("run", {}).get("outcome")
+    made = receipt.id if receipt is not None else "none"
+    stored = receipt is not None and fault is None
+    return replace(attempt, receipt=made, outcome=outcome, stored=stored), fault
+
+
+def _settings(plan: Parsed) -> dict[str, Any]:
+    """What a plan decides: its axis leaves, as they are stated."""
+    return {path: value for path, value in plan.stated.items() if (leaf := find(path)) and leaf.role is Role.AXIS}
+
+
+def _answer(receipt: Parsed, lane: Lane) -> Answer:
+    """What the attempt itself shows of its plan, for the choice of the rung."""
+    run, failure = receipt.receipt.run, receipt.receipt.failure
+    by = Evidence(
+        id=receipt.id,
+        name=receipt.name,
+        outcome=run.outcome,
+        provenance=run.provenance,
+        started=run.started,
+        phase=failure.phase if failure else None,
+        class_=failure.class_ if failure else None,
+        requested_bytes=failure.requested_bytes if failure else None,
+        limit_bytes=failure.limit_bytes if failure else None,
+    )
+    return Answer("failed", "it has just failed", receipt.name, sign(receipt, lane).signature, by=by, failed=1)
+
+
+def _now() -> str:
+    return _iso(datetime.now(UTC))
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,44 @@
+"""Submitting: documents are parsed, judged, and stored with their bytes and verdict, each whole or not at all.
+
+One at a time or by the million: a hundred share a transaction, what the store holds already is known by its digest,
+and processes beside the one that writes can parse and judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from receipts.judging.rulebook import Rulebook
+from receipts.receipt.stream import Item
+from receipts.workflows.submit.batch import BATCH, batches, judged, taken
+from receipts.workflows.submit.outcome import Outcome, exit_code
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+__all__ = ["BATCH", "Outcome", "exit_code", "submit"]
+
+
+def submit(
+    documents: Iterable[Item], store: Store, rulebook: Rulebook, *, jobs: int = 1, resume: bool = False
+) -> Iterator[Outcome]:
+    """Store every document that is a receipt, and tell of every other one why it is none; in their order.
+
+    A text is the path of a file; an InputError stands for a document that could not be had, and is told in its place.
+    What is yielded as stored is on the disk. Raises StoreError and RuleError, which are no fault of a document; what
+    was yielded before stays stored.
+
+    With ``resume`` what the store holds already is neither parsed nor judged again. With ``jobs`` above 1 so many other
+    processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
+    """
+    if jobs <= 1:
+        for batch in batches(documents):
+            yield from taken(judged(batch, store, rulebook, resume=resume), store)
+        return
+    from receipts.workflows.submit.workers import judged_elsewhere
+
+    with closing(judged_elsewhere(batches(documents), store, rulebook, jobs, resume=resume)) as ready:
+        for found in ready:
+            yield from taken(found, store)

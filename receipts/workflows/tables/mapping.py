@@ -1,0 +1,265 @@
+"""Mapping files: which column or JSON path of a table is which field of a receipt.
+
+``docs/import-notebook.md`` explains every key. A mapping is checked whole when it is read: every target is a leaf of
+the receipt, every pattern compiles, every key is known.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field, fields
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from receipts.base.errors import InputError, Problem
+from receipts.receipt.catalogue import find
+from receipts.workflows.tables.quantity import UNITS, Several
+
+Form = Literal["text", "number", "integer", "list", "date"]
+Otherwise = Literal["keep", "note", "refuse", "nothing"]
+Pattern = tuple[re.Pattern[str], Any]
+PLACE = re.compile(r"\{([^{}]+)\}")  # of a template
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How one leaf is read. Several fields may have one target: the first that finds something states it."""
+
+    to: str
+    from_: tuple[str, ...] = ()
+    template: str = ""
+    value: Any = None
+    map: Table[str, Any] = field(default_factory=dict)
+    patterns: tuple[Pattern, ...] = ()
+    otherwise: Otherwise = "keep"
+    form: Form = "text"
+    unit: str = ""
+    several: Several = "no"
+    rounded: bool = False
+    take: Literal["all", "first", "last"] = "all"
+    split: str = ""
+    join: str = ""
+    when: Table[str, tuple[str, ...]] = field(default_factory=dict)
+    unless: Table[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """An object or list of the table whose entries become keys of an open map."""
+
+    from_: str
+    to: Literal["flags", "features", "patches", "wheels"]
+    skip: tuple[str, ...] = ()
+    rename: Table[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What becomes of columns that no entry names: each is a key of an open map. Those at and below ``from_``."""
+
+    from_: tuple[str, ...]
+    to: Literal["flags", "features"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryColumns:
+    """A list of memory figures. ``kinds`` name the leaf that a kind of figure is; ``phases`` the phase of a place."""
+
+    from_: str
+    chips: str
+    value: str = "value"
+    unit: str = "unit"
+    where: str = "where"
+    kind: str = "kind"
+    kinds: tuple[Pattern, ...] = ()
+    phases: tuple[Pattern, ...] = ()
+    over: tuple[Pattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A mapping file. ``undated`` is the date of rows that have none: when the notebook was read."""
+
+    source: str
+    name: str
+    launch: str
+    context: str
+    dated: tuple[str, ...]
+    undated: date
+    rows: str = ""
+    fields: tuple[Field, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    memory: MemoryColumns | None = None
+    notes: Table[str, str] = field(default_factory=dict)
+    rest: Rest | None = None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Every path that an entry names."""
+        templates = (self.launch, self.context, *(item.template for item in self.fields))
+        places = {place.removesuffix("?") for text in templates for place in PLACE.findall(text)}
+        read = {path for item in self.fields for path in (*item.from_, *item.when, *item.unless)}
+        read |= {item.from_ for item in self.spreads} | {*self.dated, *self.notes.values()}
+        if self.memory is not None:
+            read |= {self.memory.from_, self.memory.chips}
+        return frozenset(places | read)
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read and check a mapping. Raises InputError with everything that is wrong, each with its place."""
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream)
+    except OSError as error:
+        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(str(path), [Problem("$", str(error), "mend the file")]) from None
+    reader = _Reader(str(path))
+    made = reader.mapping(table)
+    if reader.problems or made is None:
+        raise InputError(str(path), reader.problems)
+    return made
+
+
+_SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes", "rest"})
+_NOTEBOOK = frozenset({"name", "rows", "launch", "context", "dated", "undated"})
+_RENAMED = {"from": "from_", "as": "form", "else": "otherwise"}
+_SPELLED = {new: old for old, new in _RENAMED.items()}
+
+
+class _Reader:
+    """Turns tables into values and collects what is wrong with them."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.problems: list[Problem] = []
+
+    def refuse(self, at: str, what: str, do: str) -> None:
+        self.problems.append(Problem(at, what, do))
+
+    def known(self, at: str, table: Table[str, Any], keys: frozenset[str]) -> None:
+        for key in sorted(set(table) - keys):
+            self.refuse(f"{at}.{key}" if at else key, "there is no such key", f"known: {', '.join(sorted(keys))}")
+
+    def mapping(self, table: Table[str, Any]) -> Mapping | None:
+        self.known("", table, _SECTIONS)
+        notebook = table.get("notebook")
+        if not isinstance(notebook, dict):
+            self.refuse("notebook", "it is missing", "state name, launch and undated under [notebook]")
+            return None
+        self.known("notebook", notebook, _NOTEBOOK)
+        for key in ("name", "launch"):
+            if not isinstance(notebook.get(key), str):
+                self.refuse(f"notebook.{key}", "it is no text", f"state {key}")
+        undated = notebook.get("undated")
+        if not isinstance(undated, date):
+            do = "state the day on which the notebook was read, such as undated = 2026-05-20"
+            self.refuse("notebook.undated", "it is no date", do)
+            undated = date.min
+        listed = [self._field(f"field[{number}]", item) for number, item in enumerate(table.get("field", ()))]
+        spreads = [self._spread(f"spread[{number}]", item) for number, item in enumerate(table.get("spread", ()))]
+        memory = self._memory(table["memory"]) if "memory" in table else None
+        rest = self._rest(table["rest"]) if "rest" in table else None
+        notes = table.get("notes", {})
+        if self.problems:
+            return None
+        return Mapping(
+            source=self.source,
+            name=notebook["name"],
+            rows=notebook.get("rows", ""),
+            launch=notebook["launch"],
+            context=notebook.get("context", ""),
+            dated=_texts(notebook.get("dated", ())),
+            undated=undated,
+            fields=tuple(item for item in listed if item is not None),
+            spreads=tuple(item for item in spreads if item is not None),
+            memory=memory,
+            notes=notes,
+            rest=rest,
+        )
+
+    def _field(self, at: str, table: Table[str, Any]) -> Field | None:
+        names = {_SPELLED.get(item.name, item.name) for item in fields(Field)}
+        self.known(at, table, frozenset(names))
+        to = table.get("to")
+        if not isinstance(to, str) or find(to) is None:
+            self.refuse(f"{at}.to", f"{to!r} is no leaf of the receipt", "see: receipts axes")
+            return None
+        at = f"{at} ({to})"
+        if sum(key in table for key in ("from", "template", "value")) != 1:
+            self.refuse(at, "it has not exactly one of from, template, value", "say where the value comes from")
+        for key, allowed in (("as", Form), ("else", Otherwise), ("several", Several)):
+            if key in table and table[key] not in get_args(allowed):
+                self.refuse(f"{at}.{key}", f"{table[key]!r} is not one of {', '.join(get_args(allowed))}", "")
+        if table.get("unit", "") not in UNITS:
+            self.refuse(f"{at}.unit", f"{table['unit']!r} is no unit", f"known: {', '.join(filter(None, UNITS))}")
+        translated = "map" in table or "patterns" in table
+        return Field(
+            to=to,
+            from_=_texts(table.get("from", ())),
+            template=table.get("template", ""),
+            value=table.get("value"),
+            map={str(key).lower(): value for key, value in table.get("map", {}).items()},
+            patterns=self._patterns(f"{at}.patterns", table.get("patterns", ())),
+            otherwise=table.get("else", "note" if translated else "keep"),
+            form=table.get("as", "text"),
+            unit=table.get("unit", ""),
+            several=table.get("several", "no"),
+            rounded=bool(table.get("rounded", False)),
+            take=table.get("take", "all"),
+            split=table.get("split", ""),
+            join=table.get("join", ""),
+            when=_choices(table.get("when", {})),
+            unless=_choices(table.get("unless", {})),
+        )
+
+    def _spread(self, at: str, table: Table[str, Any]) -> Spread | None:
+        self.known(at, table, frozenset({"from", "to", "skip", "rename"}))
+        to = table.get("to")
+        if to not in ("flags", "features", "patches", "wheels"):
+            self.refuse(f"{at}.to", f"{to!r} is no open map", "spread to flags, features, patches or wheels")
+            return None
+        return Spread(str(table.get("from", "")), to, _texts(table.get("skip", ())), dict(table.get("rename", {})))
+
+    def _rest(self, table: Table[str, Any]) -> Rest | None:
+        self.known("rest", table, frozenset({"from", "to"}))
+        if not table.get("from"):
+            self.refuse("rest.from", "it is missing", "name the columns that hold settings")
+        to = table.get("to")
+        if to not in ("flags", "features"):
+            self.refuse("rest.to", f"{to!r} is neither flags nor features", 'write to = "features"')
+            return None
+        return Rest(_texts(table.get("from", ())), to)
+
+    def _memory(self, table: Table[str, Any]) -> MemoryColumns | None:
+        names = frozenset(_SPELLED.get(item.name, item.name) for item in fields(MemoryColumns))
+        self.known("memory", table, names)
+        if not isinstance(table.get("from"), str) or not isinstance(table.get("chips"), str):
+            self.refuse("memory", "it lacks from or chips", "state the list's path and the path of the chips' count")
+            return None
+        texts = {key: str(table[key]) for key in ("chips", "value", "unit", "where", "kind") if key in table}
+        patterns = {key: self._patterns(f"memory.{key}", table.get(key, ())) for key in ("kinds", "phases", "over")}
+        return MemoryColumns(from_=table["from"], **texts, **patterns)  # type: ignore[arg-type]
+
+    def _patterns(self, at: str, entries: Any) -> tuple[Pattern, ...]:
+        found: list[Pattern] = []
+        for number, entry in enumerate(entries):
+            if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
+                self.refuse(f"{at}[{number}]", "it is no pair", 'write ["pattern", value]')
+                continue
+            try:
+                found.append((re.compile(entry[0], re.IGNORECASE), entry[1]))
+            except re.error as error:
+                self.refuse(f"{at}[{number}]", f"{entry[0]!r} is no pattern: {error}", "mend it")
+        return tuple(found)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(str(item) for item in value)
+
+
+def _choices(table: Table[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {path: tuple(text.lower() for text in _texts(value)) for path, value in table.items()}

@@ -1,0 +1,184 @@
+"""Numbers as notebooks print them: `~90400`, `4.73B`, `98k`, `about 5.5 s`, `1,450 ms`, `136.27 GB (stage 0)`.
+
+What names more than one number, a range or a bound is no number, and stays text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from receipts.workflows.tables.table import Printed
+
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "b": 1e9, "G": 1e9, "T": 1e12}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+_BYTES = {
+    "B": 1.0,
+    "kB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "TB": 1e12,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "TiB": 2.0**40,
+}
+# What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
+UNITS = {"": 1.0, **_TIMES, **_BYTES, "%": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+UNITS_OF_BYTES = frozenset(_BYTES) - {"B"}
+# What a cell says in other words.
+_SPELLED = {
+    "sec": "s",
+    "secs": "s",
+    "second": "s",
+    "seconds": "s",
+    "msec": "ms",
+    "usec": "us",
+    "mins": "min",
+    "minute": "min",
+    "minutes": "min",
+    "hr": "h",
+    "hrs": "h",
+    "hour": "h",
+    "hours": "h",
+}
+_ABOUT = re.compile(r"^(?:~|≈|about\s+|approx\.?\s+|ca\.?\s+)\s*", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
+_NUMBER = re.compile(
+    r"^(?P<number>[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?(?:\.\d+)?"
+    r"(?:[eE][+-]?\d+)?)\s*"
+    r"(?P<word>[A-Za-zµ%][A-Za-zµ%/ ]*)?$"
+)
+_PER_STEP = re.compile(r"/(?:it|iter|iteration|step)s?$")
+_RATE = re.compile(
+    r"(?P<letter>[kKMBG]?)\s?(?:(?P<tokens>tok(?:en)?s?/s(?:ec)?)|(?P<flops>TFLOPs|TFLOPS|TFLOP/s|TFLOPs/s))"
+    r"(?P<chip>/(?:gpu|chip|device))?",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    r"^(?P<low>\d[\d,]*(?:\.\d+)?)(?P<letter>[kMG]?)\s*[-–]\s*(?P<high>\d[\d,]*(?:\.\d+)?)\s*(?P<word>[A-Za-zµ%]*)$"
+)
+
+Several = Literal["median", "middle", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number in SI units; ``text`` is how the source printed it, with its unit.
+
+    ``coarse`` says that a unit or a letter scaled it, so that its fraction is no more than rounding: 135.52 GiB.
+    ``kind`` is what its unit measures: `seconds`, `bytes`, `share`, `tokens/s`, `tokens/s/chip`, `TFLOP/s`; empty
+    where it has none.
+    """
+
+    value: float
+    text: str
+    coarse: bool = False
+    kind: str = ""
+
+
+def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Quantity | None:
+    """The one number that ``source`` states, or None. ``unit`` is what a bare number is in.
+
+    ``several`` says what text with several numbers is taken for: `median` of a list such as `1116/1082/1064`,
+    `middle` that too and the middle of a range such as `165-178`, `no` neither. No number is one that is not finite.
+    """
+    try:
+        found = _read(source, unit, several)
+    except OverflowError:  # an integer that no float holds
+        return None
+    return found if found is not None and math.isfinite(found.value) else None
+
+
+def _read(source: Any, unit: str, several: Several) -> Quantity | None:
+    if isinstance(source, bool):
+        return None
+    if isinstance(source, int | float):
+        text = source.text if isinstance(source, Printed) else str(source)
+        return Quantity(scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES, kind_of(unit))
+    if isinstance(source, list) and several != "no":
+        return _median([read_quantity(item, unit) for item in source], ", ".join(str(item) for item in source))
+    if not isinstance(source, str):
+        return None
+    found = _one(source, unit)
+    if found is None and several != "no" and "/" in source:
+        found = _median([_one(part, unit) for part in source.split("/")], source)
+    if found is None and several == "middle":
+        found = _middle(source, unit)
+    return found
+
+
+def scaled(value: float, unit: str) -> float:
+    """A number of ``unit`` in SI units, without the noise of a multiplication where a division is exact."""
+    factor = UNITS[unit]
+    return value / round(1 / factor) if factor < 1 else value * factor
+
+
+def kind_of(unit: str) -> str:
+    """What a unit measures; empty for none, and for a letter that only scales."""
+    if unit in _TIMES:
+        return "seconds"
+    return "bytes" if unit in _BYTES else "share" if unit == "%" else ""
+
+
+def _one(text: str, unit: str) -> Quantity | None:
+    bare = _ABOUT.sub("", _ASIDE.sub("", text.strip()))
+    match = _NUMBER.match(bare)
+    if match is None or not re.search(r"\d", match["number"]):
+        return None
+    number, word = float(re.sub(r"[^\d.eE+-]", "", match["number"])), (match["word"] or "").strip().replace("µ", "u")
+    if not word:
+        if match["number"].count(" ") > 1 and not unit:  # `128 256 512` may be three numbers
+            return None
+        shown = text.strip() if not unit else f"{text.strip()} {unit}"
+        return Quantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
+    return _worded(number, word, unit, text.strip())
+
+
+def _worded(number: float, word: str, unit: str, text: str) -> Quantity | None:
+    """A number with a word behind it, which goes before the unit of the column."""
+    if word in _SCALES and unit not in _BYTES:
+        # `14k` in a column of thousands says thousands once.
+        rest = "" if unit in _SCALES else unit
+        return Quantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
+    spelled = _PER_STEP.sub("", word)
+    spelled = _SPELLED.get(spelled.lower(), spelled)
+    kind = kind_of(spelled)
+    if kind == "seconds" or (kind and spelled == word):
+        return Quantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
+    rate = _RATE.fullmatch(word)
+    if rate is None or (rate["letter"] and rate["letter"] not in _SCALES):  # `12 mtok/s` may be millions or thousandths
+        return None
+    kind = "TFLOP/s" if rate["flops"] else "tokens/s/chip" if rate["chip"] else "tokens/s"
+    return Quantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
+
+
+def _middle(text: str, unit: str) -> Quantity | None:
+    """The middle of `165-178` or `~4.89-5.09 s`; the word after the second number holds for both."""
+    match = _RANGE.match(_ABOUT.sub("", _ASIDE.sub("", text.strip())))
+    if match is None:
+        return None
+    low, high = _one(match["low"] + (match["letter"] or match["word"]), unit), _one(match["high"] + match["word"], unit)
+    if low is None or high is None or low.value >= high.value:
+        return None
+    shown = text.strip() if match["word"] or not unit else f"{text.strip()} {unit}"
+    return Quantity((low.value + high.value) / 2, shown, True, high.kind)
+
+
+def _median(found: list[Quantity | None], text: str) -> Quantity | None:
+    values = [item.value for item in found if item is not None]
+    if not values or len(values) < len(found):
+        return None
+    kinds = {item.kind for item in found if item is not None}
+    return Quantity(statistics.median(values), text.strip(), kind=kinds.pop()) if len(kinds) == 1 else None
+
+
+def rounded_text(value: int) -> str:
+    """An integer as a person rounds it, so that its last digit tells its tolerance: 165000 is `165k`."""
+    for factor, letter in ((10**9, "B"), (10**6, "M"), (1000, "k")):
+        if value and value % factor == 0:
+            return f"{value // factor}{letter}"
+    return str(value)

@@ -1,0 +1,188 @@
+"""Tables as people keep them: a JSON list, JSON lines, CSV, or the tables of a Markdown note.
+
+Numbers keep the text that they were printed with, because its last digit is their tolerance.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from receipts.base.errors import InputError, Problem
+
+MAX_BYTES = 256 * 1024 * 1024
+_DIVIDER = re.compile(r"^\s*\|?\s*:?-{1,}:?\s*(\|\s*:?-{1,}:?\s*)*\|?\s*$")
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+# How people leave a cell blank.
+_BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
+
+
+class Printed(float):
+    """A number with the text that it was printed with."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Printed:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row. ``where`` says where it stands, for messages: `row 12` of a list, `line 12` of a file.
+
+    ``problem`` is why its cells cannot be told apart; such a row is refused.
+    """
+
+    where: str
+    cells: dict[str, Any]
+    problem: Problem | None = None
+
+    def at(self, path: str) -> Any:
+        """The value at a column's name or a dotted path; None where it is absent, null, or an empty text."""
+        if path in self.cells:
+            return _stated(self.cells[path])
+        node: Any = self.cells
+        for part in path.split("."):
+            if not isinstance(node, dict):
+                return None
+            node = node.get(part)
+        return _stated(node)
+
+
+def _stated(value: Any) -> Any:
+    if isinstance(value, str):
+        value = value.strip()
+        return None if value.lower() in _BLANK else value
+    return None if value in ([], {}) else value
+
+
+def read_table(path: Path, *, rows: str = "") -> list[Row]:
+    """Every row of a file, by its suffix: .json, .jsonl (.ndjson), .csv (.tsv), .md (.markdown).
+
+    ``rows`` is the dotted path to the list inside a JSON document; empty where the document is the list. Raises
+    InputError with the place of what cannot be read.
+    """
+    text = _text(path)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return _json_list(text, str(path), rows)
+    if suffix in (".jsonl", ".ndjson"):
+        return list(_json_lines(text, str(path)))
+    if suffix in (".csv", ".tsv"):
+        return list(_delimited(text, str(path), "\t" if suffix == ".tsv" else ","))
+    if suffix in (".md", ".markdown"):
+        return list(_markdown(text))
+    do = "name a .json, .jsonl, .csv, .tsv or .md file"
+    raise InputError(str(path), [Problem("$", f"{suffix or 'no suffix'} is no table that is known", do)])
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(str(path), [Problem("$", "it is larger than 256 MiB", "import it in parts")])
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), [Problem("$", f"byte {error.start} is not UTF-8", "save it as UTF-8")]) from None
+
+
+def _load(text: str) -> Any:
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON; leave the value out")
+
+    return json.loads(text, parse_float=Printed, parse_constant=constant)
+
+
+def _json_list(text: str, source: str, rows: str) -> list[Row]:
+    try:
+        node = _load(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(source, [Problem("$", f"this is not JSON: {error}", "mend the file")]) from None
+    for part in rows.split(".") if rows else ():
+        node = node.get(part) if isinstance(node, dict) else None
+    if not isinstance(node, list):
+        do = 'say where the list stands: rows = "path.to.list" under [notebook] of the mapping'
+        raise InputError(source, [Problem(rows or "$", "there is no list here", do)])
+    return [_row(item, f"row {number}", source) for number, item in enumerate(node, 1)]
+
+
+def _row(item: Any, where: str, source: str) -> Row:
+    if not isinstance(item, dict):
+        raise InputError(source, [Problem(where, "this is no object", "give every row its columns' names")])
+    return Row(where, item)
+
+
+def _json_lines(text: str, source: str) -> Iterator[Row]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                item = _load(line)
+            except (ValueError, RecursionError) as error:
+                problem = Problem(f"line {number}", f"this is not JSON: {error}", "mend the line")
+                raise InputError(source, [problem]) from None
+            yield _row(item, f"line {number}", source)
+
+
+def _delimited(text: str, source: str, delimiter: str) -> Iterator[Row]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = [name.strip() for name in reader.fieldnames or ()]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(source, [Problem("line 1", f"column {twice[0]!r} stands twice", "rename one of them")])
+    for cells in reader:
+        where = f"line {reader.line_num}"
+        if not any(isinstance(value, str) and value.strip() for value in cells.values()):
+            continue
+        if None in cells:
+            problem = Problem(where, "it has more cells than the header", "quote the cell that holds the delimiter")
+            raise InputError(source, [problem])
+        yield Row(where, {name.strip(): value for name, value in cells.items()})
+
+
+def _markdown(text: str) -> Iterator[Row]:
+    """Rows of every table, each with the heading above it as the column `section`."""
+    lines = text.splitlines()
+    section, header, fenced = "", None, False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        if fenced or "|" not in line:
+            header = None
+            if not fenced and line.startswith("#"):
+                section = line.lstrip("#").strip()
+            continue
+        following = lines[number] if number < len(lines) else ""
+        if header is None:
+            header = _cells(line) if _DIVIDER.match(following) else None
+        elif not _DIVIDER.match(line):
+            found = _cells(line)
+            cells: dict[str, Any] = {"section": section, **dict(zip(header, found, strict=False))}
+            yield Row(f"line {number}", cells, _misplaced(header, found))
+
+
+def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
+    """Why nobody can say which cell is in which column, where nobody can."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        return Problem("$", f"column {twice!r} stands twice", "rename one of them")
+    if len(cells) > len(header):
+        return Problem("$", "it has more cells than the header", "write a bar inside a cell as \\|")
+    return None
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [_LINK.sub(r"\1", cell.replace("\\|", "|")).strip().strip("*`").strip() for cell in _CELL.split(inner)]
