@@ -1,33 +1,21 @@
 """Receipts: where a training-performance number earns the right to be believed.
 
-The engine, from the top layer to the bottom one; a module imports what stands below it (``pyproject.toml``, section
-importlinter, holds the exact order):
+The rooms, from the top. A room imports the rooms below its line, and no other:
 
-    cli             the commands: arguments in, exit code out
-    report          pages about a week, a lane, a comparison, a claim; `draw` holds the pictures
-    submit compare side effect replicates neighbours bridge sweep noise
-    preflight plan fit runner envelope ceiling
-    claims lint answers repro revalidate audit spool importers export
-                    what people ask, one module a question
-    store           the only part that talks to a database
-    questions       the recipe of a comparison, which all of the above ask
-    judge proof rulebook rule study facts
-                    runs the rules; loads them; what a rule is, and what it may know
-    verdict metrics witness signature
-                    answers as data; what is compared; a path shown by another launch; whether a launch was seen before
-    axes lane       what can change between two receipts; the contract that a receipt names
-    ingest chips    one receipt from many files; memory by physical chip
-    evidence memory stats draw
-                    readers of logs and profiles; memory estimates; statistics
-    accelerators flops patterns route
-                    registries: peaks, FLOPs formulas, block patterns, names of what computes
-    receipt         the document: its fields, their roles, and how bytes become one
-    resources config amounts value errors
-                    what all of them use
-    emit            beside the layers: the recorder, which runs inside training jobs with the standard library alone
+    cli                  commands: arguments in, exit code out
+    publish              what people read: reports, pictures, annotated notebooks
+    workflows            what people start and wait for: submit, run, export, import, audit, revalidate
+    questions            what people ask: compare, neighbours, bridge, sweep, noise, claims, preflight, fit, ceiling
+    store                the only room that talks to a database
+    judging, estimate    rules and verdicts: values in, verdicts out; the memory model
+    metrics              what is compared, and how it is read from one launch; FLOPs and memory by chip
+    axes, ingest         what can change between two receipts; one receipt from logs and profiles
+    receipt, stats       the document and the names that it uses; steady steps, effects, rounding
+    base                 errors, configuration, bundled resources
 
-``docs/how-it-works.md`` follows one receipt through them. This module holds nothing but the version, so that
-``receipts --version`` imports nothing else.
+Beside the tower, `emit` is the recorder. It runs inside training jobs on the standard library alone.
+
+``docs/how-it-works.md`` draws the rooms and walks a submit and a comparison through them.
 """
 
 __version__ = "0.1.0"

@@ -11,13 +11,14 @@ import pytest
 
 import rule_cases
 from receipts.axes.lane import Lane, Lanes
+from receipts.axes.replicate import replicates
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.metrics import Launch
 from receipts.questions.noise import noise_floor, survey, with_floor
-from receipts.questions.replicates import groups, replicates, with_replicates
+from receipts.questions.replicates import groups, with_replicates
 from receipts.receipt import Document, Parsed
 from receipts.stats.noise import together
 from receipts.store import Filters, Store, open_store

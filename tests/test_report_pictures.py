@@ -14,7 +14,7 @@ import pytest
 import report_store as week
 import rule_cases as cases
 from receipts.cli import main
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.publish.report import Week, WeekData, collect, moment
 from receipts.publish.report.page import Figure, Link
 from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times

@@ -17,9 +17,10 @@ import rule_cases as cases
 import section_store as section
 from receipts.judging.compare import Request
 from receipts.judging.facts import Facts
-from receipts.judging.verdict import Finding, Level, Question, Taint, path_answer, receipt_status, tainted, undecided
+from receipts.judging.sample import Rank, concerns, grade, unspoilt
+from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
-from receipts.metrics.sample import Rank, concerns, grade, unspoilt
+from receipts.metrics.reading import Taint
 from receipts.publish.report import Week, collect, moment
 from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed

@@ -92,9 +92,9 @@ def _one(store: Store, word: str) -> Parsed:
 
 def _draw(path: str, found: Bridge) -> None:
     """Write the picture; where there is no bridge, say so."""
+    from receipts.publish.bridge import picture
     from receipts.publish.pictures.figure import save
     from receipts.publish.pictures.inline import alone
-    from receipts.questions.bridge.waterfall import picture
 
     drawn = picture(found)
     if drawn is None:

@@ -11,7 +11,8 @@ from receipts.axes import Member, in_words
 from receipts.cli import output
 from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
-from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
+from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
+from receipts.metrics.reading import Reading
 
 if TYPE_CHECKING:
     from receipts.store import Decision

@@ -24,6 +24,7 @@ from receipts.judging.judge import VERSION, judge_case, judge_pair
 from receipts.judging.proof import Reducer, minimal, proved, same_place, stated_by
 from receipts.judging.rule import Case, Pair
 from receipts.judging.rulebook import Rulebook
+from receipts.judging.sample import grade
 from receipts.judging.side import check_distinct, one_asked, one_configuration, one_manner, with_gaps
 from receipts.judging.verdict import (
     Comparison,
@@ -34,13 +35,12 @@ from receipts.judging.verdict import (
     PathAnswer,
     ProofLeaf,
     Question,
-    Reading,
     comparable_answer,
     decide,
     path_answer,
 )
 from receipts.metrics import Launch, Metric
-from receipts.metrics.sample import grade
+from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed, Role
 from receipts.receipt.accelerators import dtype_of
 from receipts.receipt.catalogue import path_of
@@ -77,7 +77,7 @@ class Request:
 def choose(
     group: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, metric: Metric | None, request: Request
 ) -> tuple[list[Parsed], tuple[Lost, ...]]:
-    """The launches of a side that count, and those that do not: the best by `receipts.metrics.sample`, and the named.
+    """The launches of a side that count, and those that do not: the best by `receipts.judging.sample`, and the named.
 
     Where none is a sample, those are kept that say most of what is wrong. Raises UsageError where a launch that is
     left out was asked for another configuration than one that is kept.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from receipts.judging.rule import Pair
-from receipts.judging.verdict import Reading
 from receipts.metrics import Launch, Metric
+from receipts.metrics.reading import Reading
 
 if TYPE_CHECKING:
     from receipts.stats.effect import Effect

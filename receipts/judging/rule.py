@@ -18,9 +18,10 @@ from receipts.base.value import dataclass
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
 )
-from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question, Taint
+from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
 from receipts.judging.witness import Lent, lend, names
 from receipts.metrics import Launch, Metric
+from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
 

@@ -11,11 +11,11 @@ from typing import Literal
 
 from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.lane import Lane
+from receipts.axes.replicate import copied
 from receipts.base.errors import UsageError
 from receipts.judging.rule import Case
 from receipts.judging.witness import as_asked
 from receipts.metrics import Metric
-from receipts.questions.replicates import copied
 from receipts.receipt import Parsed
 
 STEPS_ARE_NO_LAUNCHES = (

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.base.value import dataclass
+from receipts.metrics.reading import Reading, Taint
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
@@ -34,18 +35,6 @@ class Question(StrEnum):
     COMPARABLE = "comparable"
     PATH = "path"
     EFFECT = "effect"
-    NONE = "none"
-
-
-class Taint(StrEnum):
-    """Which metrics an offence spoils."""
-
-    ALL = "all"
-    RATE = "rate"  # tokens per second and step time
-    MFU = "mfu"
-    MEMORY = "memory"
-    LOSS = "loss"  # losses and gradient norms
-    GOODPUT = "goodput"  # wall time by category
     NONE = "none"
 
 
@@ -172,19 +161,6 @@ def undecided_by(findings: Iterable[tuple[str, str, Collection[str]]]) -> tuple[
         elif level == Level.ERROR and question == Question.EFFECT and not taints:
             kinds.add(Taint.ALL)
     return tuple(taint for taint in Taint if taint in kinds and taint is not Taint.NONE)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A metric's value on one side: ``launches`` values, one a launch, and their location.
-
-    ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.
-    """
-
-    value: float | None
-    launches: int
-    source: Literal["steps", "unsteady", "stated", "derived", "memory", "none"]
-    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

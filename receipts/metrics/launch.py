@@ -12,8 +12,8 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from receipts.axes.lane import Lane
-from receipts.judging.verdict import Reading
 from receipts.metrics.chips import highest
+from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from receipts.base.errors import NotFound, near
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 
 Better = Literal["higher", "lower", "neither"]
 

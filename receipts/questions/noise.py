@@ -17,9 +17,9 @@ from receipts import metrics
 from receipts.axes.lane import Lane, Lanes
 from receipts.base.value import dataclass
 from receipts.judging.facts import Facts
-from receipts.judging.verdict import Taint
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import account, largest_difference
+from receipts.metrics.reading import Taint
 from receipts.questions import replicates
 from receipts.receipt import Parsed
 from receipts.stats.effect import SMALLEST_EFFECT

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, func, null, select
 
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.store import samples
 from receipts.store.ran import SHAPE
 from receipts.store.rows import Entry, entries, entry, standing

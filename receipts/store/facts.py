@@ -25,7 +25,7 @@ from receipts.axes.configuration import Configuration
 from receipts.axes.shape import ShapeKey, shape_key
 from receipts.base.errors import StoreError
 from receipts.judging.facts import Facts, Shape
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store import kin, near, samples

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exist
 
 from receipts.axes.configuration import EDITIONS, Configuration, edition
 from receipts.axes.effective import OPEN_MAPS
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
 from receipts.store import samples
 from receipts.store.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.configuration import Configuration
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.store import near, samples
 from receipts.store.many import Lookup
 from receipts.store.packing import unpack

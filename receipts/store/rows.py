@@ -11,9 +11,10 @@ from sqlalchemy import ColumnElement, Row, Select, exists, select
 from receipts import metrics
 from receipts.axes.shape import shape_key
 from receipts.base.errors import InputError, Problem
-from receipts.judging.verdict import ReceiptVerdict, Status, Taint, undecided, undecided_by
+from receipts.judging.sample import status_for, unspoilt
+from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
 from receipts.metrics import Launch
-from receipts.metrics.sample import status_for, unspoilt
+from receipts.metrics.reading import Taint
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.store.samples import kinds_of, text_of
 from receipts.store.tables import receipts, supersessions

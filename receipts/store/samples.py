@@ -1,6 +1,6 @@
 """Which stored launches are samples of a kind of metric, by the columns that their first verdict filled.
 
-The SQL of `receipts.metrics.sample.unspoilt`; a test holds that they agree.
+The SQL of `receipts.judging.sample.unspoilt`; a test holds that they agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, literal
 
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.store.conditions import Condition
 from receipts.store.tables import receipts
 

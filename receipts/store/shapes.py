@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct
 
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import Shape
-from receipts.judging.verdict import Taint
+from receipts.metrics.reading import Taint
 from receipts.store import samples
 from receipts.store.rows import cut, safe, standing
 from receipts.store.statement import Statement

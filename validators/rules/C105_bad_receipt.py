@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from receipts.judging.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
-from receipts.judging.verdict import Finding, Level, Question, Taint
+from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
+from receipts.metrics.reading import Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)

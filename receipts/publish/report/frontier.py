@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.axes.shape import described, shape_key
 from receipts.base.value import dataclass
-from receipts.judging.verdict import Level, Question, Taint
+from receipts.judging.verdict import Level, Question
+from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Change, Result
 from receipts.publish.report.neighbours import PROVENANCES
 from receipts.publish.report.sections.regime import work

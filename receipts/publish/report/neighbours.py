@@ -14,9 +14,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import configuration
+from receipts.axes.replicate import copied
 from receipts.base.value import dataclass
 from receipts.publish.report.shelf import Item, Shelf, order
-from receipts.questions.replicates import AS_MEASURED, copied
+from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:

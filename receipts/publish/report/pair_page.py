@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from receipts import metrics
-from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, Reading
+from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
+from receipts.metrics.reading import Reading
 from receipts.publish.report import appendix
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, joined, links, rule
 from receipts.publish.report.pair_data import PairData

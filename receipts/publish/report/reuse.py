@@ -20,7 +20,8 @@ import orjson
 from receipts.axes.lane import Lane
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Finding, Level, Question, ReceiptVerdict, Taint
+from receipts.judging.verdict import Finding, Level, Question, ReceiptVerdict
+from receipts.metrics.reading import Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry

@@ -14,9 +14,10 @@ from receipts.base.value import dataclass
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import ReceiptVerdict, Status, Taint, undecided
+from receipts.judging.sample import status_for, unspoilt
+from receipts.judging.verdict import ReceiptVerdict, Status, undecided
 from receipts.metrics import Launch
-from receipts.metrics.sample import status_for, unspoilt
+from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Ref
 from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
 from receipts.questions.comparisons import Comparisons, Judged

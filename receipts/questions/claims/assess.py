@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question, Reading
+from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
+from receipts.metrics.reading import Reading
 from receipts.questions.claims.bound import Bound
 from receipts.receipt.catalogue import find
 

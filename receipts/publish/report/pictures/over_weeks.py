@@ -96,7 +96,7 @@ def _taken(
 
 
 def _spoilt(item: Item) -> bool:
-    from receipts.judging.verdict import Taint
+    from receipts.metrics.reading import Taint
 
     return item.spoilt(Taint.MFU)
 

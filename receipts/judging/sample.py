@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from receipts.judging.verdict import Finding, Level, Question, Status, Taint, path_answer, undecided
+from receipts.judging.verdict import Finding, Level, Question, Status, path_answer, undecided
 from receipts.metrics.launch import Launch
+from receipts.metrics.reading import Taint
 from receipts.metrics.registry import Metric
 
 _FROM_STEPS: Final = (Taint.RATE, Taint.MFU)
