@@ -56,7 +56,7 @@ def _polished(node: Any) -> Any:
 
 def claims_schema() -> Schema:
     """Schema of ``claims.toml`` 1, which is TOML and has this shape."""
-    from receipts.questions.claims.claim import VERSION, Claims
+    from receipts.judging.claims.claim import VERSION, Claims
 
     found = _polished(Claims.model_json_schema())
     head = {

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from receipts.questions.claims import bound
-from receipts.questions.claims.bound import NotABound, State
+from receipts.judging.claims import bound
+from receipts.judging.claims.bound import NotABound, State
 
 
 @pytest.mark.parametrize(

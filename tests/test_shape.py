@@ -14,12 +14,11 @@ import report_store as week
 import rule_cases
 from command_line import Shell
 from receipts.axes.lane import load
-from receipts.axes.shape import described, shape_key
+from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import signature
 from receipts.judging.envelope import standing
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week
-from receipts.questions.answers import target_of
 from receipts.questions.ceiling import frontiers
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store

@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.effective import MOST_KEPT, OFF, Cache, axis_of, canonical, effective, settings
 from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane, Target
 
 # The axes that make a model and its machine, whatever its depth.
 _MODEL: Final = ("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds")
@@ -66,6 +69,11 @@ def meets(parsed: Parsed, bounds: Mapping[str, Any]) -> bool:
     if PATTERN in wanted and isinstance(depth, int):
         wanted[PATTERN] = shortest_tile(wanted[PATTERN], depth)
     return bool(wanted) and all(values.get(path) == value for path, value in wanted.items())
+
+
+def target_of(parsed: Parsed, lane: Lane) -> Target | None:
+    """The lane's target at which a launch ran; None where it ran at none."""
+    return next((target for target in lane.targets if meets(parsed, target.bounds)), None)
 
 
 class Description(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from receipts.axes.lane import Lane, Target
-from receipts.axes.shape import described, meets
+from receipts.axes.lane import Lane
+from receipts.axes.shape import described, target_of
 from receipts.judging.envelope import standing
 from receipts.judging.facts import Facts
 from receipts.judging.rule import Case
@@ -107,8 +107,3 @@ def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> str:
         met = target_of(parsed, lane)
         at = f"at target {met.name}" if met else "away from the lane's targets"
     return f"{at} · envelope: {standing(facts, parsed)}"
-
-
-def target_of(parsed: Parsed, lane: Lane) -> Target | None:
-    """The lane's target at which a launch ran; None where it ran at none."""
-    return next((target for target in lane.targets if meets(parsed, target.bounds)), None)

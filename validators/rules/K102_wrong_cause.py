@@ -21,7 +21,7 @@ from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
 from receipts.metrics import Launch
 
 if TYPE_CHECKING:
-    from receipts.questions.claims.mechanism import Trace
+    from receipts.judging.claims.mechanism import Trace
 
 SLACK = 0.01  # a metric that moved by less did not move
 

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.axes.shape import target_of
 from receipts.judging.rule import NONE, ClaimCase, I, Offence, W, rule
 
 
 @rule("K104", "off_target", I, on="claim", question=NONE)
 def off_target(case: ClaimCase) -> Iterator[Offence]:
     """Not shown at the shape where it is to hold."""
-    # Here and not above: every comparison loads every rule, and most never see a claim.
-
     if not case.candidate or case.claim.kind == "does-not-fit":
         return
-    from receipts.questions.claims.judge import away_from_lane  # every command loads the rules, and few of them claims
-
     if case.at_target is False:
         yield Offence(
             at="target",
@@ -34,7 +31,7 @@ def off_target(case: ClaimCase) -> Iterator[Offence]:
             expected=f"launches at {case.target}",
             do="repeat both sides there; until then it waits: receipts claim pending",
         )
-    elif case.at_target and away_from_lane(case.candidate[0], case.lane):
+    elif case.at_target and case.lane.targets and target_of(case.candidate[0].parsed, case.lane) is None:
         names = " or ".join(item.name for item in case.lane.targets)
         yield Offence(
             at="target",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipts.questions.claims.claim import Claim, Claims, Shape
+from receipts.judging.claims.claim import Claim, Claims, Shape
 from receipts.questions.claims.judge import Evidence, judge
 from receipts.questions.claims.load import ClaimFile, from_json, parse, read, to_json
 

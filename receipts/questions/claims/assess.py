@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.judging.claims.bound import Bound
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Reading
-from receipts.questions.claims.bound import Bound
 from receipts.receipt.catalogue import find
 
 if TYPE_CHECKING:
+    from receipts.judging.claims.claim import Claim
     from receipts.judging.facts import Facts
-    from receipts.questions.claims.claim import Claim
 
 _RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
 FEWEST_LAUNCHES = 3

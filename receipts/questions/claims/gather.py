@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound, UsageError
+from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims.claim import Claim
 from receipts.questions.claims.judge import Evidence
 from receipts.questions.claims.load import ClaimFile, from_json
 from receipts.questions.comparisons import Comparisons, names_one

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from receipts.axes.lane import UNLISTED, Lane, Target, joined
 from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
+from receipts.judging.claims.claim import Claim
 from receipts.judging.compare import Request, compare
 from receipts.judging.envelope import place
 from receipts.judging.facts import Facts
@@ -31,9 +32,7 @@ from receipts.judging.verdict import (
     path_answer,
 )
 from receipts.metrics import Launch
-from receipts.questions.answers import target_of
 from receipts.questions.claims import assess, sustained
-from receipts.questions.claims.claim import Claim
 from receipts.receipt import Parsed
 
 NOTHING = "K101"
@@ -228,11 +227,6 @@ def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[b
 
 def _named(name: str, lane: Lane) -> list[Target]:
     return [item for item in (*lane.targets, *lane.substrates) if item.name == name]
-
-
-def away_from_lane(launch: Launch, lane: Lane) -> bool:
-    """Whether a lane names targets and the launch ran at none of them."""
-    return bool(lane.targets) and target_of(launch.parsed, lane) is None
 
 
 def _envelope(claim: Claim, candidate: Sequence[Launch], lane: Lane, facts: Facts | None) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from receipts.base.errors import InputError, Problem
-from receipts.questions.claims.bound import difference
-from receipts.questions.claims.claim import VERSION, Claim, Claims
+from receipts.judging.claims.bound import difference
+from receipts.judging.claims.claim import VERSION, Claim, Claims
 from receipts.receipt.problems import problems as told
 
 MAX_BYTES = 4 * 2**20

@@ -11,8 +11,8 @@ from receipts.metrics import Launch
 from receipts.questions.claims.assess import FEWEST_LAUNCHES, of_value
 
 if TYPE_CHECKING:
+    from receipts.judging.claims.claim import Claim
     from receipts.judging.facts import Facts
-    from receipts.questions.claims.claim import Claim
 
 VALIDATED_PLACES = 2  # days, or hosts
 _SHAPE = ("hardware.chips", "batch.sequence_length", "batch.micro_batch", "model.depth")

@@ -11,12 +11,11 @@ from receipts.axes import OFF, UNSET, Difference, Member, difference
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
 from receipts.axes.lane import Lane
-from receipts.axes.shape import meets
+from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.base.value import dataclass
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.shelf import Shelf, ran
-from receipts.questions.answers import target_of
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
 

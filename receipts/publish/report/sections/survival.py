@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference
+from receipts.axes.shape import target_of
 from receipts.base.value import dataclass
 from receipts.judging.verdict import Level
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
@@ -32,7 +33,6 @@ from receipts.publish.report.sections.claims import ClaimNow
 from receipts.publish.report.sections.claims import Judged as JudgedClaims
 from receipts.publish.report.sections.retest import Retests, Tried, change_of, is_gain
 from receipts.publish.report.text import NOTE, UNKNOWN, change, plain, span
-from receipts.questions.answers import target_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from receipts.judging.claims import bound as bounds
+from receipts.judging.claims import mechanism as mechanisms
+from receipts.judging.claims.bound import Bound
+from receipts.judging.claims.mechanism import Mechanism
 from receipts.metrics import METRICS
-from receipts.questions.claims import bound as bounds
-from receipts.questions.claims import mechanism as mechanisms
-from receipts.questions.claims.bound import Bound
-from receipts.questions.claims.mechanism import Mechanism
 
 VERSION = "1.0"
 Kind = Literal["speedup", "equivalence", "ceiling", "mfu", "memory", "does-not-fit"]
