@@ -29,10 +29,10 @@ FLOOR = "python -c pass"
 PROGRAM = "import sys; from receipts.cli import main; sys.exit(main())"
 BARS = {
     "receipts --version": 2.0,
-    "receipts COMMAND --help": 6.0,
-    "receipts compare FILE FILE": 20.0,
-    "receipts compare ID ID": 40.0,
-    "receipts submit FILE": 40.0,
+    "receipts COMMAND --help": 8.0,
+    "receipts compare FILE FILE": 30.0,
+    "receipts compare ID ID": 50.0,
+    "receipts submit FILE": 50.0,
 }
 # A store is not empty: a grid of this many launches, over micro batch and learning rate, lies beside the pair.
 OTHERS = 50

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -26,7 +26,6 @@ from receipts.axes.effective import (
     settings,
 )
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
-from receipts.base.value import dataclass
 from receipts.receipt import Parsed
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.

@@ -7,7 +7,7 @@ A value that one side alone states is *unknown*, never equal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from receipts.axes.effective import (
@@ -24,7 +24,6 @@ from receipts.axes.effective import (
     settings,
 )
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
-from receipts.base.value import dataclass
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from receipts.base.errors import NotFound, RuleError, near
-from receipts.base.value import dataclass
 
 Convention = Literal["expert_in_data", "expert_in_world", "none"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]

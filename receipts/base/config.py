@@ -7,10 +7,10 @@ unasked.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 from receipts.base.errors import UsageError
-from receipts.base.value import dataclass
 
 
 @dataclass(frozen=True)

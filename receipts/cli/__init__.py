@@ -42,55 +42,12 @@ def _as_program(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> in
     That is a quarter of a command's time. Long work is still collected, at half a million objects.
     """
     import gc
+    import os
 
     gc.set_threshold(500_000)
-    _without_plugins()
-    _on_demand("importlib.metadata")
-    _on_demand("asyncio", "iscoroutine")
+    # What a receipt may say is for this program alone to decide, not for a plugin that happens to be installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         return run(words)
     finally:
         gc.freeze()
-
-
-def _without_plugins() -> None:
-    """No plugin of pydantic: what a receipt may say is for this program alone to decide.
-
-    The variable is pydantic's own switch. To learn that it is set, pydantic would load a module that loads
-    `importlib.metadata`, a twentieth of a comparison's time; where that module has another name this changes nothing.
-    """
-    import os
-    from types import ModuleType
-
-    class Nothing(ModuleType):
-        get_plugins = tuple
-
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    if os.environ["PYDANTIC_DISABLE_PLUGINS"] == "__all__":
-        nothing = Nothing("pydantic.plugin._loader")
-        sys.modules.setdefault(nothing.__name__, nothing)
-
-
-def _on_demand(name: str, *functions: str) -> None:
-    """Let a module that libraries import and hardly ever use be loaded when something is first asked of it.
-
-    SQLAlchemy imports `importlib.metadata` for plugins and `asyncio` for engines that no store here has: with what
-    these load in turn, a twentieth of a comparison's time. ``functions`` are those that a library takes hold of while
-    it is imported: each loads the module when it is first called.
-    """
-    from importlib import import_module
-    from types import ModuleType
-    from typing import Any
-
-    class Waiting(ModuleType):
-        def __getattr__(self, what: str) -> Any:
-            if what in functions and sys.modules.get(name) is self:
-                return lambda *given: self._real(what)(*given)
-            return self._real(what)
-
-        def _real(self, what: str) -> Any:
-            if sys.modules.get(name) is self:
-                del sys.modules[name]
-            return getattr(import_module(name), what)
-
-    sys.modules.setdefault(name, Waiting(name))

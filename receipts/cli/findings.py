@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from receipts.base.value import dataclass
 from receipts.cli import output
 from receipts.judging.verdict import Finding, Level, Question
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
-
-from receipts.base.value import dataclass
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison, MetricResult

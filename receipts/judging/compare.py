@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,6 @@ from receipts.axes import Difference, difference, same_context
 from receipts.axes.effective import leaves_of
 from receipts.axes.lane import Lane, Lanes, joined
 from receipts.base.errors import UsageError
-from receipts.base.value import dataclass
 from receipts.judging.effect import effect_of
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_pair

@@ -7,14 +7,13 @@ what it needs from here. `receipts.judging.rulebook` loads rules, and `receipts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from receipts.axes import Difference
 from receipts.axes.lane import Lane
-from receipts.base.value import dataclass
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
 )

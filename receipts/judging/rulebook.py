@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING
 from receipts.axes.lane import Lanes
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.resources import folder
-from receipts.base.value import dataclass
 from receipts.judging.rule import DECLARED, Rule, RuleSubject
 
 if TYPE_CHECKING:

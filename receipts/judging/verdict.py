@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from receipts.base.value import dataclass
 from receipts.metrics.reading import Reading, Taint
 
 if TYPE_CHECKING:

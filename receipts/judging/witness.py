@@ -8,14 +8,13 @@ keeps a witness from lending (R308), and what a launch witnesses itself is never
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from receipts.axes import Change, Member, Unknown, axis_leaves, difference, effective
 from receipts.axes.lane import Lane
-from receipts.base.value import dataclass
 from receipts.receipt import Parsed
 from receipts.receipt.entries import lost
 from receipts.receipt.leaf import Section

@@ -8,14 +8,13 @@ peak memory is exact there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from glob import escape
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.axes.lane import Lane, Lanes
-from receipts.base.value import dataclass
 from receipts.judging.facts import Facts
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import account, largest_difference

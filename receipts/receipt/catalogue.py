@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
 
-from receipts.base.value import dataclass
 from receipts.receipt.document import Receipt
 from receipts.receipt.leaf import Role, Section
 

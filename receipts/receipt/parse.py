@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
 from receipts.base.errors import InputError
-from receipts.base.value import dataclass
 from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.flat import Flat
 from receipts.receipt.load import MAX_BYTES, Document, parse_json, surely_strict

@@ -9,12 +9,12 @@ group, which is one block with several sub-layers. The signs are those of Megatr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
 from receipts.base.errors import InputError, Problem
-from receipts.base.value import dataclass
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
 DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote

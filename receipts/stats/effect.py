@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from receipts.base.value import dataclass
 from receipts.stats.estimate import Estimate, Sigma, Source, against_floor, beside_drift, paired, pooled, welch
 from receipts.stats.exact import compare_exact
 from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
-
-from receipts.base.value import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from receipts.base.value import dataclass
+from dataclasses import dataclass
 
 # Rounding of the arithmetic itself, many times what a handful of products and quotients can add up to.
 FLOAT_ROUNDING = 1e-9

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from receipts.base.value import dataclass
 from receipts.metrics.flops.geometry import Geometry
 
 

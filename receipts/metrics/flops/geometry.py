@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from receipts.base.value import dataclass
 from receipts.receipt.patterns import Kind, Pattern, kind_counts, read
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipts.base.amounts import amount
-from receipts.base.value import dataclass
 from receipts.publish.pictures.colours import FAINT, INK, LINE, category, of
 from receipts.publish.pictures.figure import SMALL, TITLE, canvas, label, rectangle, svg
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures.colours import Colour, diverging, ramp
 from receipts.publish.pictures.layout import Layout
 

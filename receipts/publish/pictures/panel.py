@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures.canvas import SMALL, Canvas, extent
 from receipts.publish.pictures.colours import FAINT, LINE
 

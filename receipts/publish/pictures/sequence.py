@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import inline, legend
 from receipts.publish.pictures.canvas import Canvas
 from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH

@@ -6,10 +6,10 @@ Launches stay apart: the spread between medians is what a comparison stands on, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas
 from receipts.publish.pictures.colours import FAINT, INK, LINE

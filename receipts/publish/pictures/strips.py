@@ -6,10 +6,10 @@ A row is a chip, the tightest first. Lengths are shares of each chip's own limit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas, cut
 from receipts.publish.pictures.colours import FAINT, INK, LINE

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import Canvas, cut
 from receipts.publish.pictures.colours import FAINT, LINE, PAPER

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import inline, legend
 from receipts.publish.pictures.canvas import SMALL, Canvas, extent
 from receipts.publish.pictures.legend import LEFT, RIGHT, WIDTH

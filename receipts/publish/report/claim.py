@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.publish.report import appendix, pair, pair_page

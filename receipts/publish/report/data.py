@@ -7,10 +7,10 @@ Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a secon
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.publish.report.ref import Ref as Ref
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.publish.report.pictures.chips import Chips, chips
 from receipts.publish.report.pictures.over_sequence import Repeated, repeated
 from receipts.publish.report.pictures.over_weeks import Course, courses

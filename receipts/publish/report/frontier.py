@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.axes.shape import described, shape_key
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Change, Result

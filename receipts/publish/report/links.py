@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from receipts.axes import difference
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.neighbours import KINDS, RECENT, Configuration, Configurations, Neighbours, eligible
 from receipts.publish.report.shelf import Item, Shelf, order

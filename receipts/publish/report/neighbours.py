@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import configuration
 from receipts.axes.replicate import copied
-from receipts.base.value import dataclass
 from receipts.publish.report.shelf import Item, Shelf, order
 from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed

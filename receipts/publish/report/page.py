@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from receipts.base.value import dataclass
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import plain
 

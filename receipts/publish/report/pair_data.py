@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from receipts.base.value import dataclass
+from dataclasses import dataclass
+
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.data import Described
 from receipts.publish.report.pictures.step_times import Compared

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
 from receipts.publish.report.data import Judged, Moved, Reason, Ref
 from receipts.publish.report.links import Links, Pair, place_of

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from receipts.axes.lane import Lane
 from receipts.axes.shape import ShapeKey, shape_key
-from receipts.base.value import dataclass
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook

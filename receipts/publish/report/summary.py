@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
-from receipts.base.value import dataclass
 from receipts.publish.report import nextup
 from receipts.publish.report.lane import place
 from receipts.publish.report.page import Cell, Code, Link, Section, joined, link, numbered, rule

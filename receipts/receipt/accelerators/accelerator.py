@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
-
-from receipts.base.value import dataclass
 
 GIB = 2**30
 _NOTHING: Mapping[str, float] = MappingProxyType({})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import strips
 from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.publish.report.ref import Ref

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import sequence
 from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.publish.report.text import number, plain

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import Cell, Column, Figure, Row, Table, joined, link, numbered
 from receipts.publish.report.pictures.over_sequence import series

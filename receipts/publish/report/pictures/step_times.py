@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from receipts.base.value import dataclass
 from receipts.publish.pictures import steps as drawing
 from receipts.publish.report.page import Cell, Column, Figure, Row, Table, link
 from receipts.publish.report.ref import Ref

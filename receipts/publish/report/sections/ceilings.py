@@ -6,11 +6,11 @@ The values are those of `receipts ceiling`, of launches that started before the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.shape import described
-from receipts.base.value import dataclass
 from receipts.publish.report.page import Cell, Column, Part, Row, Section, Table, joined, link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import model, plain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.publish.report.page import Cell, Column, Row, Section, Table
 from receipts.publish.report.text import UNKNOWN, number, percent, plain
 

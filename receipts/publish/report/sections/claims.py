@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.base.value import dataclass
 from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref

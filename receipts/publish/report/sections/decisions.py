@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.base.value import dataclass
 from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, link, more
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, plain

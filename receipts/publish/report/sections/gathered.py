@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.publish.report.sections.ceilings import Ceilings, ceilings
 from receipts.publish.report.sections.claims import Claims, claims, judge_all
 from receipts.publish.report.sections.decisions import Decisions, decisions

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Level
 from receipts.publish.report.page import (
     Cell,

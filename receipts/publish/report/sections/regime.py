@@ -8,10 +8,10 @@ hold at once; where none was found and a fact is missing, the regime is not know
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from receipts import metrics
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Level
 from receipts.metrics.chips import account
 from receipts.publish.report.shelf import Item

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.base.value import dataclass
 from receipts.publish.report.page import Cell, Column, Row, Section, Table, link, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import UNKNOWN, plain

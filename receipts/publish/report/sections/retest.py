@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from receipts.axes.effective import axis_of, flag_text
 from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Comparison
 from receipts.publish.report.shelf import Shelf, ran
 from receipts.receipt import Parsed

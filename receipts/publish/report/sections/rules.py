@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.base.value import dataclass
 from receipts.publish.report.page import Cell, Code, Entry, Link, Section
 from receipts.publish.report.text import plain
 

@@ -7,12 +7,11 @@ week at a target that is no gain is looked for beside them. What was tried in ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts.axes import difference
 from receipts.axes.shape import target_of
-from receipts.base.value import dataclass
 from receipts.judging.verdict import Level
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
 from receipts.publish.report.page import (
