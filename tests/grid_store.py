@@ -11,7 +11,7 @@ import rule_cases
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.store import Store
+from receipts.store import Store, prepare
 from store_receipts import RULEBOOK
 
 STEPS = 120
@@ -94,7 +94,7 @@ class Grid:
 
 def keep(store: Store, launches: Sequence[Parsed]) -> None:
     """Store receipts as valid ones; the rules have tests of their own."""
-    store.submit_many([_judged(item) for item in launches])
+    store.write([prepare(*_judged(item)) for item in launches])
 
 
 def _judged(one: Parsed) -> tuple[Launch, ReceiptVerdict]:

@@ -17,7 +17,7 @@ from receipts.axes.configuration import configuration
 from receipts.axes.effective import Cache
 from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, condition, find, index, open_store, sought
+from receipts.store import Filters, Store, condition, find, index, open_store, prepare, sought
 from receipts.store import reindex as reindex_module
 from receipts.store.address import address
 from receipts.store.engine import reading, writing
@@ -190,7 +190,7 @@ def test_no_receipt_one_axis_apart_is_missed(
 ) -> None:
     monkeypatch.setattr(index, "EARLY", early)
     many = several(seed, 60)
-    store.submit_many([judged(item) for item in many])
+    store.write([prepare(*judged(item)) for item in many])
     pairs = 0
     for one in many[:30]:
         lane = LANES.of(one.receipt.run.lane)
@@ -222,7 +222,7 @@ def test_replicates_are_the_same_by_the_index_and_by_columns(store: Store, seed:
         )
         for _ in range(40)
     ]
-    store.submit_many([judged(item) for item in many])
+    store.write([prepare(*judged(item)) for item in many])
 
     def answers() -> list[list[str]]:
         return [[item.id for item in with_replicates(store, [one], LANES.of(one.receipt.run.lane), [])] for one in many]
@@ -288,7 +288,7 @@ def values(store: Store) -> list[str]:
 
 
 def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, made_url: str) -> None:
-    store.submit_many([judged(item) for item in several(1, 30)])
+    store.write([prepare(*judged(item)) for item in several(1, 30)])
     before, counted = rows(store), counts(store)
     place = address(made_url)
     assert coverage(place, LANES) == (0, 0)
@@ -329,7 +329,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
 )
 def test_reindexing_all_mends_what_was_edited_or_lost_in_the_index(store: Store, made_url: str, statement: str) -> None:
     every = several(3, 12)
-    store.submit_many([judged(item) for item in every])
+    store.write([prepare(*judged(item)) for item in every])
     before, counted, found = rows(store), counts(store), [near(store, item) for item in every]
     tamper(made_url, statement)
     reindex(address(made_url), LANES, everything=True)
@@ -387,7 +387,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     store: Store, made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = several(2, 30)
-    store.submit_many([judged(item) for item in many])
+    store.write([prepare(*judged(item)) for item in many])
     before = rows(store)
     with writing(store._engine) as connection:
         connection.execute(delete(placements))
@@ -420,14 +420,14 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
 def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice(made_url: str) -> None:
     with open_store(made_url) as store:
         first = several(3, 30)
-        store.submit_many([judged(item) for item in first])
+        store.write([prepare(*judged(item)) for item in first])
         with writing(store._engine) as connection:
             connection.execute(delete(placements))
     batches = [[judged(item) for item in several(seed, 25)] for seed in range(10, 14)]
 
     def submit(batch: list[Any]) -> int:
         with open_store(made_url) as own:
-            return sum(getattr(result, "new", False) for result in own.submit_many(batch))
+            return sum(getattr(result, "new", False) for result in own.write([prepare(*item) for item in batch]))
 
     with ThreadPoolExecutor(6) as pool:
         submitted = [pool.submit(submit, batch) for batch in batches]
@@ -492,7 +492,7 @@ CONDITIONS = (
 def test_conditions_have_the_answers_that_reading_documents_has(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     many = several(0, 40)
     many.append(parsed(flags={"complete": True, "A": "unset"}))
-    store.submit_many([judged(item) for item in many])
+    store.write([prepare(*judged(item)) for item in many])
     draw = random.Random(0)
     asked = [(text,) for text in CONDITIONS] + [tuple(draw.sample(CONDITIONS, 2)) for _ in range(20)]
 
@@ -536,7 +536,7 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         )
         for number, at in enumerate(day)
     ]
-    store.submit_many([judged(item) for item in many])
+    store.write([prepare(*judged(item)) for item in many])
     store.retract(many[0].id, "wrong")
     for texts in (
         ("numerics.learning_rate=2", "flags.A=1"),

@@ -40,17 +40,3 @@ def test_what_a_section_declares_is_not_text_that_every_start_compiles() -> None
     assert Receipt in sections
     late = {name for section in sections for name in section.__annotations__.values() if isinstance(name, str)}
     assert late == set()
-
-
-def test_a_module_on_demand_is_loaded_when_something_is_asked_of_it_and_then_is_the_real_one() -> None:
-    code = (
-        "import sys; from receipts.cli import _on_demand; _on_demand('importlib.metadata');"
-        "from importlib import metadata; assert 'email' not in sys.modules;"
-        "assert metadata.version('click'); assert 'email' in sys.modules;"
-        "import importlib.metadata as real; assert real is not metadata; assert real.version is metadata.version;"
-        "_on_demand('asyncio', 'iscoroutine'); import asyncio; asks = asyncio.iscoroutine;"
-        "assert 'asyncio.events' not in sys.modules; assert asks(7) is False; assert 'asyncio.events' in sys.modules;"
-        "import asyncio as real; assert real is not asyncio; assert asyncio.Lock is real.Lock"
-    )
-    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"], check=False)
-    assert done.returncode == 0

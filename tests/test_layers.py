@@ -70,3 +70,14 @@ def test_the_map_at_the_head_of_the_engine_names_every_part() -> None:
     parts = {path.stem for path in Path(receipts.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     named = set(re.findall(r"\w+", receipts.__doc__ or ""))
     assert {part for part in parts if not part.startswith("_")} - named == set()
+
+
+def test_how_it_works_names_the_files_and_rooms_that_are_there() -> None:
+    root = Path(receipts.__file__).parents[1]
+    page = (root / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:receipts|validators|reports|tests)/[\w./-]*)`", page))
+    assert len(named) > 20
+    assert {name for name in named if not (root / name).exists()} == set()
+    rooms = {path.name for path in (root / "receipts").iterdir() if (path / "__init__.py").exists()}
+    drawing = page.partition("```text")[2].partition("```")[0]
+    assert rooms - set(re.findall(r"\w+", drawing)) == set()

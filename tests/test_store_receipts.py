@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, insert, text
 from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import ConflictError, InputError, NotFound, UsageError
-from receipts.store import Store, Submitted, open_store, triggers
+from receipts.store import Store, Submitted, open_store, prepare, triggers
 from receipts.store.address import address
 from receipts.store.engine import connect, writing
 from receipts.store.tables import erased, origins, seals
@@ -97,17 +97,12 @@ def test_a_receipt_that_was_superseded_before_it_came_never_stands(store: Store)
 def test_one_refused_receipt_leaves_the_others_of_its_batch_alone(store: Store) -> None:
     put(store, run__launch="taken")
     good, twice = ready(), ready()
-    results = store.submit_many(
-        [
-            good,
-            ready(run__launch="taken", run__label="x"),
-            ready(run__started="0001-01-01T00:00:00+05:00"),
-            twice,
-            twice,
-        ]
-    )
+    with pytest.raises(InputError):
+        prepare(*ready(run__started="0001-01-01T00:00:00+05:00"))
+    judged = (good, ready(run__launch="taken", run__label="x"), twice, twice)
+    results = store.write([prepare(*item) for item in judged])
     kinds = [type(result) for result in results]
-    assert kinds == [Submitted, ConflictError, InputError, Submitted, Submitted]
+    assert kinds == [Submitted, ConflictError, Submitted, Submitted]
     assert [result.new for result in results if isinstance(result, Submitted)] == [True, True, False]
     assert len(list(store.find())) == 3
 

@@ -11,7 +11,7 @@ from receipts.base.errors import ConflictError, InputError
 from receipts.judging.judge import judge_receipt
 from receipts.receipt import Document
 from receipts.store import Store, open_store
-from receipts.workflows.submit import BATCH, Outcome, exit_code, submit
+from receipts.workflows.submit import BATCH, Submission, exit_code, submit
 from store_receipts import RULEBOOK, raw
 
 
@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def put(store: Store, *documents: Document | str) -> list[Outcome]:
+def put(store: Store, *documents: Document | str) -> list[Submission]:
     return list(submit(documents, store, RULEBOOK))
 
 

@@ -22,7 +22,7 @@ from receipts.receipt.load import MAX_BYTES
 from receipts.receipt.stream import documents
 from receipts.store import Store, open_store
 from receipts.store.statement import COPIED
-from receipts.workflows.submit import BATCH, Outcome, batch, submit
+from receipts.workflows.submit import BATCH, Submission, pipeline, submit
 from receipts.workflows.submit.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 
@@ -45,7 +45,7 @@ def read(words: list[str], stdin: bytes = b"") -> list[Any]:
     return list(documents(words, io.BytesIO(stdin)))
 
 
-def put(store: Store, *bodies: bytes, **how: Any) -> list[Outcome]:
+def put(store: Store, *bodies: bytes, **how: Any) -> list[Submission]:
     return list(submit([Document(body, str(n)) for n, body in enumerate(bodies)], store, RULEBOOK, **how))
 
 
@@ -178,7 +178,7 @@ def test_what_is_stored_is_known_without_being_read_again(store: Store, monkeypa
     def refuse(_document: Document) -> None:
         raise AssertionError("it was parsed")
 
-    monkeypatch.setattr(batch, "parse", refuse)
+    monkeypatch.setattr(pipeline, "parse", refuse)
     told = put(store, *bodies, resume=True)
     assert [(item.name, item.status) for item in told] == [(f"run {number}", "valid") for number in range(3)]
     assert all(item.submitted is not None and not item.submitted.new for item in told)

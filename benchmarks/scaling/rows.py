@@ -25,10 +25,9 @@ from receipts.axes.signature import Signature
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
-from receipts.store import prepared
+from receipts.store import Prepared, prepare
 from receipts.store.listed import instant
 from receipts.store.packing import pack
-from receipts.store.submission import Prepared
 
 _OF_A_STATE: Final = ("code", "parallelism.bucket_bytes")  # axes in which launches of one kind may differ
 _SUBMITTED: Final = LASTS * 2
@@ -116,8 +115,7 @@ class Maker:
         parsed = parse(Document(raw, "scale"))
         lane = self._rulebook.lanes.of(parsed.receipt.run.lane)
         launch = metrics.Launch(parsed, lane)
-        made = prepared(launch, judge_receipt(parsed, lane, self._rulebook.rules, None, launch))
-        assert isinstance(made, Prepared), made
+        made = prepare(launch, judge_receipt(parsed, lane, self._rulebook.rules, None, launch))
         said = zlib.decompress(made.verdict["body"]).replace(parsed.id.encode(), WORDS["id"].encode())
         return Template(
             Text(raw),

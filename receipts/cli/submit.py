@@ -15,7 +15,7 @@ from receipts.cli.spooling import spooling
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Status
-    from receipts.workflows.submit import Outcome
+    from receipts.workflows.submit import Submission
 
 MANY = 100  # files from which on nobody reads a line for each
 EPILOG = """\b
@@ -98,13 +98,13 @@ class _Tally:
     known: int = 0
     refused: int = 0
     statuses: dict[str, int] = field(default_factory=dict)
-    outcomes: list[Outcome] = field(default_factory=list)  # one of each kind: all that an exit code asks for
+    outcomes: list[Submission] = field(default_factory=list)  # one of each kind: all that an exit code asks for
 
     @property
     def told(self) -> int:
         return self.new + self.known + self.refused
 
-    def add(self, item: Outcome) -> None:
+    def add(self, item: Submission) -> None:
         if item.submitted is None:
             self.refused += 1
         elif item.submitted.new:
@@ -141,7 +141,7 @@ def _total(files: Sequence[str]) -> int | None:
     return count
 
 
-def print_outcome(item: Outcome) -> None:
+def print_outcome(item: Submission) -> None:
     """One stored receipt in one line, and what it replaced."""
     if item.submitted is None:
         return
@@ -159,7 +159,7 @@ def print_outcome(item: Outcome) -> None:
         output.line("  it no longer stands: a later receipt replaced it, or it was retracted")
 
 
-def _as_data(item: Outcome) -> dict[str, object]:
+def _as_data(item: Submission) -> dict[str, object]:
     if item.submitted is None:
         return {"source": item.source, "error": str(item.error)}
     stored = item.submitted

@@ -11,8 +11,8 @@ from receipts.store.find import Condition, Filters, condition
 from receipts.store.history import Pin, Supersession
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 from receipts.store.rows import Entry
-from receipts.store.store import Store, open_store, prepared
-from receipts.store.submission import Prepared, Submitted
+from receipts.store.store import Store, open_store
+from receipts.store.submission import Prepared, Submitted, prepare
 from receipts.store.verdicts import StoredVerdict
 
 __all__ = [
@@ -33,5 +33,5 @@ __all__ = [
     "Supersession",
     "condition",
     "open_store",
-    "prepared",
+    "prepare",
 ]

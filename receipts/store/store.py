@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import bindparam, select
 
-from receipts.base.errors import ConflictError, InputError, NoStore, NotFound, StoreError
+from receipts.base.errors import ConflictError, NoStore, NotFound, StoreError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
@@ -56,28 +56,21 @@ class Store(Said, Asked):
         """Store a judged receipt with its bytes and verdict, on the disk when this returns.
 
         The same bytes again are harmless: `Submitted.new` is False. Raises ConflictError where the launch has
-        another receipt that stands, or these bytes were purged.
+        another receipt that stands, or these bytes were purged, and InputError where no store can hold it.
         """
-        (result,) = self.submit_many([(launch, verdict)])
+        (result,) = self.write([submission_module.prepare(launch, verdict)])
         if isinstance(result, Submitted):
             return result
         raise result
 
-    def submit_many(
-        self, judged: Sequence[tuple[Launch, ReceiptVerdict]]
-    ) -> list[Submitted | ConflictError | InputError]:
-        """Store several receipts in one transaction, in their order. One that is refused leaves the others alone.
+    def write(self, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+        """Store receipts in one transaction, in their order. One that is refused leaves the others alone.
 
-        Gives, for each, what became of it, or the error that it was refused with.
+        They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
+        that it was refused with.
         """
-        return self.take([prepared(launch, verdict) for launch, verdict in judged])
-
-    def take(self, items: Sequence[Prepared | InputError]) -> list[Submitted | ConflictError | InputError]:
-        """`submit_many` of receipts that were prepared, here or in another process; see `prepared`."""
-        ready = [item for item in items if not isinstance(item, InputError)]
         with told(self._address):
-            found = iter(write_at_once(self._engine, lambda item: submission_module.take(item, ready)))
-        return [item if isinstance(item, InputError) else next(found) for item in items]
+            return write_at_once(self._engine, lambda item: submission_module.take(item, items))
 
     def held(self, ids: Sequence[str]) -> dict[str, Held]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
@@ -214,14 +207,6 @@ class Store(Said, Asked):
             # What comes while this is written is for the next one: who waited for silence might wait for ever.
             if not any(item.held >= seal_module.MOST for item in some):
                 return made
-
-
-def prepared(launch: Launch, verdict: ReceiptVerdict) -> Prepared | InputError:
-    """A judged receipt as `Store.take` writes it; or why no store can hold it."""
-    try:
-        return submission_module.prepare(launch, verdict)
-    except InputError as error:
-        return error
 
 
 def open_store(url: str | None = None, *, create: bool = True) -> Store:

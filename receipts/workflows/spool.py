@@ -26,7 +26,7 @@ from receipts.receipt import Document, Parsed, parse, read
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.workflows.submit import Outcome
+    from receipts.workflows.submit import Submission
 
 VARIABLE = "RECEIPTS_SPOOL"
 SUFFIX = ".receipt"
@@ -66,7 +66,7 @@ class Flushed:
     """What became of a document that waited: taken by the store, or refused with every reason."""
 
     waiting: Waiting
-    outcome: Outcome
+    outcome: Submission
     refused: str | None = None
 
 
@@ -225,7 +225,7 @@ def flush(store: Store, target: str, rulebook: Rulebook, *, again: bool = False)
             yield _settled(item, raw, outcome)
 
 
-def _settled(item: Waiting, raw: bytes, outcome: Outcome) -> Flushed:
+def _settled(item: Waiting, raw: bytes, outcome: Submission) -> Flushed:
     if outcome.error is None:
         item.file.unlink(missing_ok=True)
         return Flushed(item, outcome)

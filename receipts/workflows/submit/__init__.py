@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt.stream import Item
-from receipts.workflows.submit.batch import BATCH, batches, judged, taken
-from receipts.workflows.submit.outcome import Outcome, exit_code
+from receipts.workflows.submit.pipeline import BATCH, batches, judge, write
+from receipts.workflows.submit.submission import Submission, exit_code
 
 if TYPE_CHECKING:
     from receipts.store import Store
 
-__all__ = ["BATCH", "Outcome", "exit_code", "submit"]
+__all__ = ["BATCH", "Submission", "exit_code", "submit"]
 
 
 def submit(
     documents: Iterable[Item], store: Store, rulebook: Rulebook, *, jobs: int = 1, resume: bool = False
-) -> Iterator[Outcome]:
+) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
     A text is the path of a file; an InputError stands for a document that could not be had, and is told in its place.
@@ -34,11 +34,11 @@ def submit(
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
     """
     if jobs <= 1:
-        for batch in batches(documents):
-            yield from taken(judged(batch, store, rulebook, resume=resume), store)
+        for items in batches(documents):
+            yield from write(judge(items, store, rulebook, resume=resume), store)
         return
     from receipts.workflows.submit.workers import judged_elsewhere
 
     with closing(judged_elsewhere(batches(documents), store, rulebook, jobs, resume=resume)) as ready:
-        for found in ready:
-            yield from taken(found, store)
+        for batch in ready:
+            yield from write(batch, store)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,15 +18,12 @@ from receipts.base.errors import StoreError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt.stream import Item
 from receipts.store import open_store
-from receipts.workflows.submit.batch import Judged, judged
-from receipts.workflows.submit.outcome import Outcome
+from receipts.workflows.submit.pipeline import Batch, judge
 
 if TYPE_CHECKING:
     from receipts.store import Store
 
 AHEAD: Final = 2  # batches a worker: one in its hands, and one so that it never waits for the writer
-
-Found = list[Judged | Outcome]
 
 
 class _Worker:
@@ -37,13 +35,13 @@ class _Worker:
 
 def judged_elsewhere(
     batches: Iterable[Sequence[Item]], store: Store, rulebook: Rulebook, jobs: int, *, resume: bool
-) -> Generator[Found, None, None]:
-    """`judged` of every batch, in their order, by so many processes. Raises as `judged` does."""
+) -> Generator[Batch, None, None]:
+    """`judge` of every batch, in their order, by so many processes. Raises as `judge` does."""
     # Spawned and not forked: a child must not hold the writer's connections.
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(store.full_url, rulebook.extra)
     )
-    waiting: deque[Future[Found]] = deque()
+    waiting: deque[Future[Batch]] = deque()
     try:
         for batch in batches:
             waiting.append(pool.submit(_judge, batch, resume))
@@ -75,6 +73,7 @@ def _end_with_the_writer() -> None:
         os._exit(1)
 
 
-def _judge(batch: Sequence[Item], resume: bool) -> Found:
-    found = judged(batch, _Worker.store, _Worker.rulebook, resume=resume)
-    return [item._replace(verdict=None, parsed=None) if isinstance(item, Judged) else item for item in found]
+def _judge(batch: Sequence[Item], resume: bool) -> Batch:
+    judged = judge(batch, _Worker.store, _Worker.rulebook, resume=resume)
+    # What the writer does not need does not travel.
+    return [replace(item, document=None, parsed=None, verdict=None) for item in judged]

@@ -1,4 +1,4 @@
-"""What became of a document that was submitted, and the exit code of many."""
+"""One document on its way into a store, and the exit code of many."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import ConflictError, InputError
 from receipts.judging.verdict import EXIT, ReceiptVerdict, Status
-from receipts.receipt import Parsed
+from receipts.receipt import Document, Parsed
 
 if TYPE_CHECKING:
-    from receipts.store import Submitted
+    from receipts.store import Prepared, Submitted
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one document.
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One document. Each stage of the pipeline fills in one field more.
 
-    A stored one has `submitted`, and its `name` and `status` for sentences. Where it was judged by this process there
-    are `parsed` and `verdict`, too: where the same bytes were stored before, that is how they are judged now, and
-    `submitted.status` how they were then. A refused one has `error`, with every problem in it.
+    The way ends with `submitted`, or with `error`, which has every problem of the document. `verdict` is how the
+    document is judged now; where the same bytes were stored before, `submitted.status` is how they were judged then.
+    A document that another process judged comes back without `parsed` and `verdict`.
     """
 
     source: str
-    submitted: Submitted | None = None
-    verdict: ReceiptVerdict | None = None
+    document: Document | None = None
     parsed: Parsed | None = None
+    verdict: ReceiptVerdict | None = None
+    prepared: Prepared | None = None
+    submitted: Submitted | None = None
     error: InputError | ConflictError | None = None
     name: str = ""
     status: Status | None = None
@@ -36,14 +38,19 @@ class Outcome:
         """Whether the store holds the document."""
         return self.submitted is not None
 
+    @property
+    def ended(self) -> bool:
+        """Whether no stage has anything left to do."""
+        return self.submitted is not None or self.error is not None
 
-def exit_code(outcomes: Iterable[Outcome], require: Status | None = None) -> int:
+
+def exit_code(submissions: Iterable[Submission], require: Status | None = None) -> int:
     """2 where a document was refused, else 0; with ``require`` the code of the worst status that falls short of it.
 
     ``valid`` asks for valid, ``unwitnessed`` for anything but invalid.
     """
     refused, statuses = False, set[Status]()
-    for item in outcomes:
+    for item in submissions:
         refused = refused or not item.stored
         if item.status is not None:
             statuses.add(item.status)

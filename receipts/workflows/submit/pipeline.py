@@ -1,0 +1,130 @@
+"""The stages of a submit, each from a batch of submissions to the same batch: read, skip, parse, judge, write.
+
+A submission that has ended passes through the stages that follow unchanged, so that a batch keeps its order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from receipts.base.errors import ConflictError, InputError
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook
+from receipts.judging.verdict import Status
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse, read
+from receipts.receipt.stream import Item
+from receipts.workflows.submit.submission import Submission
+
+if TYPE_CHECKING:
+    from receipts.store import Store, Submitted
+
+# A transaction's cost is one wait for the disk; a hundred receipts share it.
+BATCH: Final = 100
+MOST_BYTES: Final = 16 * 1024 * 1024  # of the documents of a batch, which are held at once; a larger one stands alone
+
+Batch = list[Submission]
+
+
+def batches(documents: Iterable[Item]) -> Iterator[list[Item]]:
+    """Documents in their order, so many at a time as share a transaction."""
+    batch: list[Item] = []
+    held = 0
+    for item in documents:
+        size = _size(item)
+        if batch and (len(batch) == BATCH or held + size > MOST_BYTES):
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += size
+    if batch:
+        yield batch
+
+
+def _size(item: Item) -> int:
+    if isinstance(item, Document):
+        return len(item.raw)
+    try:
+        return os.path.getsize(item) if isinstance(item, str) else 0
+    except (OSError, ValueError):
+        return 0  # reading it says what is wrong
+
+
+def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bool) -> Batch:
+    """All stages before the write. With ``resume`` documents that the store holds are neither parsed nor judged."""
+    batch = [_read(item) for item in items]
+    if resume:
+        batch = _skip_known(batch, store)
+    return _judge([_parse(item) for item in batch], store, rulebook)
+
+
+def write(batch: Batch, store: Store) -> Batch:
+    """The last stage: every judged submission in one transaction."""
+    ready = [item.prepared for item in batch if item.prepared is not None]
+    results = iter(store.write(ready) if ready else ())
+    return [item if item.prepared is None else _written(item, next(results)) for item in batch]
+
+
+def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
+    if isinstance(result, ConflictError):
+        return replace(item, error=result, status=None)
+    return replace(item, submitted=result)
+
+
+def _read(item: Item) -> Submission:
+    try:
+        if isinstance(item, InputError):
+            raise item
+        document = read(item) if isinstance(item, str) else item
+    except InputError as error:
+        return Submission(error.source, error=error)
+    return Submission(document.source, document)
+
+
+def _skip_known(batch: Batch, store: Store) -> Batch:
+    """End the way of documents that the store holds, by their digests."""
+    from receipts.store import Submitted
+
+    known = store.held([item.document.id for item in batch if item.document is not None])
+
+    def skip(item: Submission) -> Submission:
+        held = known.get(item.document.id) if item.document is not None else None
+        if held is None:
+            return item
+        stored = Submitted(held.id, False, held.at, held.status, stands=held.said is None)
+        return replace(item, submitted=stored, name=held.name, status=cast(Status, held.status))
+
+    return [skip(item) for item in batch]
+
+
+def _parse(item: Submission) -> Submission:
+    if item.ended or item.document is None:
+        return item
+    try:
+        parsed = parse(item.document)
+    except InputError as error:
+        return replace(item, source=error.source, error=error)
+    return replace(item, parsed=parsed, name=parsed.name)
+
+
+def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
+    """Judge receipts by the facts that the store holds of each, all asked for at once."""
+    receipts = [item.parsed for item in batch if item.parsed is not None]
+    facts = iter(store.facts_of_new(receipts) if receipts else ())
+    return [item if item.parsed is None else _judged(item, next(facts), rulebook) for item in batch]
+
+
+def _judged(item: Submission, facts: Facts, rulebook: Rulebook) -> Submission:
+    from receipts.store import prepare
+
+    assert item.parsed is not None
+    launch = Launch(item.parsed, rulebook.lanes.of(item.parsed.receipt.run.lane))
+    verdict = judge_receipt(launch.parsed, launch.lane, rulebook.rules, facts, launch)
+    try:
+        return replace(item, verdict=verdict, prepared=prepare(launch, verdict), status=verdict.status)
+    except InputError as error:
+        return replace(item, error=error)
