@@ -271,7 +271,7 @@ def test_pending_remembers_what_was_given_and_not_settled() -> None:
 def test_a_process_killed_while_it_keeps_leaves_whole_files_only(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from receipts import spool\nfrom store_receipts import raw\n"
+        "from receipts.workflows import spool\nfrom store_receipts import raw\n"
         "documents = (spool.Document(raw(), 'x') for _ in range(10**6))\n"
         "for item in spool.keep(documents, 'store'): print(item.id, flush=True)"
     )
@@ -311,15 +311,15 @@ def test_a_server_that_goes_in_the_middle_of_a_submit_loses_nothing(
     (away.folder / "many").mkdir()
     for number in range(250):
         (away.folder / "many" / f"{number:03}.json").write_bytes(raw(run__label=f"{number:03}"))
-    real, calls = module.taken, []
+    real, calls = module.write, []
 
-    def taken(found: object, store: object) -> object:
+    def write(batch: object, store: object) -> object:
         calls.append(1)
         if len(calls) == 2:
             server.kill()
-        return real(found, store)  # type: ignore[arg-type] # what it is given, it gives on
+        return real(batch, store)  # type: ignore[arg-type] # what it is given, it gives on
 
-    monkeypatch.setattr(module, "taken", taken)
+    monkeypatch.setattr(module, "write", write)
     said = away("--store", server.url, "submit", "many")
     assert said.code == 4, said.err
     assert "150 kept in" in said.err
