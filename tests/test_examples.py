@@ -78,7 +78,7 @@ def test_check_says_of_an_example_what_the_page_says(example: Example, capsys: p
     code = main(["check", "--json", str(example.path)])
     (verdict,) = json.loads(capsys.readouterr().out)
     assert verdict["status"] == example.status
-    assert code == {"valid": 0, "invalid": 1, "unwitnessed": 3}[example.status]
+    assert code == {"valid": 0, "invalid": 1, "open": 3}[example.status]
     assert {f"{item['level']} {item['code']}" for item in verdict["findings"]} == example.findings
 
 

@@ -169,7 +169,7 @@ def test_the_frontier_in_sql_is_the_reports(ask: Ask, own: Any, checkout: Path) 
 
 
 def test_the_weeks_counts_in_sql_are_the_reports(ask: Ask, own: Any, checkout: Path) -> None:
-    names = ("submitted", "valid", "unwitnessed", "invalid", "superseded")
+    names = ("submitted", "valid", "open", "invalid", "superseded")
     wanted = {lane.name: tuple(getattr(lane.counts, name) for name in names) for lane in own.lanes}
     found = {row["run_lane"]: tuple(row[name] for name in names) for row in ask(page(checkout, "counts"))}
     assert found == {name: counts for name, counts in wanted.items() if counts[0]}

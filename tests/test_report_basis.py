@@ -60,7 +60,7 @@ def test_the_counts_of_the_report_follow_from_its_rows(
     assert len(of_week) == counts.submitted
     assert by_status == {
         "valid": counts.valid,
-        "unwitnessed": counts.unwitnessed,
+        "open": counts.open,
         "invalid": counts.invalid,
         None: counts.superseded,
     }

@@ -148,7 +148,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(store: Store, tmp_path: Pat
 
 def test_what_falls_decides_the_exit_code_and_what_rises_does_not() -> None:
     tally = Tally()
-    tally.add(Judged("receipt", ("a",), "a", "unwitnessed", "valid"))
+    tally.add(Judged("receipt", ("a",), "a", "open", "valid"))
     tally.add(Judged("comparison", ("a",), "a", "inconclusive", "rejected"))
     assert tally.exit_code == 0
     tally.add(Judged("claim", ("a",), "a", "supported", "stale"))

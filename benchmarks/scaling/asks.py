@@ -53,7 +53,7 @@ LISTS: Final[Mapping[str, Sequence[str]]] = {
     "host and outcome": ("host=host-07", "outcome=oom"),
     "host and a flag": ("host=host-07", "flags.SCALE_FIRST=1"),
     "a lane's pattern, and a host's": ("lane=tpu-*", "host=host-1*"),
-    "context and status": ("context=nvidia-megatron-base-4", "status=unwitnessed"),
+    "context and status": ("context=nvidia-megatron-base-4", "status=open"),
     "lane, and a label's pattern": ("lane=cpu-torch", "label=b3-mb8-*"),
     "outcome, and since a day": ("outcome=oom", "started>=2025-01-07"),
     "rate, and share of the peak": ("tokens_per_second>1000", "mfu>0.1"),

@@ -24,7 +24,7 @@ Examples:
   receipts check 3f9c
 
 Findings: E makes a receipt invalid, I leaves a question open, W is only shown; receipts rules CODE explains one.
-Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 unwitnessed (path or steps not evidenced)."""
+Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced)."""
 
 
 @click.command("check", epilog=EPILOG)
@@ -97,7 +97,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
 
 
 def worst(verdicts: list[ReceiptVerdict]) -> int:
-    """The exit code of several verdicts: invalid before unwitnessed before valid."""
+    """The exit code of several verdicts: invalid before open before valid."""
     from receipts.judging.verdict import EXIT
 
     codes = [EXIT[item.status] for item in verdicts]

@@ -25,6 +25,7 @@ STYLES = {
     "no": "red",
     "left": "red",
     "inconclusive": "yellow",
+    "open": "yellow",
     "unwitnessed": "yellow",
     "unknown": "yellow",
     "unproven": "yellow",

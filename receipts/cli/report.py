@@ -221,7 +221,7 @@ def _told(data: WeekData, files: Mapping[str, bytes], out: Path, *, as_json: boo
     counts = data.counts
     output.line(
         f"{data.week}: {counts.submitted} receipt{'s' * (counts.submitted != 1)} ({counts.valid} valid, "
-        f"{counts.unwitnessed} unwitnessed, {counts.invalid} invalid, {counts.superseded} superseded), "
+        f"{counts.open} open, {counts.invalid} invalid, {counts.superseded} superseded), "
         f"{data.compared} pair{'s' * (data.compared != 1)} judged"
     )
     if not counts.submitted and data.last_week:

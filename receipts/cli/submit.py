@@ -26,7 +26,7 @@ Examples:
   receipts submit runs.jsonl
   ssh node cat run.json | receipts submit -
 
-Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 unwitnessed),
+Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open),
 2 some document was refused (all others are stored), 4 the store failed. Where the store's server does not answer, the
 documents are kept on this machine until receipts flush stores them (exit code 4)."""
 

@@ -55,7 +55,7 @@ def status_for(kind: Taint, path: str, tainted: Collection[str], undecided: Coll
     """The status of a launch as far as one kind of metric goes: what concerns others alone makes no difference."""
     if not unspoilt(path, tainted, kind):
         return "invalid"
-    return "unwitnessed" if concerns(undecided, kind) else "valid"
+    return "open" if concerns(undecided, kind) else "valid"
 
 
 def grade(launch: Launch, findings: Iterable[Finding], metric: Metric | None = None) -> Grade:

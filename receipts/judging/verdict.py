@@ -84,7 +84,7 @@ class Finding:
         return Taint.ALL in self.taints or taint in self.taints
 
 
-Status = Literal["valid", "unwitnessed", "invalid"]
+Status = Literal["valid", "open", "invalid"]
 PathAnswer = Literal["witnessed", "unwitnessed", "left"]
 Comparable = Literal["yes", "unknown", "no"]
 Decision = Literal["accepted", "rejected", "inconclusive"]
@@ -95,7 +95,7 @@ EXIT: Mapping[str, int] = {
     "unproven": 3,
     "stale": 3,
     "valid": 0,
-    "unwitnessed": 3,
+    "open": 3,
     "invalid": 1,
     "accepted": 0,
     "rejected": 1,
@@ -120,16 +120,16 @@ class ReceiptVerdict:
 
     @property
     def exit_code(self) -> int:
-        """Of a command that answers with it: invalid 1, unwitnessed 3, valid 0."""
+        """Of a command that answers with it: invalid 1, open 3, valid 0."""
         return EXIT[self.status]
 
 
 def receipt_status(findings: Iterable[Finding]) -> Status:
-    """``invalid`` by any error; ``unwitnessed`` while path, steps, or a fact that a rule needs is not evidenced."""
+    """``invalid`` by any error; ``open`` while path, steps, or a fact that a rule needs is not evidenced."""
     levels = {item.level for item in findings}
     if Level.ERROR in levels:
         return "invalid"
-    return "unwitnessed" if Level.OPEN in levels else "valid"
+    return "open" if Level.OPEN in levels else "valid"
 
 
 def path_answer(findings: Iterable[Finding]) -> PathAnswer:

@@ -141,7 +141,7 @@ def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> Counts:
     return Counts(
         submitted=len(rows),
         valid=status.count("valid"),
-        unwitnessed=status.count("unwitnessed"),
+        open=status.count("open"),
         invalid=status.count("invalid"),
         superseded=len(rows) - len(items),
     )

@@ -27,7 +27,7 @@ class Counts:
 
     submitted: int
     valid: int
-    unwitnessed: int
+    open: int
     invalid: int
     superseded: int
 

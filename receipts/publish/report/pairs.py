@@ -70,7 +70,7 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
 
 def _first(made: Configuration, first: Collection[str]) -> tuple[object, ...]:
     """Where a configuration stands among those of its lane, of which only so many are looked at."""
-    sound = ("valid", "unwitnessed", "invalid").index(made.head.rate_status)
+    sound = ("valid", "open", "invalid").index(made.head.rate_status)
     newest = made.last.entry
     return (
         not any(item.entry.id in first for item in made.launches),

@@ -68,7 +68,7 @@ def _interval(data: WeekData, word: str) -> str:
 def counted(counts: Counts) -> str:
     """Receipts of the week by status."""
     return (
-        f"{counts.submitted:,} submitted · {counts.valid:,} valid · {counts.unwitnessed:,} unwitnessed · "
+        f"{counts.submitted:,} submitted · {counts.valid:,} valid · {counts.open:,} open · "
         f"{counts.invalid:,} invalid · {counts.superseded:,} superseded"
     )
 

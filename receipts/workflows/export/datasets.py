@@ -64,7 +64,7 @@ _UNITS: Final = {
     "chips": "chips",
 }
 _JUDGED: Final = (
-    Field("judged_status", "string", "Status by the last verdict on it: valid, unwitnessed, invalid"),
+    Field("judged_status", "string", "Status by the last verdict on it: valid, open, invalid"),
     Field("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
     Field("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict"),
     Field("judged_rules", "string", "Digest of the rule set of that verdict"),
@@ -82,7 +82,7 @@ _DOCUMENT: Final = (
     Field("document", "string", "The document as it came: its SHA-256 is the id", required=True),
 )
 _VERDICT: Final = (
-    Field("status", "string", "valid, unwitnessed, invalid", required=True),
+    Field("status", "string", "valid, open, invalid", required=True),
     Field("path", "string", "witnessed, unwitnessed, left", required=True),
     Field("taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory, loss", required=True),
     Field("codes", "strings", "Codes of its findings, in their order", required=True),

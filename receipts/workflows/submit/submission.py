@@ -47,7 +47,7 @@ class Submission:
 def exit_code(submissions: Iterable[Submission], require: Status | None = None) -> int:
     """2 where a document was refused, else 0; with ``require`` the code of the worst status that falls short of it.
 
-    ``valid`` asks for valid, ``unwitnessed`` for anything but invalid.
+    ``valid`` asks for valid, ``open`` for anything but invalid.
     """
     refused, statuses = False, set[Status]()
     for item in submissions:
@@ -60,4 +60,4 @@ def exit_code(submissions: Iterable[Submission], require: Status | None = None) 
         return 0
     if "invalid" in statuses:
         return EXIT["invalid"]
-    return EXIT["unwitnessed"] if require == "valid" and "unwitnessed" in statuses else 0
+    return EXIT["open"] if require == "valid" and "open" in statuses else 0

@@ -109,7 +109,7 @@ def section(made: Intake, lanes: Sequence[LaneWeek]) -> Section:
 
 
 def _lanes(lanes: Sequence[LaneWeek]) -> Table:
-    names = ("submitted", "valid", "unwitnessed", "invalid", "superseded")
+    names = ("submitted", "valid", "open", "invalid", "superseded")
     columns = (Column("lane"), *(Column(name, numeric=True) for name in names))
     rows = tuple(
         Row(((plain(lane.name),), *((f"{getattr(lane.counts, name):,}",) for name in names))) for lane in lanes
