@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.drops`` prints each of them, then the counts: drops from receipts, then from either side of a
 pair and from both; half an hour on one core. ``receipts`` or ``pairs`` scans these alone. With ``--all`` what
-`tests/exempt.py` lists is tried as well, which shows what the list costs.
+`tests/support/exempt.py` lists is tried as well, which shows what the list costs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
 EVERY = "--all"
 
 
 def main(words: list[str]) -> int:
     """The full scans; exit code 1 where a drop that is not exempt hides an offence."""
-    sys.path.insert(0, str(TESTS))
+    sys.path.insert(0, str(SUPPORT))
     named = [name for name in words if name != EVERY]
     scans = [scan for name, scan in (("receipts", receipts), ("pairs", pairs)) if name in named or not named]
     return 1 if sum(scan(every=EVERY in words) for scan in scans) else 0

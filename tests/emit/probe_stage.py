@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from jobs import environment
 
+from jobs import environment
 from receipts.emit.facts import Facts
 from receipts.emit.stated import Stated
 from receipts.emit.steps import Steps

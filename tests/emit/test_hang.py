@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from jobs import HEAD, environment, job, only, read
-from test_merge import part, write
 
 from command_line import Shell
+from jobs import HEAD, environment, job, only, read
 from receipts.emit import failures, stall
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
+from test_merge import part, write
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from framework_jobs import NEEDS, RAN, STAND_IN
 from jobs import environment, read
-
 from receipts.emit import Recorder
 from receipts.emit.integrations import composer_callback, jax_step, maxtext_step, patch_megatron, record_torchtitan
 from receipts.receipt import parse

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import job, read, recorder
 
 from command_line import Shell
+from jobs import job, read, recorder
 from receipts.emit import joined, place
 from receipts.receipt import parse
 from receipts.receipt import read as read_document

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import job, read
 
+from jobs import job, read
 from receipts.emit.probes import code, imported
 
 pytestmark = pytest.mark.slow

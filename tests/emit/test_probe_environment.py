@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from jobs import job, read
 from probe_stage import Stage, StandIn, stand_in
-
 from receipts.emit.probes import environment
 from receipts.emit.probes.environment import Look, flags, nested
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from probe_stage import Stage
 
+from probe_stage import Stage
 from receipts.emit.probes import host, process
 
 

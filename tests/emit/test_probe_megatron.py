@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from probe_stage import Stage, StandIn, stand_in
 
+from probe_stage import Stage, StandIn, stand_in
 from receipts.emit.probes import megatron
 
 __all__ = ["stand_in"]

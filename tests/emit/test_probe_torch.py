@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from probe_stage import LAB, Stage, StandIn, lab, lab_job, stand_in
 
+from probe_stage import LAB, Stage, StandIn, lab, lab_job, stand_in
 from receipts.emit.probes import dynamo, frameworks, pytorch
 from receipts.receipt import parse
 from receipts.receipt import read as read_document

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probe_stage import XLA_LAB, Stage, StandIn, lab, lab_job, stand_in
 
+from probe_stage import XLA_LAB, Stage, StandIn, lab, lab_job, stand_in
 from receipts.emit.probes import torch_xla
 from receipts.receipt import parse
 from receipts.receipt import read as read_document

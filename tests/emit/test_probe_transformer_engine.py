@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from probe_stage import Stage, StandIn, stand_in
 
+from probe_stage import Stage, StandIn, stand_in
 from receipts.emit.probes import transformer_engine
 
 __all__ = ["stand_in"]

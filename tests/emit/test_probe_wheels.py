@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from probe_stage import Stage, StandIn, stand_in
 
+from probe_stage import Stage, StandIn, stand_in
 from receipts.emit.probes import wheels
 
 __all__ = ["stand_in"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from jobs import job, read
 from probe_stage import Stage, StandIn, stand_in
-
 from receipts.emit import probes
 
 __all__ = ["stand_in"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import only, read, recorder
 
+from jobs import only, read, recorder
 from receipts.emit import Recorder, failures
 from receipts.emit.stated import Stated
 from receipts.receipt import Parsed, parse

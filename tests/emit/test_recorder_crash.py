@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from jobs import job, only, read, recorder
 
 from command_line import Shell
+from jobs import job, only, read, recorder
 from receipts.emit import cgroup, recover, replay
 from receipts.receipt import parse
 from receipts.receipt import read as read_document

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from jobs import recorder
 
+from jobs import recorder
 from receipts.emit import Recorder, secrets
 
 PLANTED = {

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from jobs import only, read, recorder
-
 from receipts.emit import recover
 from receipts.emit.stated import Stated
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ingest_evidence import at, file, ingested, stepping
 
+from ingest_evidence import at, file, ingested, stepping
 from receipts.ingest import Ingested, Options, assemble
 from receipts.ingest.evidence import Failure, Reading, read
 from receipts.ingest.evidence.reading import Place

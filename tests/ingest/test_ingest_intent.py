@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ingest_evidence import at, file, ingested, reading, stepping, told
 
+from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.axes.lane import Coupling, Lane
 from receipts.ingest import Ingested, Options, assemble
 from receipts.ingest.evidence import Reading

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ingest_evidence import at, file, ingested, reading, stepping, told
 
+from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.base.errors import InputError
 from receipts.ingest import Options, assemble, read_settings
 from receipts.ingest.clock import first_stamp, stamp

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
-from ingest_evidence import at, file, ingested, reading, stepping, told
 
+from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
 from receipts.metrics import Launch

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest_evidence import at, file, ingested, stepping, told
-
 from late_compiles import late
 from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.reading import Report, Span

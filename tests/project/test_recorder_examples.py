@@ -17,7 +17,7 @@ from receipts.receipt import parse, read
 
 pytestmark = pytest.mark.slow
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "recorder"
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "recorder"
 RECEIPTS = sorted(FOLDER.glob("*.json"))
 CLEAN = (
     *("torch-decoder-clean", "torch-hybrid-clean", "torch-decoder-compiled", "torch-decoder-item"),

@@ -31,7 +31,7 @@ from receipts.metrics import Launch
 from receipts.questions.claims import Evidence, from_json, judge
 from receipts.receipt import Document, Parsed, parse
 
-FOLDER = Path(__file__).resolve().parent / "cases"
+FOLDER = Path(__file__).resolve().parents[1] / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}
 OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
 KINDS = ("rejected", "accepted", "unjudged")

@@ -62,7 +62,7 @@ def repository(tmp_path: Path) -> Path:
     (tmp_path / "repo" / "docs" / "a b.md").write_text("Nothing was measured.\n")
     command = tmp_path / "bin" / "receipts"
     command.parent.mkdir()
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     command.write_text(
         f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(root))} exec {shlex.quote(sys.executable)} -m receipts "$@"\n'
     )
@@ -123,7 +123,7 @@ def test_the_action_writes_sarif_also_where_it_fails(checkout: Path, repository:
 
 def test_the_action_checks_claims_and_may_let_open_ones_pass(checkout: Path, repository: Path) -> None:
     store = repository.parent / "store.sqlite"
-    receipt = Path(__file__).parent / "cases" / "base.json"
+    receipt = Path(__file__).parents[1] / "cases" / "base.json"
     subprocess.run(
         [repository.parent / "bin" / "receipts", "--store", store, "submit", receipt], check=True, capture_output=True
     )

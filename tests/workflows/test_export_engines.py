@@ -25,7 +25,7 @@ from receipts.workflows.export.datasets import ORDER, datasets
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WEEK = Week.parse(report_store.WEEK)
 SHAPE = ("id", "model", "accelerator", "sequence_length", "chips")
 Ask = Callable[[str], list[dict[str, Any]]]

@@ -28,7 +28,7 @@ from store_receipts import judged, parsed, raw, ready
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1] / "support"
 # One process imports the program once and forks every submitter, which makes a round take as long as its submits.
 FORKS = """
 import os, sys, time

@@ -9,7 +9,7 @@ import pytest
 
 from receipts.receipt.accelerators import ACCELERATORS, Accelerator, dtype_of, find
 
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
 NAMES = {
     "NVIDIA H200": "h200-sxm",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, func, inspect, select, text
+from test_migrations import empty
 
 import postgres_server
 from command_line import Shell
@@ -30,11 +31,10 @@ from receipts.store.tables import HEAD, documents, receipts, subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, parsed, publish, raw, ready
-from test_migrations import empty
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "support"
 RULEBOOK = Rulebook()
 # Submits a folder in batches, and acknowledges each receipt when the store has said that it is there.
 SUBMITS = """

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from test_report_pages import Outline
 
 import rule_cases as cases
 import section_store as week
@@ -16,7 +17,6 @@ from receipts.judging.verdict import Finding, Level, Question, Subject
 from receipts.publish.report.pair_page import _told
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
-from test_report_pages import Outline
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import NewClaim, Store
 
-BASE = Path(__file__).parent / "cases" / "base.json"
+BASE = Path(__file__).parents[1] / "cases" / "base.json"
 RULEBOOK = Rulebook()
 MOMENTS: dict[Any, int] = {}  # microseconds by launch
 

@@ -276,7 +276,7 @@ def test_a_process_killed_while_it_keeps_leaves_whole_files_only(tmp_path: Path)
         "for item in spool.keep(documents, 'store'): print(item.id, flush=True)"
     )
     environment = {**os.environ, "RECEIPTS_SPOOL": str(tmp_path)}
-    call = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    call = [sys.executable, "-c", code, str(Path(__file__).parents[1] / "support")]
     for lines in (3, 8, 21):
         with subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=environment) as process:
             assert process.stdout is not None

@@ -26,7 +26,7 @@ from receipts.metrics.flops import (
 from receipts.receipt.accelerators import find
 from receipts.receipt.patterns import Kind
 
-ROWS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "logs" / "xla" / "mfu_rows.json"
+ROWS = Path(__file__).resolve().parents[3] / "shared" / "cases" / "logs" / "xla" / "mfu_rows.json"
 
 
 def dense(

@@ -16,7 +16,7 @@ from receipts.receipt import Document, parse, read
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "cpu"
 RECEIPTS = sorted(DEMO.glob("*.json"))
 FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"

@@ -22,7 +22,7 @@ from receipts.workflows.export.datasets import datasets as exported
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHAPE = ("run_lane", "geometry", "depth", "sequence_length", "chips")
 
 
