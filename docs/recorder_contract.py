@@ -13,6 +13,8 @@ from typing import Any
 from schemas import receipt_schema
 
 from receipts.receipt.entries import COLLECTIONS
+from receipts.judging.rulebook import builtin
+from receipts.judging.topic import Topic
 from receipts.receipt.route import SPELLINGS
 
 Node = Mapping[str, Any]
@@ -23,6 +25,7 @@ def recorder_contract() -> str:
     schema = receipt_schema()
     document = {
         "schema_version": schema["properties"]["schema_version"]["const"],
+        "evidence_rule": builtin().rules.about(Topic.EVIDENCE)[0],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
         "collections": list(COLLECTIONS),
         "names": dict(SPELLINGS),

@@ -256,12 +256,14 @@ A win that was shown at a small shape waits here until both sides have run at th
 @pass_session
 def pending(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     """List the wins that wait for their retest at the target shape: those of the store, or of files."""
+    from receipts.questions.claims.judge import waits
+
     waiting = []
     with _claims(session, files, every=not files) as (groups, store):
         for group in groups:
             for claim in group.claims:
                 verdict = _judge(session, claim, group, store)
-                if verdict.waits_for_target:
+                if waits(verdict, session.rulebook.rules) and verdict.at_target is False:
                     waiting.append(verdict)
     if as_json:
         output.as_json([{"claim": item.claim, "text": item.text, "target": item.target} for item in waiting])

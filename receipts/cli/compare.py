@@ -14,6 +14,7 @@ from receipts.cli.sides import Asked, gather, of_two_sides
 if TYPE_CHECKING:
     from receipts.cli.requirement import Required
     from receipts.judging.facts import Facts
+    from receipts.judging.rulebook import RuleSet
     from receipts.judging.verdict import Comparison
     from receipts.metrics.chips import Pressure
     from receipts.receipt import Parsed
@@ -71,7 +72,7 @@ def command(session: Session, asked: Asked, require: Required | None, record: bo
         with session.open_store() as store:
             store.record(verdict)
     memory = _memory(left, right, facts)
-    print_comparison(verdict, form, decided, memory, _envelope(left, right, facts))
+    print_comparison(verdict, session.rulebook.rules, form, decided, memory, _envelope(left, right, facts))
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required
@@ -104,6 +105,7 @@ def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> 
 
 def print_comparison(
     verdict: Comparison,
+    rules: RuleSet,
     form: str,
     decisions: Sequence[Decision],
     memory: tuple[Sequence[str], Pressure],
@@ -129,8 +131,8 @@ def print_comparison(
     elif form == "markdown":
         from receipts.cli.comparison_markdown import markdown
 
-        output.line(markdown(verdict, decisions, says, envelope))
+        output.line(markdown(verdict, rules, decisions, says, envelope))
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict, decisions, says, envelope)
+        print_text(verdict, rules, decisions, says, envelope)

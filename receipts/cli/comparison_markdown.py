@@ -28,11 +28,13 @@ from receipts.judging.verdict import Comparison, Finding
 from receipts.publish.report.text import cell
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision
 
 
 def markdown(
     verdict: Comparison,
+    rules: RuleSet,
     decisions: Sequence[Decision] = (),
     memory: Sequence[str] = (),
     envelope: Mapping[str, str] = MappingProxyType({}),
@@ -44,7 +46,8 @@ def markdown(
     a = f"{cell(verdict.label_a)} `{verdict.a[0][:12]}` ({_launches(verdict.a)})"
     b = f"{cell(verdict.label_b)} `{verdict.b[0][:12]}` ({_launches(verdict.b)})"
     owed = ["", cell(verdict.owed)] if verdict.owed else []
-    lines = [f"**A** {a}  ", f"**B** {b}", *owed, "", *_changed(verdict), "", *_effects(verdict), *_findings(verdict)]
+    lines = [f"**A** {a}  ", f"**B** {b}", *owed, "", *_changed(verdict), "", *_effects(verdict)]
+    lines += _findings(verdict, rules)
     if payback(verdict):
         lines += ["", payback(verdict)]
     if memory:
@@ -87,9 +90,9 @@ def _effects(verdict: Comparison) -> Iterator[str]:
         yield from ("", cell(why))
 
 
-def _findings(verdict: Comparison) -> Iterator[str]:
+def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[str]:
     """What the rules found, one offence an item; what they could not judge is one item together."""
-    groups = grouped(told(verdict))
+    groups = grouped(told(verdict, rules))
     if groups.judged or groups.waiting or groups.shown:
         yield ""
     yield from map(_finding, groups.judged)

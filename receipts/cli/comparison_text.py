@@ -11,10 +11,12 @@ from receipts.axes import Member, in_words
 from receipts.cli import output
 from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
 from receipts.metrics.reading import Reading
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision
 
 SHOWN_HELD = 12
@@ -25,6 +27,7 @@ MARKED = f"{MARK} as the receipt states it; the others are computed from its ste
 
 def print_text(
     verdict: Comparison,
+    rules: RuleSet,
     decisions: Sequence[Decision] = (),
     memory: Sequence[str] = (),
     envelope: Mapping[str, str] = MappingProxyType({}),
@@ -42,7 +45,7 @@ def print_text(
     _changed(verdict)
     _held(verdict)
     _unknown(verdict)
-    findings = told(verdict)
+    findings = told(verdict, rules)
     if findings:
         output.heading("Findings")
         print_findings(findings, sides=True)
@@ -71,20 +74,21 @@ def coloured_last_line(verdict: Comparison) -> str:
     return f"{paint(verdict.status, verdict.status)}: {' · '.join((*answers, *verdict.launches_lost))}"
 
 
-def told(verdict: Comparison) -> list[Finding]:
+def told(verdict: Comparison, rules: RuleSet) -> list[Finding]:
     """Findings worth a reader's time: the pair's, and of the sides what the pair's do not already quote."""
-    pair = [item for item in verdict.findings if item.subject == "pair" or item.code.startswith("C")]
-    quoted = {(item.subject, item.at) for item in pair if item.code == "C105"}
-    unknown = {item.at for item in pair if item.code == "C102"}
+    pair = [item for item in verdict.findings if item.on_pair]
+    quoted = {(item.subject, item.at) for item in pair if item.code in rules.about(Topic.SIDES)}
+    unknown = rules.about(Topic.UNKNOWN)
+    listed = len({item.at for item in pair if item.code in unknown}) <= SHOWN_HELD
     sides = [
         item
         for item in verdict.findings
         if item not in pair
         and (item.subject, item.at) not in quoted
         and not (item.unjudged and item.question is Question.COMPARABLE)
-        and (item.level is not Level.SHOWN or item.code == "R308")  # why a path stays open that has a witness
+        and (item.level is not Level.SHOWN or item.code in rules.about(Topic.WITNESS))
     ]
-    return [item for item in pair if item.code != "C102" or len(unknown) <= SHOWN_HELD] + sides
+    return [item for item in pair if listed or item.code not in unknown] + sides
 
 
 def value(item: Any) -> str:

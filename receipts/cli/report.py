@@ -88,7 +88,7 @@ def weekly(
     wanted = asked(week, since, until, at)
     with session.open_store() as store:
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
-    files = {**render(data, session.config.reports), **parquet(basis, data)}
+    files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
     return _told(data, files, out, as_json=as_json)
 
@@ -131,7 +131,7 @@ def lane(
         data, basis = collect_with_basis(store, session.rulebook, wanted, at, (name,))
         if not (week or since) and not data.counts.submitted and data.last_week:
             data, basis = collect_with_basis(store, session.rulebook, Week.parse(data.last_week), at, (name,))
-    files = {**render_lane(data, name, session.config.reports), **parquet(basis, data)}
+    files = {**render_lane(data, name, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
     _keep(session, files, out, _quoted(data))
     return _told(data, files, out, as_json=as_json)
 

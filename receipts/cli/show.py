@@ -84,7 +84,7 @@ def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answe
 
     lane = session.rulebook.lanes.of(item.parsed.receipt.run.lane)
     verdict = judge_receipt(item.parsed, lane, session.rulebook.rules, item.facts)
-    return lane, verdict, answers(item.parsed, lane, verdict, item.facts)
+    return lane, verdict, answers(item.parsed, lane, verdict, item.facts, session.rulebook.rules)
 
 
 def _print_json(session: Session, item: _Shown) -> None:

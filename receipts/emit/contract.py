@@ -20,9 +20,9 @@ class Refused(Exception):
 
 
 class Contract:
-    """Leaves by path, each with its kind and bounds, and lanes by name."""
+    """Leaves by path, each with its kind and bounds, lanes by name, and the code of the rule on a path's evidence."""
 
-    __slots__ = ("collections", "lanes", "leaves", "names", "schema_version")
+    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "schema_version")
 
     def __init__(
         self,
@@ -31,12 +31,14 @@ class Contract:
         lanes: Mapping[str, Any],
         names: Mapping[str, str],
         collections: Sequence[str] = (),
+        evidence_rule: str = "",
     ) -> None:
         self.schema_version = schema_version
         self.leaves = leaves
         self.lanes = lanes
         self.names = names
         self.collections = collections
+        self.evidence_rule = evidence_rule
 
     def check(self, path: str, value: Any) -> Any:
         """The value as the receipt will hold it. Raises `Refused` where there is no such leaf, or it cannot hold it."""
@@ -68,7 +70,7 @@ def contract() -> Contract:
 
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
         found = json.load(stream)
-    return Contract(found["schema_version"], found["leaves"], found["lanes"], found["names"], found["collections"])
+    return Contract(**found)
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:

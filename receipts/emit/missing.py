@@ -63,13 +63,14 @@ def missing(facts: Facts, lane: str) -> tuple[Missing, ...]:
     for need, rule in needs.items():
         if not any(facts.states(option) or _installed(facts, option) for option in need.split("|")):
             found.append(Missing(need, rule, how(need.partition("|")[0])))
+    code = contract().evidence_rule
     for name in asked["witness"]:
         path = f"path.witnessed.{name}"
         if not facts.states(path) and path not in needs and path not in less:
-            found.append(Missing(path, "R301", how(path)))
+            found.append(Missing(path, code, how(path)))
     best = max((_level(row) for row in facts.evidence), default=0)
     if best < _LEVELS.index(asked["evidence"]):
-        found.append(Missing("evidence", "R301", f"{how('evidence')}; level {asked['evidence']} is needed"))
+        found.append(Missing("evidence", code, f"{how('evidence')}; level {asked['evidence']} is needed"))
     return tuple(found)
 
 

@@ -22,9 +22,10 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_pair
 from receipts.judging.proof import Reducer, minimal, proved, same_place, stated_by
 from receipts.judging.rule import Case, Pair
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.sample import grade
 from receipts.judging.side import check_distinct, one_asked, one_configuration, one_manner, with_gaps
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import (
     Comparison,
     Finding,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from receipts.judging.study import Study
 
 Uncounted = tuple[tuple[str, str], ...]
-GROUP_RULES = ("C110",)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def choose(
     if all(item.id in request.named for item in group) or len(group) == 1:
         return list(group), ()
     cases = [_side(item, rulebook, request) for item in group]
-    grades = [grade(case.launch, _findings(case, rulebook, side, request), metric) for case in cases]
+    sparing = rulebook.rules.sparing(metric.name) if metric is not None else ()
+    grades = [grade(case.launch, _findings(case, rulebook, side, request), metric, sparing) for case in cases]
     best = min(item.rank for item in grades)
     every = list(zip(group, grades, strict=True))
     kept = [item for item, found in every if found.rank == best or item.id in request.named]
@@ -127,8 +128,9 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         metric=metric,
         lane=lane,
         facts=asked.facts,
-        findings_a=_merged(findings_a),
-        findings_b=_merged(findings_b),
+        findings_a=merged(findings_a),
+        findings_b=merged(findings_b),
+        sparing=rulebook.rules.sparing(metric.name),
         context=context,
         varied=varied,
         study=study.name if study and not study.broken_by(diff, a[0].stated, b[0].stated) else None,
@@ -145,7 +147,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
     findings = judge_pair(pair, rulebook.rules)
     sides = (*pair.findings_a, *pair.findings_b)
-    results = tuple(_named(item, pair, findings) for item in _results(pair, asked.beside))
+    every = (*findings, *sides)
+    results = tuple(_named(item, every, rulebook.rules) for item in _results(pair, asked.beside))
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
     comparable = comparable_answer(findings)
@@ -166,7 +169,7 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
         difference=pair.difference,
         context=pair.context,
         uncounted=uncounted,
-        findings=(*findings, *sides),
+        findings=every,
         results=results,
         waivers=tuple(sorted(asked.waivers.items())),
         study=study.name if study else None,
@@ -187,10 +190,11 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
     # What a witness lends takes most leaves of two receipts: the proofs of the sides' own findings have them already.
     shown = {leaf for item in (*pair.findings_a, *pair.findings_b) for leaf in item.proof}
     spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
+    quoting = rulebook.rules.about(Topic.SIDES)
 
     less = Reducer()
     books = {
-        item.code: rulebook.of_rules({item.code, *(spoilt if item.code == "C105" else ())}) for item in made.findings
+        item.code: rulebook.of_rules({item.code, *(spoilt if item.code in quoting else ())}) for item in made.findings
     }
 
     @lru_cache(maxsize=1024)  # several findings of one rule are tried on the same leaves
@@ -210,7 +214,7 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
         return minimal(likely, stands) or minimal(lent, stands) or minimal(every, stands)
 
     return tuple(
-        replace(item, proof=proof(item)) if item.level is Level.ERROR and item.code[0] == "C" else item
+        replace(item, proof=proof(item)) if item.level is Level.ERROR and item.on_pair else item
         for item in made.findings
     )
 
@@ -278,8 +282,8 @@ def _without_dtypes(name: object) -> tuple[str, ...]:
     return tuple(word for word in re.findall(r"[a-z0-9]+", str(name).lower()) if dtype_of(word) is None)
 
 
-def _merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Findings of a group, each offence once."""
+def merged(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Findings on the launches of a group, each offence once."""
     seen: dict[tuple[str, str, str], Finding] = {}
     for found in findings:
         for item in found:
@@ -294,25 +298,22 @@ def _path(pair: Pair, findings: Iterable[Finding]) -> PathAnswer:
     return "unwitnessed" if "unwitnessed" in answers else "witnessed"
 
 
-def _named(result: MetricResult, pair: Pair, findings: Iterable[Finding]) -> MetricResult:
+def _named(result: MetricResult, findings: Sequence[Finding], rules: RuleSet) -> MetricResult:
     """The result; its effect keeps its numbers and loses its name where some finding forbids to name one."""
     effect = result.effect
-    if effect.kind in ("unproven", "ambiguous") or not _effect_open(pair, findings, metrics.get(result.metric)):
+    if effect.kind in ("unproven", "ambiguous") or not effect_is_open(findings, metrics.get(result.metric), rules):
         return result
     return replace(result, effect=replace(effect, kind="unproven"))
 
 
-def _effect_open(pair: Pair, findings: Iterable[Finding], metric: Metric) -> bool:
+def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) -> bool:
     """Whether some offence or open question forbids to name an effect on a metric.
 
-    C110 speaks of the very effect that was computed, and so does not silence it.
+    A rule about the very effect that was computed does not silence it.
     """
-    for item in (*pair.findings_a, *pair.findings_b, *findings):
-        if item.question is not Question.EFFECT or item.level is Level.SHOWN or item.code in GROUP_RULES:
-            continue
-        if not item.taints or item.spoils(metric.taint):
-            return True
-    return False
+    asked = (item for item in findings if item.question is Question.EFFECT and item.level is not Level.SHOWN)
+    heavy = (item for item in asked if not item.taints or item.spoils(metric.taint))
+    return any(item.code not in rules.about(Topic.EFFECT) for item in heavy)
 
 
 def _results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Final, TypeVar
 
@@ -54,15 +55,7 @@ def _explained(parsed: Parsed, item: Finding) -> Finding:
 
 
 def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Finding]:
-    found: list[Finding] = []
-    for item in rules:
-        try:
-            found += _judge_one(item, subject, case)
-        except ReceiptsError:
-            raise
-        except Exception as error:
-            raise _fault(item, error) from error
-    return found
+    return [one for item in rules for one in _guard(item, partial(_judge_one, item, subject), case)]
 
 
 def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
@@ -125,21 +118,18 @@ def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
 
 def judge_claim(case: ClaimCase, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on a claim, in the order of their codes. A rule that needs Facts is silent without."""
-    return tuple(
-        _finding(item, offence, "claim", None)
-        for item in rules.on("claim")
-        if _guard(item, item.applies, case) and not (item.uses_facts and case.facts is None)
-        for offence in _guard(item, _offences(item), case)
-    )
+    return _of_claim(case, [item for item in rules.on("claim") if not (item.uses_facts and case.facts is None)])
 
 
 def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on a statement in prose, in the order of their codes."""
+    return _of_claim(case, rules.on("statement"))
+
+
+def _of_claim(case: ClaimCase | StatementCase, rules: Sequence[Rule]) -> tuple[Finding, ...]:
+    asked = (item for item in rules if _guard(item, item.applies, case))
     return tuple(
-        _finding(item, offence, "claim", None)
-        for item in rules.on("statement")
-        if _guard(item, item.applies, case)
-        for offence in _guard(item, _offences(item), case)
+        _finding(one, offence, "claim", None) for one in asked for offence in _guard(one, _offences(one), case)
     )
 
 
@@ -212,17 +202,5 @@ def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None
 def _unjudged(
     item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
 ) -> Finding:
-    return Finding(
-        code=item.code,
-        name=item.name,
-        level=level,
-        question=item.question,
-        taints=item.taints,
-        at=at,
-        found=found,
-        expected=f"what {item.code} {item.name} needs to judge",
-        do=do,
-        subject=subject,
-        receipt=receipt,
-        unjudged=True,
-    )
+    expected = f"what {item.code} {item.name} needs to judge"
+    return _finding(item, Offence(at, found, expected, do, level, unjudged=True), subject, receipt)

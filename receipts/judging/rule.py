@@ -6,7 +6,7 @@ what it needs from here. `receipts.judging.rulebook` loads rules, and `receipts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from receipts.axes.lane import Lane
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
 )
+from receipts.judging.topic import Topic as Topic
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
 from receipts.judging.witness import Lent, lend, names
 from receipts.metrics import Launch, Metric
@@ -31,6 +32,7 @@ ALL, RATE, MFU, MEMORY, LOSS, GOODPUT = Taint.ALL, Taint.RATE, Taint.MFU, Taint.
 SETTINGS = (Role.AXIS, Role.REGIME, Role.WORK)  # what whoever starts a launch decides of it and of its measurement
 
 RuleSubject = Literal["receipt", "pair", "claim", "statement"]
+ANYWHERE = ("",)  # wherever a rule finds something
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
 
 
@@ -110,6 +112,7 @@ class Pair:
     facts: Facts | None = None
     findings_a: tuple[Finding, ...] = ()
     findings_b: tuple[Finding, ...] = ()
+    sparing: Collection[str] = ()  # codes of the rules whose offence does not spoil the metric
     context: str | None = None  # that both sides name
     varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
     study: str | None = None
@@ -201,7 +204,7 @@ Judge = Callable[[Any], Iterator[Offence]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge."""
+    """One rule, with what its file declares of it; `rule` says what each means."""
 
     code: str
     name: str
@@ -213,9 +216,14 @@ class Rule:
     applies: Callable[[Any], bool]
     uses_facts: bool
     judge: Judge
+    of_configuration: bool = False
+    about: Topic | None = None
+    asks_store: bool = False
+    reads_others: tuple[str, ...] = ()
+    amortised: str = ""
+    spares: tuple[str, ...] = ()
     page: str = ""
     path: Path | None = None
-    of_configuration: bool = False
 
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
@@ -247,18 +255,29 @@ def rule(
     applies: Callable[[Any], bool] = _always,
     facts: bool = False,
     of_configuration: bool = False,
+    about: Topic | None = None,
+    asks_store: bool = False,
+    reads_others: tuple[str, ...] = (),
+    amortised: str = "",
+    spares: tuple[str, ...] = (),
 ) -> Callable[[Judge], Judge]:
-    """Declare the decorated generator function as the rule of this file.
+    """Declare the decorated generator function as the rule of this file, and what the engine has to know of it.
 
+    ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge.
     ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
     must never make a rule disappear. A rule ``of_configuration`` is shown a receipt that states nothing else (see
     `receipts.axes.configured`), and is asked once for all launches of that configuration.
+
+    ``about`` is what it speaks of, where the engine treats such findings alike. A rule that ``asks_store`` reads of the
+    facts only what the store knows of its lane, which changes from launch to launch: its findings weigh nothing, and
+    reports leave them out. ``reads_others`` are the beginnings of the leaves at which it finds what other launches
+    show, so that a stored finding there may no longer hold. ``amortised`` is what its error answers to *compile
+    amortised?*, which its open finding leaves open. ``spares`` are metrics of its taints that it does not spoil.
     """
 
     def declare(judge: Judge) -> Judge:
-        made = Rule(
-            code, name, level, on, question, taints, needs, applies, facts, judge, of_configuration=of_configuration
-        )
+        declared = (of_configuration, about, asks_store, reads_others, amortised, spares)
+        made = Rule(code, name, level, on, question, taints, needs, applies, facts, judge, *declared)
         setattr(judge, DECLARED, made)
         return judge
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from receipts.axes.lane import Lanes
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.resources import folder
-from receipts.judging.rule import DECLARED, Rule, RuleSubject
+from receipts.judging.rule import DECLARED, Rule, RuleSubject, Topic
+from receipts.judging.verdict import Level
 
 if TYPE_CHECKING:
     from receipts.judging.study import Studies
@@ -93,13 +94,28 @@ class RuleSet:
         """Rules on a receipt that are shown all of it."""
         return tuple(item for item in self.on("receipt") if not item.of_configuration)
 
+    @cached_property
+    def _by_topic(self) -> dict[Topic, tuple[str, ...]]:
+        return {topic: tuple(item.code for item in self.rules if item.about is topic) for topic in Topic}
+
+    def about(self, topic: Topic) -> tuple[str, ...]:
+        """Codes of the rules on a topic, in their order."""
+        return self._by_topic[topic]
+
+    def sparing(self, metric: str) -> tuple[str, ...]:
+        """Codes of the rules whose offence does not spoil a metric of their taints."""
+        return tuple(item.code for item in self.rules if metric in item.spares)
+
+    @cached_property
+    def _named(self) -> dict[str, Rule]:
+        return {name: item for item in reversed(self.rules) for name in (item.code, item.name)}
+
     def get(self, code: str) -> Rule:
         """The rule of a code or name. Raises NotFound."""
-        for item in self.rules:
-            if code.upper() == item.code or code.lower() == item.name:
-                return item
-        names = [name for item in self.rules for name in (item.code, item.name)]
-        raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, names)}")
+        found = self._named.get(code.upper()) or self._named.get(code.lower())
+        if found is None:
+            raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, self._named)}")
+        return found
 
 
 def load_file(path: Path) -> Rule:
@@ -118,6 +134,10 @@ def load_file(path: Path) -> Rule:
     page = (module.__doc__ or "").strip()
     if not _CODE.match(made.code) or not _NAME.match(made.name):
         raise RuleError(f"rule {path.name}: {made.code} {made.name} is not a code like R101 with a snake_case name")
+    if (made.code[0] == "C") is not (made.subject == "pair"):
+        raise RuleError(f"rule {path.name}: rules on a pair, and they alone, have codes that begin with C")
+    if made.asks_store and made.level is not Level.SHOWN:
+        raise RuleError(f"rule {path.name}: a rule that asks the store is only shown; give it level W")
     if not page:
         raise RuleError(f"rule {path.name}: it has no page; write its docstring")
     return Rule(**{**vars(made), "page": page, "path": path})

@@ -58,12 +58,17 @@ def status_for(kind: Taint, path: str, tainted: Collection[str], undecided: Coll
     return "open" if concerns(undecided, kind) else "valid"
 
 
-def grade(launch: Launch, findings: Iterable[Finding], metric: Metric | None = None) -> Grade:
-    """Whether a launch is a sample of a metric, by what rules found of it; without a metric, of its rate."""
+def grade(
+    launch: Launch, findings: Iterable[Finding], metric: Metric | None = None, sparing: Collection[str] = ()
+) -> Grade:
+    """Whether a launch is a sample of a metric, by what rules found of it; without a metric, of its rate.
+
+    ``sparing`` are the codes of rules whose offence does not spoil the metric.
+    """
     every, outcome = tuple(findings), launch.parsed.receipt.run.outcome
     errors = [item for item in every if item.level is Level.ERROR]
     ended = [outcome] if outcome != "ok" and (metric is None or metric.taint in _FROM_STEPS) else []
-    spoilt = [item.code for item in errors if _spoils(item, metric)]
+    spoilt = [item.code for item in errors if _spoils(item, metric, sparing)]
     if ended:
         return _grade(Rank.FAILED, [*spoilt, *ended])
     if spoilt:
@@ -82,9 +87,9 @@ def _grade(rank: Rank, why: list[str]) -> Grade:
     return Grade(rank, tuple(dict.fromkeys(why)))
 
 
-def _spoils(item: Finding, metric: Metric | None) -> bool:
-    unmoved = metric is not None and item.question is not Question.PATH and item.code in dict(metric.unmoved_by)
-    return not unmoved and not unspoilt(path_answer([item]), item.taints, _kind(metric))
+def _spoils(item: Finding, metric: Metric | None, sparing: Collection[str]) -> bool:
+    spared = item.question is not Question.PATH and item.code in sparing
+    return not spared and not unspoilt(path_answer([item]), item.taints, _kind(metric))
 
 
 def _kind(metric: Metric | None) -> Taint:

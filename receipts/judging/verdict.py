@@ -79,6 +79,11 @@ class Finding:
         paths = tuple(self.do.removeprefix(STATE).split(" or "))
         return paths if self.unjudged and self.at == paths[0] else ()
 
+    @property
+    def on_pair(self) -> bool:
+        """Whether a rule on comparisons reports it, also where it speaks of one side. Their codes begin with C."""
+        return self.code.startswith("C")
+
     def spoils(self, taint: Taint) -> bool:
         """Whether a metric of that kind is spoilt by this offence."""
         return Taint.ALL in self.taints or taint in self.taints
@@ -310,18 +315,10 @@ class ClaimVerdict:
         said = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
         if self.comparison is not None and self.comparison.status == "rejected":
             errors = (item for item in self.comparison.findings if item.level is Level.ERROR)
-            said += [f"{item.code} {item.found}" for item in errors if item.subject == "pair" or item.code[0] == "C"]
+            said += [f"{item.code} {item.found}" for item in errors if item.on_pair]
         if self.assessment.state != "holds":
             said.append(self.assessment.why)
         return tuple(dict.fromkeys(said))
-
-    @property
-    def waits_for_target(self) -> bool:
-        """Whether it holds where it was shown, and nothing but a retest at its target is missing."""
-        heavy = {item.code for item in self.findings if item.level is not Level.SHOWN}
-        # A target that the lane has not reached yet lies beyond its envelope as well.
-        waits = "K104" in heavy and heavy <= {"K104", "K108"}
-        return waits and self.assessment.state == "holds" and self.otherwise == "unproven"
 
     def last_line(self) -> str:
         """Claim and status."""

@@ -41,7 +41,6 @@ class Metric(NamedTuple):
     equal_work: tuple[str, ...] = ()
     basis: tuple[str, ...] = ()
     indifferent: tuple[Indifference, ...] = ()
-    unmoved_by: tuple[tuple[str, str], ...] = ()  # rules whose offence does not spoil it, each with the reason
     scale: float = 1.0
     shown_unit: str = ""
 
@@ -87,7 +86,6 @@ METRICS: Mapping[str, Metric] = {
             "rate",
             regimes=_STEADY,
             basis=("formula",),
-            unmoved_by=(("R104", "TFLOP/s are divided by no peak"),),
         ),
         Metric(
             "mfu",

@@ -9,6 +9,7 @@ from receipts.axes.shape import described, target_of
 from receipts.judging.envelope import standing
 from receipts.judging.facts import Facts
 from receipts.judging.rule import Case
+from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
@@ -39,11 +40,11 @@ class Answers:
         )
 
 
-def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | None) -> Answers:
-    """The five answers of one receipt under its lane."""
+def answers(parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, facts: Facts | None, rules: RuleSet) -> Answers:
+    """The five answers of one receipt under its lane and the rules that it was judged by."""
     return Answers(
         topology=topology(parsed),
-        amortised=_amortised(parsed, verdict),
+        amortised=_amortised(parsed, verdict, rules),
         workload=_workload(parsed),
         path=_path(Case(Launch(parsed, lane), lane, facts), verdict),
         target=_target(parsed, lane, facts),
@@ -61,25 +62,18 @@ def topology(parsed: Parsed) -> str:
     return f"{chips if chips is not None else '?'} × {name}{shape}" + (f" · {degrees}" if degrees else "")
 
 
-def _codes(verdict: ReceiptVerdict, level: Level) -> set[str]:
-    return {item.code for item in verdict.findings if item.level is level}
-
-
-def _amortised(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+def _amortised(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet) -> str:
     if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
         return "nothing was measured"
     outcome = parsed.receipt.run.outcome
-    if outcome != "ok":  # R201, R202, R205 and R206 ask nothing of a launch that failed
+    if outcome != "ok":  # the rules on it ask nothing of a launch that failed
         return f"not judged: the launch ended in {outcome}"
-    errors, open_questions = _codes(verdict, Level.ERROR), _codes(verdict, Level.OPEN)
-    if "R201" in errors:
-        return "no: a cold start is inside the window"
-    if "R202" in errors:
-        return "no: it compiles after warm-up"
-    waiting = open_questions & {"R201", "R202", "R205", "R206"}
-    if waiting:
-        return f"not shown ({', '.join(sorted(waiting))})"
-    return "yes"
+    asked = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortised)]
+    for item, why in asked:
+        if item.level is Level.ERROR:
+            return f"no: {why}"
+    waiting = {item.code for item, _ in asked if item.level is Level.OPEN}
+    return f"not shown ({', '.join(sorted(waiting))})" if waiting else "yes"
 
 
 def _workload(parsed: Parsed) -> str:

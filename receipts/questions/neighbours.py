@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes.configuration import configuration
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, MetricResult, Question
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
@@ -32,6 +33,7 @@ class Judged:
     axis: str
     entry: Entry
     verdict: Comparison
+    reason: str  # what refuses it, or what would settle it: the first finding on the pair, else on a side
 
     @property
     def headline(self) -> MetricResult | None:
@@ -47,11 +49,6 @@ class Judged:
     def refused(self) -> bool:
         """Whether the two are not one experiment, or a path was left."""
         return self.verdict.status == "rejected"
-
-    @property
-    def reason(self) -> str:
-        """What refuses it, or what would settle it: the first finding on the pair, else on a side."""
-        return next(reasons(self.verdict), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ def neighbours(
     for done, item in enumerate(candidates, 1):
         # The other is whatever launch of its configuration is the newest, and stands for none of the others.
         verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
-        judged.append(Judged(item.axis, item.entry, verdict))
+        judged.append(Judged(item.axis, item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
         if progress is not None:
             progress(done, len(candidates))
     sign = -1.0 if metrics.get(metric).better == "higher" else 1.0
@@ -136,14 +133,14 @@ def _full(candidates: Sequence[Neighbour], limit: int) -> Iterator[str]:
     yield from sorted(axis for axis, numbers in held.items() if len(numbers) >= limit)
 
 
-def reasons(verdict: Comparison) -> Iterator[str]:
+def reasons(verdict: Comparison, rules: RuleSet) -> Iterator[str]:
     """What refuses a comparison, or what would settle it: findings on the pair first, then on its sides."""
     wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
     asked = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
     order = {"pair": 0, "a": 1, "b": 2}
     found = [item for item in verdict.findings if item.level is wanted and item.question in asked]
     for item in sorted(found, key=lambda item: order.get(item.subject, 3)):
-        if item.code == "C101":  # one finding an axis: each of them tells all
+        if item.code in rules.about(Topic.AXES):  # one finding an axis: each of them tells all
             yield f"{item.code} {item.expected}"
         else:
             yield f"{item.code} {item.at}: {item.found}" if item.unjudged else f"{item.code} {item.found}"

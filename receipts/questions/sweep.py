@@ -15,7 +15,8 @@ from receipts import metrics
 from receipts.axes import difference, effective
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.judging.compare import Request, choose, compare
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
 from receipts.receipt import Parsed
 
@@ -144,11 +145,11 @@ def _side(
 def _judged(base: Cell, cell: Cell, rulebook: Rulebook, request: Request) -> Cell:
     request = replace(request, lost=(*base.lost, *cell.lost))
     verdict = compare(base.launches, cell.launches, rulebook, request)
-    reasons = [item for item in (_reason(verdict, cell.launches[0]), cell.refused) if item]
+    reasons = [item for item in (_reason(verdict, cell.launches[0], rulebook.rules), cell.refused) if item]
     return replace(cell, against_base=verdict, refused="; ".join(reasons))
 
 
-def _reason(verdict: Comparison, parsed: Parsed) -> str:
+def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
     """Why a cell is refused, in a phrase; empty where it is not."""
     if parsed.receipt.run.outcome != "ok":
         failure = parsed.receipt.failure
@@ -157,7 +158,7 @@ def _reason(verdict: Comparison, parsed: Parsed) -> str:
     if verdict.status != "rejected":
         return ""
     errors = [item for item in verdict.findings if item.level is Level.ERROR and item.question is not Question.NONE]
-    if any(item.code == "C101" for item in errors):
+    if any(item.code in rules.about(Topic.AXES) for item in errors):
         return f"{len(verdict.counted)} axes: {', '.join(verdict.counted)}"
     return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
 

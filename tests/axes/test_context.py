@@ -46,7 +46,7 @@ def test_a_setting_that_neither_side_states_is_held_and_counted() -> None:
     assert found.status == "accepted"
     assert "numerics.learning_rate" in found.difference.held
     assert found.owed == "1 setting held by context base"
-    assert found.owed in markdown(found)
+    assert found.owed in markdown(found, rule_cases.rulebook().rules)
 
 
 def test_silence_about_how_launches_ended_is_not_held() -> None:

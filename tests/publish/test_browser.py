@@ -96,7 +96,7 @@ def pages(demo_pages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     found = dict(demo_pages)
     for name, values in made.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_bytes(render(values)["index.html"])
+        found[name].write_bytes(render(values, cases.rulebook().rules)["index.html"])
     ids = [base[0].id, attacked[0].id]
     (folder / "claims.toml").write_text(CLAIM.format(json.dumps(ATTACK), *ids), encoding="utf-8")
     assert main(["--store", str(folder / "store.sqlite"), "claim", "add", str(folder / "claims.toml")]) in (0, 1, 3)

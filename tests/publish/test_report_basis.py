@@ -77,7 +77,7 @@ def test_the_frontier_of_the_report_follows_from_its_rows(
             held = best.setdefault(tuple(row[name] for name in SHAPE), row)
             if row["tokens_per_second_per_chip"] > held["tokens_per_second_per_chip"]:
                 best[tuple(row[name] for name in SHAPE)] = row
-    tree = json.loads(render(told[0])["report.json"])
+    tree = json.loads(render(told[0], cases.rulebook().rules)["report.json"])
     found = {item["receipt"]["id"]: item for lane in tree["lanes"] for item in lane["frontier"]}
     assert {row["id"] for row in best.values()} == set(found)
     for row in best.values():

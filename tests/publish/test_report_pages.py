@@ -37,7 +37,7 @@ def data(place: Path) -> WeekData:
 
 @pytest.fixture(scope="module")
 def files(data: WeekData) -> dict[str, bytes]:
-    return render(data)
+    return render(data, cases.rulebook().rules)
 
 
 class Outline(HTMLParser):
@@ -209,7 +209,7 @@ def test_a_refused_comparison_prints_no_change(files: dict[str, bytes]) -> None:
 
 
 def test_the_same_values_give_the_same_bytes(data: WeekData, files: dict[str, bytes]) -> None:
-    assert render(data) == files
+    assert render(data, cases.rulebook().rules) == files
 
 
 def test_json_carries_the_values_behind_the_pages(data: WeekData, files: dict[str, bytes]) -> None:
@@ -221,7 +221,7 @@ def test_json_carries_the_values_behind_the_pages(data: WeekData, files: dict[st
 
 def test_an_empty_week_is_a_page_all_the_same(tmp_path: Path) -> None:
     store = week.fill(tmp_path / "empty.sqlite", [])
-    made = render(collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)))
+    made = render(collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF)), cases.rulebook().rules)
     assert b"No receipt ran in 2026-W10. None ran before." in made["report.md"]
     assert Outline(made["index.html"].decode()).open == []
 
@@ -229,22 +229,22 @@ def test_an_empty_week_is_a_page_all_the_same(tmp_path: Path) -> None:
 def test_a_template_of_the_user_comes_first(data: WeekData, tmp_path: Path) -> None:
     own = '{% extends "parts/page.html.j2" %}{% block main %}<p>{{ data.week }}</p>{% endblock %}'
     (tmp_path / "weekly.html.j2").write_text(own, encoding="utf-8")
-    made = render(data, [tmp_path])
+    made = render(data, cases.rulebook().rules, [tmp_path])
     assert b"<p>2026-W10</p>" in made["index.html"]
-    assert made["report.md"] == render(data)["report.md"]
+    assert made["report.md"] == render(data, cases.rulebook().rules)["report.md"]
 
 
 @pytest.mark.parametrize("text", ["{{ page.titel }}", "{{ nothing }}", "{% for %}", "{{ 1 / 0 }}"])
 def test_a_template_that_is_wrong_is_named(data: WeekData, tmp_path: Path, text: str) -> None:
     (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
     with pytest.raises(ResourceError, match=r"template weekly\.md\.j2"):
-        render(data, [tmp_path])
+        render(data, cases.rulebook().rules, [tmp_path])
 
 
 def test_markdown_of_a_user_template_is_escaped_unasked(data: WeekData, tmp_path: Path) -> None:
     text = "{% for item in data.receipts %}{{ item.receipt.name }}\n{% endfor %}"
     (tmp_path / "weekly.md.j2").write_text(text, encoding="utf-8")
-    assert b"\\<script\\>" in render(data, [tmp_path])["report.md"]
+    assert b"\\<script\\>" in render(data, cases.rulebook().rules, [tmp_path])["report.md"]
 
 
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:

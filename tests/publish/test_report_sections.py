@@ -49,7 +49,7 @@ def full() -> list[Parsed]:
 
 
 def shown(data: WeekData) -> str:
-    return render(data)["report.md"].decode()
+    return render(data, cases.rulebook().rules)["report.md"].decode()
 
 
 # What did not survive
@@ -412,7 +412,7 @@ def test_hostile_text_of_people_is_text_in_every_section(small: Store) -> None:
         small.decide(one.id, "hold", f"{HOSTILE}\0")
         week.claim(small, "buckets", text=HOSTILE[:9000], quoted_in=[HOSTILE[:400]], **week.SPEEDUP)
         small.retract(labelled(small, "local base")[0].id, HOSTILE)
-    files = render(week.report(small))
+    files = render(week.report(small), cases.rulebook().rules)
     html, text = files["index.html"].decode(), files["report.md"].decode()
     assert plain(HOSTILE, 60)[:20] in html.replace("&lt;", "<").replace("&gt;", ">")
     for page in (html, text):
@@ -431,9 +431,9 @@ def test_the_same_store_gives_the_same_bytes_whatever_was_written_from_it(small:
     with week.clock(week.MONDAY - timedelta(days=1)):
         week.claim(small, "buckets", text="a tenth faster", **week.SPEEDUP)
         small.decide(labelled(small, "local base")[0].id, "hold", "wait")
-    first = render(week.report(small))
+    first = render(week.report(small), cases.rulebook().rules)
     with week.clock(week.AS_OF + timedelta(days=1)):
         small.quote(
             "report.md", [(item["receipt"]["id"], None) for item in json.loads(first["report.json"])["receipts"]]
         )
-    assert render(week.report(small)) == first
+    assert render(week.report(small), cases.rulebook().rules) == first

@@ -155,7 +155,7 @@ def test_page_markdown_and_json_say_the_same_and_every_link_leads_somewhere(stor
         store, [*week.local_gain(), *week.at_target(2.31), week.known_failure(-9, "a"), week.known_failure(2, "b")]
     )
     data = week.report(store)
-    files = {name: made.decode() for name, made in render(data).items()}
+    files = {name: made.decode() for name, made in render(data, cases.rulebook().rules).items()}
     html = files["index.html"]
     told = json.loads(files["report.json"])["summary"]
     assert [item["says"] for item in told] == [point.says for point in data.summary]
@@ -179,7 +179,7 @@ def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: 
         lanes=tuple(replace(lane, name=name) for name in names),
         drawn=replace(data.drawn, lanes=dict.fromkeys(names, drawn)),
     )
-    told = [point.says for point in summary(many) if point.topic == "frontier"]
+    told = [point.says for point in summary(many, cases.rulebook().rules) if point.topic == "frontier"]
     assert [line.partition(":")[0] for line in told] == [name for name in names for _ in range(2)]
     assert told[1::2] == [f"{name}: and 1 more shape." for name in names]
 

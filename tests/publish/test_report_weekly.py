@@ -259,9 +259,9 @@ def test_holm_takes_back_what_is_significant_alone_only(store: Store) -> None:
     barely = replace(
         verdict, results=tuple(replace(item, effect=replace(item.effect, p_beyond=0.04)) for item in verdict.results)
     )
-    (alone,), _ = _judged([Pair(a, b, barely)])
+    (alone,), _ = _judged([Pair(a, b, barely)], cases.rulebook().rules)
     assert (alone.status, alone.effect) == ("accepted", "faster")
-    among, adjusted = _judged([Pair(a, b, barely), Pair(a, b, barely)])
+    among, adjusted = _judged([Pair(a, b, barely), Pair(a, b, barely)], cases.rulebook().rules)
     assert adjusted == 2
     assert {(item.status, item.effect) for item in among} == {("inconclusive", "ambiguous")}
     assert "Holm p 0.080" in among[0].why
@@ -396,6 +396,6 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
 
     (lane,) = data.lanes
     cut = replace(lane, accepted=(), refused_more=3)
-    text = render(replace(data, lanes=(cut,)))["report.md"].decode()
+    text = render(replace(data, lanes=(cut,)), cases.rulebook().rules)["report.md"].decode()
     assert "The week has no accepted comparisons and no inconclusive comparisons.\n" in text
     assert "And 3 more refused comparisons, in comparisons.parquet." in text

@@ -11,8 +11,10 @@ import pytest
 import rule_cases
 from receipts.judging.verdict import ClaimVerdict, to_json
 from receipts.questions.claims.footnote import footnote
+from receipts.questions.claims.judge import waits
 from receipts.store import Decision
 
+RULES = rule_cases.rulebook().rules
 SLOW = {"steps": {"seconds": 0.8, "seed": 3}}
 FAST = {"steps": {"seconds": 0.6, "seed": 4}, "set": {"numerics.learning_rate": 0.7}}
 GONE = ["measurement.step_durations_seconds", "measurement.step_flags", "measurement.stated"]
@@ -239,8 +241,8 @@ def test_a_claim_that_was_supported_and_is_no_longer_is_stale() -> None:
 
 def test_a_win_away_from_its_target_waits_for_its_retest() -> None:
     found = _judge({"effect": "at least 1.30", "target": {"depth": 52}})
-    assert (found.status, found.at_target, found.waits_for_target) == ("unproven", False, True)
-    assert not _judge({"effect": "at least 1.40", "target": {"depth": 52}}).waits_for_target
+    assert (found.status, found.at_target, waits(found, RULES)) == ("unproven", False, True)
+    assert not waits(_judge({"effect": "at least 1.40", "target": {"depth": 52}}), RULES)
     assert _judge({"effect": "at least 1.30", "target": {"depth": 8}}).status == "supported"
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, Offence, Pair, Topic, rule
 
 _MOST = 6  # axes that are named in a row; each has a finding of its own
 
 
-@rule("C101", "many_axes", E, on="pair", question=COMPARABLE)
+@rule("C101", "many_axes", E, on="pair", question=COMPARABLE, about=Topic.AXES)
 def many_axes(pair: Pair) -> Iterator[Offence]:
     """Each changed axis that counts, with both values, when there is more than one."""
     if len(pair.counted) < 2:

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from receipts.axes import Unknown
-from receipts.judging.rule import COMPARABLE, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, I, Offence, Pair, Topic, rule
 from receipts.metrics.rates import stated
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
@@ -33,7 +33,7 @@ _NOT_IN_NAMES = re.compile(r"[\W_]+")
 _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wheels")
 
 
-@rule("C102", "unknown_axis", I, on="pair", question=COMPARABLE)
+@rule("C102", "unknown_axis", I, on="pair", question=COMPARABLE, about=Topic.UNKNOWN)
 def unknown_axis(pair: Pair) -> Iterator[Offence]:
     """Every axis that is not stated as it must be, with the side that lacks it."""
     indifferent = {

@@ -19,23 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.judging.rule import COMPARABLE, PATH, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, PATH, E, I, Offence, Pair, Topic, rule
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 
 
-@rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE)
+@rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE, about=Topic.SIDES)
 def bad_receipt(pair: Pair) -> Iterator[Offence]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
-    unmoved = {code for code, _ in pair.metric.unmoved_by}
     both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...]], ...] = (("a", pair.findings_a), ("b", pair.findings_b))
     if pair.metric.taint in (Taint.RATE, Taint.MFU):
         yield from _failed("a", pair.group_a)
         yield from _failed("b", pair.group_b)
     for side, mine in both:
         for item in mine:
-            if item.question is PATH or item.code in unmoved or not item.spoils(pair.metric.taint):
+            if item.question is PATH or item.code in pair.sparing or not item.spoils(pair.metric.taint):
                 continue
             if item.level is Level.ERROR:
                 yield _offence(item, side, E)

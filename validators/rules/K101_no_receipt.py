@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, ClaimCase, E, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, E, Offence, Topic, rule
 
 
-@rule("K101", "no_receipt", E, on="claim", question=NONE)
+@rule("K101", "no_receipt", E, on="claim", question=NONE, about=Topic.RECEIPTS)
 def no_receipt(case: ClaimCase) -> Iterator[Offence]:
     """Words that name no receipt, and sides that name nothing."""
     for side, why in case.missing:

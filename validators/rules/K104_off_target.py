@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.shape import target_of
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, W, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, W, rule
 
 
-@rule("K104", "off_target", I, on="claim", question=NONE)
+@rule("K104", "off_target", I, on="claim", question=NONE, about=Topic.TARGET)
 def off_target(case: ClaimCase) -> Iterator[Offence]:
     """Not shown at the shape where it is to hold."""
     if not case.candidate or case.claim.kind == "does-not-fit":

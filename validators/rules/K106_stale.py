@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.envelope import REPEATED, SHAPE
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, rule
 
 
-@rule("K106", "stale", I, on="claim", question=NONE, facts=True)
+@rule("K106", "stale", I, on="claim", question=NONE, facts=True, about=Topic.STALENESS)
 def stale(case: ClaimCase) -> Iterator[Offence]:
     """Receipts that no longer stand, a status that was lost, and a ceiling that was passed."""
     known = dict(case.facts.superseded) if case.facts else {}

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, rule
 
 
-@rule("K108", "outside_envelope", I, on="claim", question=NONE, facts=True)
+@rule("K108", "outside_envelope", I, on="claim", question=NONE, facts=True, about=Topic.TARGET)
 def outside_envelope(case: ClaimCase) -> Iterator[Offence]:
     """A claim for a shape beyond the lane's envelope."""
     if case.envelope == "beyond" and case.claim.kind not in ("ceiling", "does-not-fit"):

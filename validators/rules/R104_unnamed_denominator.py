@@ -25,6 +25,7 @@ NAMED = (
     (PEAK, "the peak that it divides by"),
     (DTYPE, "the type whose peak that is"),
 )
+SPARED = ("tflops_per_second_per_chip",)  # they are divided by no peak
 SAME = 0.005  # sources round a peak to three or four digits
 
 
@@ -57,7 +58,7 @@ def _sparse(case: Case, machine: Accelerator | None) -> bool:
     return typed or machine.is_sparse_figure(peak)
 
 
-@rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs)
+@rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs, spares=SPARED)
 def unnamed_denominator(case: Case) -> Iterator[Offence]:
     """What a stated MFU does not name, and a sparse denominator."""
     if case.get(RATIO) is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
@@ -56,6 +56,7 @@ def applies(case: Case) -> bool:
     needs=needs,
     applies=applies,
     of_configuration=True,
+    about=Topic.LAYOUT,
 )
 def chips_unaccounted(case: Case) -> Iterator[Offence]:
     """The product of the degrees against the chips, then expert groups inside the data ranks."""

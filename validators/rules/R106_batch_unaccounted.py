@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, Topic, rule
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
@@ -39,7 +39,16 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R106", "batch_unaccounted", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs, applies=applies)
+@rule(
+    "R106",
+    "batch_unaccounted",
+    E,
+    question=COMPARABLE,
+    taints=(RATE, MFU),
+    needs=needs,
+    applies=applies,
+    about=Topic.LAYOUT,
+)
 def batch_unaccounted(case: Case) -> Iterator[Offence]:
     """Tokens a step against the global batch, then that against micro batch, data ranks and accumulation."""
     yield from _tokens(case)

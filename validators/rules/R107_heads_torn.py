@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, W, rule
 from receipts.receipt.patterns import ATTENDING, Pattern, read
 
 TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
@@ -43,7 +43,17 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R107", "heads_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies, of_configuration=True)
+@rule(
+    "R107",
+    "heads_torn",
+    E,
+    question=COMPARABLE,
+    taints=(ALL,),
+    needs=needs,
+    applies=applies,
+    of_configuration=True,
+    about=Topic.LAYOUT,
+)
 def heads_torn(case: Case) -> Iterator[Offence]:
     """Heads, then kv heads, against the tensor degree."""
     tensor = case.get(TENSOR) or 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
 
 EXPERT, EXPERTS = "parallelism.expert", "model.experts"
 
@@ -31,7 +31,15 @@ def applies(case: Case) -> bool:
 
 
 @rule(
-    "R108", "experts_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies, of_configuration=True
+    "R108",
+    "experts_torn",
+    E,
+    question=COMPARABLE,
+    taints=(ALL,),
+    needs=needs,
+    applies=applies,
+    of_configuration=True,
+    about=Topic.LAYOUT,
 )
 def experts_torn(case: Case) -> Iterator[Offence]:
     """Experts against the expert degree."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
 from receipts.metrics.degrees import degree
 from receipts.receipt.patterns import ALPHABETS, ATTENDING, Kind, Pattern, contradiction, kind_counts, read
 
@@ -64,6 +64,7 @@ def applies(case: Case) -> bool:
     needs=needs,
     applies=applies,
     of_configuration=True,
+    about=Topic.LAYOUT,
 )
 def pattern_misread(case: Case) -> Iterator[Offence]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""

@@ -45,7 +45,7 @@ def needs(case: Case) -> Iterable[str]:
         yield FINISHED
 
 
-@rule("R112", "impossible_time", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
+@rule("R112", "impossible_time", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs, reads_others=(STARTED,))
 def impossible_time(case: Case) -> Iterator[Offence]:
     """Durations, the clock, finish against start, the sum of steps against the run, and other launches."""
     run, steps = case.receipt.run, case.launch.durations

@@ -19,7 +19,7 @@ from receipts.judging.envelope import shown, standing
 from receipts.judging.rule import NONE, Case, Offence, W, rule
 
 
-@rule("R116", "beyond_envelope", W, question=NONE, facts=True)
+@rule("R116", "beyond_envelope", W, question=NONE, facts=True, asks_store=True)
 def beyond_envelope(case: Case) -> Iterator[Offence]:
     """A shape that no ceiling of the lane holds."""
     found = standing(case.facts, case.parsed)

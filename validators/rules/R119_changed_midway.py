@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from receipts.judging.rule import GOODPUT, LOSS, PATH, Case, E, I, Offence, W, rule
+from receipts.judging.rule import ANYWHERE, GOODPUT, LOSS, PATH, Case, E, I, Offence, W, rule
 from receipts.receipt import Parsed
 
 PARTS, RESUMED = "run.parts", "run.resumed_from"
@@ -25,7 +25,7 @@ OF_ONE_START = frozenset({"VISIBLE", "RANK", "PORT", "ADDR", "ID", "RESTART"})  
 DO = "give each launch a receipt of its own, or start again with what the first one ran"
 
 
-@rule("R119", "changed_midway", E, question=PATH, taints=(LOSS, GOODPUT))
+@rule("R119", "changed_midway", E, question=PATH, taints=(LOSS, GOODPUT), reads_others=ANYWHERE)
 def changed_midway(case: Case) -> Iterator[Offence]:
     """Each part against the one before it, then the launch that was resumed."""
     yield from _joined(case.launch.parsed)

@@ -47,7 +47,16 @@ def _default(case: Case) -> bool:
     return case.get(START) is None and case.get(BASIS) == "default"
 
 
-@rule("R201", "cold_start", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
+@rule(
+    "R201",
+    "cold_start",
+    E,
+    question=EFFECT,
+    taints=(RATE, MFU),
+    needs=needs,
+    applies=applies,
+    amortised="a cold start is inside the window",
+)
 def cold_start(case: Case) -> Iterator[Offence]:
     """Compiles inside the window, then a window without warm-up."""
     start, stop, warmup = case.get(START), case.get(STOP), case.get(WARMUP)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offence, Topic, rule
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
 START, FLAGS = "measurement.window.start", "measurement.step_flags"
@@ -38,7 +38,17 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.outcome == "ok")
 
 
-@rule("R202", "recompiling", E, question=EFFECT, taints=(RATE, MFU), needs=needs, applies=applies)
+@rule(
+    "R202",
+    "recompiling",
+    E,
+    question=EFFECT,
+    taints=(RATE, MFU),
+    needs=needs,
+    applies=applies,
+    about=Topic.INCIDENT,
+    amortised="it compiles after warm-up",
+)
 def recompiling(case: Case) -> Iterator[Offence]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""
     start, stop = case.get(START), case.get("measurement.window.stop")

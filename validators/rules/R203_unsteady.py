@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, Topic, W, rule
 from receipts.stats.order_statistics import median
 
 
-@rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU))
+@rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
 def unsteady(case: Case) -> Iterator[Offence]:
     """Why there is no steady segment."""
     if case.receipt.run.outcome != "ok":

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, I, Offence, Topic, rule
 from receipts.judging.witness import LEVELS, level
 from receipts.receipt.route import WITNESSED
 
 _GRAPHS = "cuda_graphs"
 
 
-@rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,))
+@rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)
 def unwitnessed_path(case: Case) -> Iterator[Offence]:
     """Leaves that the lane wants seen and nobody saw, and evidence below the lane's level."""
     if case.lane.never_witnessed:

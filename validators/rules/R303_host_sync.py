@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import MFU, PATH, RATE, Case, E, Offence, rule
+from receipts.judging.rule import MFU, PATH, RATE, Case, E, Offence, Topic, rule
 
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 FRAMEWORK = "path.witnessed.framework"
@@ -40,7 +40,16 @@ def _ahead(case: Case) -> bool:
     return any(str(name).replace("_", "-") in AHEAD for name in names)
 
 
-@rule("R303", "host_sync", E, question=PATH, taints=(RATE, MFU), needs=_needs, of_configuration=True)
+@rule(
+    "R303",
+    "host_sync",
+    E,
+    question=PATH,
+    taints=(RATE, MFU),
+    needs=_needs,
+    of_configuration=True,
+    about=Topic.INCIDENT,
+)
 def host_sync(case: Case) -> Iterator[Offence]:
     """Transfers a step beyond what occasional logging makes."""
     transfers = case.get(TRANSFERS)

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from receipts.axes.lane import Lineage, fits
-from receipts.judging.rule import PATH, Case, E, I, Offence, W, rule
+from receipts.judging.rule import PATH, Case, E, I, Offence, Topic, W, rule
 
 _ABSENT = ""
 
 
-@rule("R305", "lineage_drift", W, question=PATH, of_configuration=True)
+@rule("R305", "lineage_drift", W, question=PATH, of_configuration=True, about=Topic.INCIDENT)
 def lineage_drift(case: Case) -> Iterator[Offence]:
     """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
     wheels = _wheels(case)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import PATH, Case, E, I, Offence, W, rule
+from receipts.judging.rule import ANYWHERE, PATH, Case, E, I, Offence, Topic, W, rule
 from receipts.judging.witness import apart
 from receipts.receipt.route import WITNESSED
 
@@ -27,7 +27,7 @@ _NAMED = "run.witness_for"
 _DO = "profile the configuration that was measured; until then this launch lends nothing"
 
 
-@rule("R308", "stranger_witness", E, question=PATH)
+@rule("R308", "stranger_witness", E, question=PATH, about=Topic.WITNESS, reads_others=ANYWHERE)
 def stranger_witness(case: Case) -> Iterator[Offence]:
     """Axes in which a witness differs from the launch that it names; on that launch, witnesses that lend nothing."""
     if case.get(_NAMED) is not None:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offence, Topic, W, rule
 
 
-@rule("R414", "known_failure", W, question=NONE, facts=True)
+@rule("R414", "known_failure", W, question=NONE, facts=True, about=Topic.FAILURE, asks_store=True)
 def known_failure(case: Case) -> Iterator[Offence]:
     """The newest earlier failure of this signature."""
     earlier = case.facts.failures if case.facts is not None else ()

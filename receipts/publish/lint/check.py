@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -55,14 +55,6 @@ class Result:
         return item.file, item.line, item.column
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    state: State
-    found: str
-    do: str = ""
-    code: str = ""
-
-
 class Checker:
     """Checks statements, and keeps what it fetched: a page quotes the same receipts again and again.
 
@@ -76,7 +68,7 @@ class Checker:
         self._claims = claims
         self._receipts: dict[str, Parsed] = {}
         self._compared_before: dict[tuple[str, str, str], Comparison] = {}
-        self._judged: dict[str, _Answer] = {}
+        self._judged: dict[str, Result] = {}
 
     @property
     def _store(self) -> Store:
@@ -89,9 +81,10 @@ class Checker:
         if isinstance(item, Remark):
             return Result("remark", item.text, item.do, remark=item)
         answer = self._answer(item)
-        return Result(answer.state, answer.found, answer.do, answer.code, statement=item)
+        code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # in which a name may stand
+        return replace(answer, code=code, statement=item)
 
-    def _answer(self, item: Statement) -> _Answer:
+    def _answer(self, item: Statement) -> Result:
         from receipts.judging.judge import judge_statement
 
         link = item.link
@@ -100,22 +93,22 @@ class Checker:
         )
         if link is None:
             for finding in judge_statement(case, self._rulebook.rules):
-                return _Answer("unreceipted", finding.found, finding.do, finding.code)
-            return _Answer("ignored", item.ignored)
+                return Result("unreceipted", finding.found, finding.do, finding.code)
+            return Result("ignored", item.ignored)
         if link.problem:
-            return _Answer("refuted", f"{link.target} cannot be read", link.problem, "K101")
+            return Result("refuted", f"{link.target} cannot be read", link.problem, "no_receipt")
         if link.claim:
             return self._claim(link.claim)
         try:
             sides = [self._receipt(word) for word in link.receipts]
         except NotFound as error:
-            return _Answer("refuted", str(error), "submit the receipt, or correct the id", "K101")
+            return Result("refuted", str(error), "submit the receipt, or correct the id", "no_receipt")
         superseded = self._store.facts(sides).superseded
         for side in sides:
             if side.id in superseded:
                 successor, reason = superseded[side.id]
                 do = f"quote {successor[:12]} and its number" if successor else "take the statement out"
-                return _Answer("stale", f"{side.id[:12]} no longer stands: {reason}", do, "K106")
+                return Result("stale", f"{side.id[:12]} no longer stands: {reason}", do, "stale")
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
 
     def _receipt(self, word: str) -> Parsed:
@@ -126,92 +119,93 @@ class Checker:
     def _launch(self, parsed: Parsed) -> Launch:
         return Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
 
-    def _single(self, item: Statement, parsed: Parsed) -> _Answer:
+    def _single(self, item: Statement, parsed: Parsed) -> Result:
         if item.kind == "fit":
             return self._fit(item, parsed)
         if item.kind in ("ratio", "change"):
             do = "write receipt:BASELINE..CANDIDATE"
-            return _Answer("refuted", "a difference is stated, and one receipt is named", do, "K101")
+            return Result("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
         if item.metric in UNREAD:
-            return _Answer("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+            return Result("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
         return self._reading(item, parsed, readings(item))
 
-    def _reading(self, item: Statement, parsed: Parsed, said: tuple[Interval, ...]) -> _Answer:
+    def _reading(self, item: Statement, parsed: Parsed, said: tuple[Interval, ...]) -> Result:
         metric = metrics.get(item.metric)
         reading = self._launch(parsed).read(metric)
         name = parsed.id[:12]
         if reading.value is None:
-            return _Answer("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
+            return Result("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
         low, high = min(one.low for one in said), max(one.high for one in said)
         shown = metrics.shown(metric, reading.value)
         if not Interval(low, high).contains(reading.value):
-            return _Answer("refuted", f"{name} reads {shown}", "write what the receipt reads", "K103")
+            return Result("refuted", f"{name} reads {shown}", "write what the receipt reads", "overstated")
         return self._trusted(parsed, metric, reading.source, f"{name} reads {shown}")
 
-    def _trusted(self, parsed: Parsed, metric: Metric, source: str, found: str) -> _Answer:
+    def _trusted(self, parsed: Parsed, metric: Metric, source: str, found: str) -> Result:
         """A number that agrees, held against what may be believed: an offence, or a number that is merely quoted."""
         from receipts.judging.judge import judge_receipt
 
         lane = self._rulebook.lanes.of(parsed.receipt.run.lane)
         verdict = judge_receipt(parsed, lane, self._rulebook.rules, self._store.facts(parsed))
-        unmoved = dict(metric.unmoved_by)
+        sparing = self._rulebook.rules.sparing(metric.name)
         for finding in verdict.findings:
-            if finding.level == "E" and finding.code not in unmoved and finding.spoils(metric.taint):
-                return _Answer(
+            if finding.level == "E" and finding.code not in sparing and finding.spoils(metric.taint):
+                return Result(
                     "refuted", f"{found}, and is invalid: {finding.code} {finding.found}", finding.do, finding.code
                 )
         if parsed.receipt.run.provenance != "measured":
-            return _Answer("unproven", f"{found}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
+            return Result("unproven", f"{found}, and is {parsed.receipt.run.provenance}, not measured", "measure it")
         if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
-            return _Answer("unproven", f"{found} as stated; what it was taken from was not kept", "keep the steps")
-        return _Answer("holds", found)
+            return Result("unproven", f"{found} as stated; what it was taken from was not kept", "keep the steps")
+        return Result("holds", found)
 
-    def _fit(self, item: Statement, parsed: Parsed) -> _Answer:
+    def _fit(self, item: Statement, parsed: Parsed) -> Result:
         outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
         wanted = "ok" if item.direction == "up" else "oom"
         if outcome != wanted:
-            return _Answer("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "K103")
+            return Result("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "overstated")
         path = next(
             (path for word, path in SHAPES if item.unit.lower().replace("micro", "").strip(" -").startswith(word)), ""
         )
         stated = parsed.stated.get(path)
         if item.values and path and stated is not None and stated != item.values[0]:
-            return _Answer("refuted", f"{name} ran with {path.rpartition('.')[2]} {stated}", "link that shape", "K103")
+            shape = f"{path.rpartition('.')[2]} {stated}"
+            return Result("refuted", f"{name} ran with {shape}", "link that shape", "overstated")
         if item.metric == "peak_bytes" and wanted == "ok":
             limit = readings(item)[0].high
             reading = self._launch(parsed).read(metrics.get("peak_bytes"))
             if reading.value is not None and reading.value > limit:
                 shown = metrics.shown(metrics.get("peak_bytes"), reading.value)
-                return _Answer("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "K103")
-        return _Answer("holds", f"{name} ended {outcome}")
+                return Result("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "overstated")
+        return Result("holds", f"{name} ended {outcome}")
 
-    def _pair(self, item: Statement, a: Parsed, b: Parsed) -> _Answer:
+    def _pair(self, item: Statement, a: Parsed, b: Parsed) -> Result:
         if item.kind == "fit":
             return self._fit(item, b)
         if item.metric in UNREAD:
-            return _Answer("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
+            return Result("unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against")
         metric = metrics.get(item.metric)
         if item.kind == "reading" and item.unit != "×":
             return self._reading(item, b, readings(item))
         verdict = self._compared(a, b, metric)
         result = next((one for one in verdict.results if one.metric == metric.name), None)
         if result is None or result.a.value is None or result.b.value is None:
-            return _Answer("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
+            return Result("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
         agrees, found = _agrees(
             item, metric, result, self._launch(a).read(metric).value, self._launch(b).read(metric).value
         )
         if not agrees:
-            return _Answer("refuted", found, "write what the comparison gives", "K103")
+            return Result("refuted", found, "write what the comparison gives", "overstated")
         if verdict.status == "rejected":
             why = next((f"{one.code} {one.found}" for one in verdict.findings if one.level == "E"), verdict.last_line())
-            return _Answer(
-                "refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "K102"
+            return Result(
+                "refuted", f"{found}, and the comparison is rejected: {why}", "see: receipts compare", "wrong_cause"
             )
         if verdict.status != "accepted":
-            return _Answer(
+            return Result(
                 "unproven", f"{found}, and the comparison is open: {verdict.last_line()}", "see: receipts compare"
             )
-        return _Answer("holds", found)
+        return Result("holds", found)
 
     def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
         """The comparison as `receipts compare` gives it."""
@@ -226,18 +220,18 @@ class Checker:
 
         return Comparisons(self._store, self._rulebook)
 
-    def _claim(self, name: str) -> _Answer:
+    def _claim(self, name: str) -> Result:
         if name not in self._judged:
             from receipts.publish.lint.claims import judge_named
 
             verdict = judge_named(name, self._claims, self._rulebook, lambda: self._store)
             if verdict is None:
-                answer = _Answer("refuted", f"there is no claim {name!r}", "see: receipts claim list", "K101")
+                answer = Result("refuted", f"there is no claim {name!r}", "see: receipts claim list", "no_receipt")
             else:
                 state: State = "holds" if verdict.status == "supported" else verdict.status
                 first = next((one for one in verdict.findings if one.level != "W"), None)
                 found = f"claim {name} is {verdict.status}" + (f": {first.code} {first.found}" if first else "")
-                answer = _Answer(
+                answer = Result(
                     state, found, first.do if first else "", first.code if first and state != "holds" else ""
                 )
             self._judged[name] = answer

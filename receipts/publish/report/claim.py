@@ -86,7 +86,8 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     rows: tuple[tuple[str, str], ...] = ()
     if evidence.candidate and compared is None:
         head = evidence.candidate[0]
-        rows = answers(head, rulebook.lanes.of(head.receipt.run.lane), judged[head.id], facts).rows()
+        lane = rulebook.lanes.of(head.receipt.run.lane)
+        rows = answers(head, lane, judged[head.id], facts, rulebook.rules).rows()
     quoting = (item.document for item in store.quoting(ids, until))
     data = ClaimData(
         schema_version=SCHEMA,

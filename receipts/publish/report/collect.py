@@ -106,8 +106,8 @@ def _collected(
         sections=told,
         drawn=drawn(shelf, made, tightest, end),
     )
-    data = replace(data, summary=summary(data))
-    rules = catalogue(rulebook.rules, cited(page(data).sections))
+    data = replace(data, summary=summary(data, rulebook.rules))
+    rules = catalogue(rulebook.rules, cited(page(data, rulebook.rules).sections))
     whole = _with_receipts(replace(data, sections=replace(told, rules=rules)), shelf)
     return whole, Basis(tuple(_looked(shelf)), found.by_lane)
 

@@ -158,7 +158,7 @@ def result(item: Item, since: datetime | None, change: Change | None = None) -> 
     known = described(item.parsed.stated)
     return Result(
         receipt=item.ref,
-        answers=answers(item.parsed, item.lane, item.verdict, item.facts).rows(),
+        answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.shelf.rulebook.rules).rows(),
         shape=str(shape_key(item.parsed)),
         family=known.family,
         model=known.name,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.judging.topic import Topic
 from receipts.publish.report.data import Judged, LaneWeek, Result
 from receipts.publish.report.drawn import LaneDrawn
 from receipts.publish.report.page import (
@@ -33,6 +34,7 @@ from receipts.publish.report.sections import ceilings, regime
 from receipts.publish.report.text import change, gib, model, number, percent, plain, span
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.pictures.over_sequence import Repeated
 
 _SHAPE = (
@@ -45,9 +47,10 @@ _NUMBERS = (
     Column("peak per chip", "GiB", True),
     Column("work", "tokens a step a chip", True),
 )
+UNMOVED: Cell = ("nothing that is stated",)
 
 
-def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -> Section:
+def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn, rules: RuleSet) -> Section:
     """The frontier of a lane, what it sustained, and its comparisons."""
     head = f"{lane.title} (version {lane.version})."
     kept, nothing = folded((
@@ -55,8 +58,8 @@ def lane_section(lane: LaneWeek, reached: ceilings.Ceilings, drawn: LaneDrawn) -
         *((_stated(lane, reached, drawn),) if lane.stated else ()),
         ceilings.section(_id(lane, "ceilings"), lane.name, reached),
         _accepted(lane, drawn),
-        _refused(lane),
-        _inconclusive(lane, drawn),
+        _refused(lane, rules.about(Topic.AXES)),
+        _inconclusive(lane, drawn, rules.about(Topic.UNKNOWN)),
     ))  # fmt: skip
     return Section(place(lane.name), f"Lane {plain(lane.name)}", (head, *without(nothing)), sections=tuple(kept))
 
@@ -254,7 +257,7 @@ def _change(item: Judged) -> Cell:
     return (f"{change(item.ratio)}{'*' if item.stated and item.ratio is not None else ''}",)
 
 
-def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
+def _inconclusive(lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str]) -> Section:
     if not lane.inconclusive:
         return Section(
             _id(lane, "inconclusive"),
@@ -271,13 +274,13 @@ def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
         Column("answers"),
         Column("what would settle it"),
     )
-    settle = [_settles(item) for item in lane.inconclusive]
+    settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What all of them wait for is said once: a notebook's rows lack the same facts one and all.
     common = [cell for cell in settle[0] if all(cell in other for other in settle)] if len(settle) > 1 else []
     rows = tuple(
         Row((
             *_sides(item),
-            _moved(item) or ("nothing that is stated",),
+            _moved(item) or UNMOVED,
             (_metric(item),),
             _change(item),
             (span(item.low, item.high),),
@@ -297,24 +300,24 @@ def _inconclusive(lane: LaneWeek, drawn: LaneDrawn) -> Section:
     )  # fmt: skip
 
 
-def _settles(item: Judged) -> list[Cell]:
-    """What an open comparison waits for, each in a phrase."""
+def _settles(item: Judged, of_unknown: Sequence[str]) -> list[Cell]:
+    """What an open comparison waits for, each in a phrase; the rules on unknown axes say it in one."""
     parts: list[Cell] = []
     if item.unknown:
         shown = ", ".join(plain(name) for name in item.unknown[:4])
         left = len(item.unknown) - 4
-        parts.append((rule("C102"), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
-    parts += [(rule(reason.code), f": {reason.do}") for reason in item.reasons if reason.code != "C102"]
+        parts.append((*map(rule, of_unknown[:1]), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
+    parts += [(rule(reason.code), f": {reason.do}") for reason in item.reasons if reason.code not in of_unknown]
     if item.why and (not parts or item.path == "witnessed"):
         parts.append((item.why,))
     return list(dict.fromkeys(parts)) or [("~",)]
 
 
-def _refused(lane: LaneWeek) -> Section:
+def _refused(lane: LaneWeek, of_axes: Sequence[str]) -> Section:
     if not lane.refused:
         return Section(_id(lane, "refused"), "Refused comparisons", nothing="refused comparisons")
     columns = (Column("A"), Column("B"), Column("why"), Column("what moved"))
-    rows = tuple(Row((*_sides(item), _why(item), _moved(item) or ("nothing that is stated",))) for item in lane.refused)
+    rows = tuple(Row((*_sides(item), _why(item, of_axes), _moved(item) or UNMOVED)) for item in lane.refused)
     says = "What may not be compared, and why. No change is printed: it would be believed."
     table = Table(
         f"{plain(lane.name)}: refused comparisons",
@@ -325,12 +328,13 @@ def _refused(lane: LaneWeek) -> Section:
     return Section(_id(lane, "refused"), "Refused comparisons", (says,), (table,))
 
 
-def _why(item: Judged) -> Cell:
+def _why(item: Judged, of_axes: Sequence[str]) -> Cell:
     parts: list[Cell] = []
     if len(item.counted) > 1:
-        parts.append((rule("C101"), f" {len(item.counted)} axes moved: {', '.join(map(plain, item.counted))}"))
+        axes = ", ".join(map(plain, item.counted))
+        parts.append((*map(rule, of_axes[:1]), f" {len(item.counted)} axes moved: {axes}"))
     for reason in item.reasons:
-        if reason.code == "C101" and parts:
+        if reason.code in of_axes and parts:
             continue
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))

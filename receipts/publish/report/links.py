@@ -32,6 +32,7 @@ class Links:
 
     def __init__(self, shelf: Shelf, items: Sequence[Item]) -> None:
         self._shelf = shelf
+        self.rules = shelf.rulebook.rules
         self._every = Configurations(shelf)
         self.of_interval = self._every.group(items)
         self._seen: set[frozenset[tuple[Hashable, str]]] = set()

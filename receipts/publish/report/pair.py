@@ -88,5 +88,5 @@ def _side(letter: str, group: Sequence[Parsed], label: str, rulebook: Rulebook, 
     lane = rulebook.lanes.of(head.receipt.run.lane)
     verdict = judge_receipt(head, lane, rulebook.rules, facts)
     refs = tuple(appendix.ref_of(item) for item in group)
-    rows = answers(head, lane, verdict, facts).rows()
+    rows = answers(head, lane, verdict, facts, rulebook.rules).rows()
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question, decide
 from receipts.publish.report.data import Judged, Moved, Reason, Ref
 from receipts.publish.report.links import Links, Pair, place_of
@@ -60,7 +62,7 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
             found += links.of(made)
         wholes = {place_of(made): made for made in links.wholes(lane)}
         read[lane] = [*wholes.values(), *(made for made in every if place_of(made) not in wholes)]
-    judged, adjusted = _judged(found)
+    judged, adjusted = _judged(found, links.rules)
     told: dict[str, list[Judged]] = defaultdict(list)
     for pair, item in zip(found, judged, strict=True):
         told[pair.b.head.entry.lane].append(item)
@@ -82,7 +84,7 @@ def _first(made: Configuration, first: Collection[str]) -> tuple[object, ...]:
     )
 
 
-def _judged(found: Sequence[Pair]) -> tuple[list[Judged], int]:
+def _judged(found: Sequence[Pair], rules: RuleSet) -> tuple[list[Judged], int]:
     """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
     from receipts.stats.holm import adjust
 
@@ -91,14 +93,14 @@ def _judged(found: Sequence[Pair]) -> tuple[list[Judged], int]:
     tested = [(index, item.effect) for index, item in zip(kept, headlines, strict=True) if item is not None]
     effects = dict(zip((index for index, _ in tested), adjust([effect for _, effect in tested]), strict=True))
     counted = sum(effect.p_beyond is not None for _, effect in tested)
-    return [_summary(pair, effects.get(index)) for index, pair in enumerate(found)], counted
+    return [_summary(pair, effects.get(index), rules) for index, pair in enumerate(found)], counted
 
 
 def _headline(verdict: Comparison) -> MetricResult | None:
     return next((item for item in verdict.results if item.metric == verdict.metric), None)
 
 
-def _summary(pair: Pair, adjusted: Effect | None) -> Judged:
+def _summary(pair: Pair, adjusted: Effect | None, rules: RuleSet) -> Judged:
     verdict, headline = pair.verdict, _headline(pair.verdict)
     effect, why = verdict.effect, headline.effect.why if headline else ""
     if adjusted is not None:
@@ -128,7 +130,7 @@ def _summary(pair: Pair, adjusted: Effect | None) -> Judged:
         high=headline.effect.high if headline else None,
         stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
         why="; ".join(text for text in (why, *verdict.launches_lost) if text),
-        reasons=tuple(_reasons(verdict, status)),
+        reasons=tuple(_reasons(verdict, status, rules)),
     )
 
 
@@ -136,11 +138,12 @@ def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
     return tuple(item.ref for item in items)
 
 
-def _reasons(verdict: Comparison, status: str) -> list[Reason]:
+def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     """What refuses a comparison, or what would settle an open one: each rule once, those on the pair first."""
     wanted = Level.ERROR if status == "rejected" else Level.OPEN
     asked = (Question.COMPARABLE, Question.PATH) if status == "rejected" else (Question.PATH, Question.EFFECT)
-    quoted = {item.at for item in verdict.findings if item.code == "C105"}
+    quoting = rules.about(Topic.SIDES)
+    quoted = {item.at for item in verdict.findings if item.code in quoting}
     order = {"pair": 0, "a": 1, "b": 2}
     found = [
         item
@@ -149,22 +152,22 @@ def _reasons(verdict: Comparison, status: str) -> list[Reason]:
         and item.waived is None
         and (item.question in asked or (item.subject == "pair" and item.question is Question.COMPARABLE))
     ]
-    found.sort(key=lambda item: (order.get(item.subject, 3) if not item.code.startswith("C") else 0, item.unjudged))
+    found.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
     made: dict[str, Reason] = {}
     for item in found:
-        if wanted is Level.ERROR and item.subject != "pair" and not item.code.startswith("C") and item.at in quoted:
+        if wanted is Level.ERROR and not item.on_pair and item.at in quoted:
             continue
         # Of a side's launches the first that a rule spoils stands for all that it spoils.
-        key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code == "C105" else item.code
-        made.setdefault(key, _reason(item))
+        key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
+        made.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
     return list(made.values())[:FEW_REASONS]
 
 
-def _reason(item: Finding) -> Reason:
+def _reason(item: Finding, *, placed: bool) -> Reason:
     side = {"a": "A", "b": "B"}.get(item.subject, "")
     found = f"{item.at} {item.found}" if item.unjudged else item.found
     # A bare number says nothing without the leaf that it stands at.
-    where = f" ({item.at})" if item.code == "C105" and item.found[-1:].isdigit() else ""
+    where = f" ({item.at})" if placed else ""
     return Reason(item.code, item.name, side, f"{found}{where}", item.do)
 
 

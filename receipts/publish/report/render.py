@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import ReceiptsError, ResourceError, UsageError
 from receipts.base.resources import folder
+from receipts.judging.rulebook import RuleSet
 from receipts.publish.report.claim import ClaimData
 from receipts.publish.report.claim import page as claim_page
 from receipts.publish.report.data import WeekData
@@ -34,14 +35,14 @@ _LONG_WORD = re.compile(r"[^\s]{16,}")
 _JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
 
 
-def render(data: WeekData, folders: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The files of a weekly report by name, as `files` gives them."""
-    return files(page(data), data, "weekly", folders)
+def render(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+    """The files of a weekly report that was judged by some rules, as `files` gives them."""
+    return files(page(data, rules), data, "weekly", folders)
 
 
-def render_lane(data: WeekData, name: str, folders: Sequence[Path] = ()) -> dict[str, bytes]:
+def render_lane(data: WeekData, name: str, rules: RuleSet, folders: Sequence[Path] = ()) -> dict[str, bytes]:
     """The files of one lane's page: a report of that lane alone."""
-    return files(replace(page(data), title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
+    return files(replace(page(data, rules), title=f"Lane {plain(name)}, {data.week}"), data, "lane", folders)
 
 
 def render_pair(data: PairData, folders: Sequence[Path] = ()) -> dict[str, bytes]:

@@ -2,11 +2,10 @@
 
 A verdict follows from the document, its lane, the rules, and what the store knew: witnesses and the launch witnessed,
 shapes and earlier failures of the lane. Document, lane and rules are fixed by the receipt's id and the rule set's
-digest. `R116` and `R414` alone read shapes and failures; they are shown and weigh nothing, so that their findings are
-left out of every verdict of a report. What is left are witnesses, and each leaves a trace in the verdict that it
-decided: its id in `witnesses`, or a finding of `R308`; a launch at the same instant leaves one of `R112`, a resumed one
-of `R119`. Where the trace is not what the store shows now, or cannot tell,
-the receipt is judged anew.
+digest. Rules that declare `asks_store` alone read shapes and failures; they are shown and weigh nothing, so that their
+findings are left out of every verdict of a report. What is left are other launches, such as witnesses, and each leaves
+a trace in the verdict that it decided: its id in `witnesses`, or a finding of a rule that declares `reads_others`.
+Where the trace is not what the store shows now, or cannot tell, the receipt is judged anew.
 """
 
 from __future__ import annotations
@@ -19,16 +18,13 @@ import orjson
 
 from receipts.axes.lane import Lane
 from receipts.judging.judge import VERSION
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import Finding, Level, Question, ReceiptVerdict
 from receipts.metrics.reading import Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry
 
-ASK_THE_STORE: Final = frozenset({"R116", "R414"})
-_OF_OTHERS: Final = frozenset({"R119", "R308"})  # they read other launches: one that was resumed, a witness
-_AT_ONCE: Final = ("R112", "run.started")  # and this the one that started at the same instant
 _LEVELS: Final = {item.value: item for item in Level}
 _QUESTIONS: Final = {item.value: item for item in Question}
 _TAINTS: Final = {item.value: item for item in Taint}
@@ -46,16 +42,16 @@ ALONE: Final = Kin()
 
 def may_reuse(rulebook: Rulebook) -> bool:
     """Whether no rule on receipts asks the store but those of which it is known what they ask."""
-    return all(item.code in ASK_THE_STORE for item in rulebook.rules.on("receipt") if item.uses_facts)
+    return all(item.asks_store for item in rulebook.rules.on("receipt") if item.uses_facts)
 
 
-def without_asking(verdict: ReceiptVerdict) -> ReceiptVerdict:
+def without_asking(verdict: ReceiptVerdict, rules: RuleSet) -> ReceiptVerdict:
     """The verdict without what shapes and earlier failures of its lane show, which changes from launch to launch."""
-    kept = tuple(item for item in verdict.findings if item.code not in ASK_THE_STORE)
+    kept = tuple(item for item in verdict.findings if not rules.get(item.code).asks_store)
     return verdict if len(kept) == len(verdict.findings) else replace(verdict, findings=kept)
 
 
-def read(body: bytes) -> ReceiptVerdict:
+def read(body: bytes, rules: RuleSet) -> ReceiptVerdict:
     """A stored verdict on one receipt, without the findings that are left out."""
     told = orjson.loads(body)
     return ReceiptVerdict(
@@ -64,7 +60,7 @@ def read(body: bytes) -> ReceiptVerdict:
         status=told["status"],
         path=told["path"],
         tainted=_taints(told["tainted"]),
-        findings=tuple(_finding(item) for item in told["findings"] if item["code"] not in ASK_THE_STORE),
+        findings=tuple(_finding(item) for item in told["findings"] if not rules.get(item["code"]).asks_store),
         lane=told["lane"],
         rules=told["rules"],
         judge=told["judge"],
@@ -82,11 +78,11 @@ def _finding(told: Mapping[str, Any]) -> Finding:
     return Finding(**{**found, "taints": _taints(told["taints"]), "proof": ()})
 
 
-def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:
+def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane, rules: RuleSet) -> bool:
     """Whether a stored verdict under the present rule set is what judging anew would give."""
     if verdict.lane != f"{lane.name}@{lane.version}" or verdict.judge != VERSION:
         return False
-    if any(item.code in _OF_OTHERS or (item.code, item.at) == _AT_ONCE for item in verdict.findings):
+    if any(item.at.startswith(rules.get(item.code).reads_others) for item in verdict.findings):
         return False
     if row.witness_for is not None:
         return not verdict.witnesses and _knew(row, kin.witnessed)
@@ -97,7 +93,7 @@ def holds(verdict: ReceiptVerdict, row: Entry, kin: Kin, lane: Lane) -> bool:
 def _knew(row: Entry, witnessed: Sequence[Entry]) -> bool:
     """Whether the launch that a witness names is the one that it was judged beside.
 
-    Had it been unknown then, R308 would have said so; no earlier receipt of that launch can have stood in its place.
+    Had it been unknown then, a finding would say so; no earlier receipt of that launch can have stood in its place.
     """
     if len(witnessed) != 1:
         return False

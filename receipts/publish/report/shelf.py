@@ -192,10 +192,11 @@ class Shelf:
     def _settle(self, rows: Sequence[Entry]) -> None:
         self._relate(rows)
         told = self.stored.said([row.seq for row in rows], self.rules) if self._reuse else {}
+        rules = self.rulebook.rules
         for row in rows:
             body = told.get(row.seq)
-            verdict = read(body) if body is not None else None
-            if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane)):
+            verdict = read(body, rules) if body is not None else None
+            if verdict is None or not holds(verdict, row, self._kin.get(row.id, ALONE), self.lane(row.lane), rules):
                 verdict = self._judge(row)
             self._items[row.id] = Item(row, verdict, self)
 
@@ -206,7 +207,7 @@ class Shelf:
         facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
         if self._reuse:
             found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
-            return without_asking(found)
+            return without_asking(found, self.rulebook.rules)
         facts = replace(facts, failures=tuple(self.store.failed_before(launch.parsed)))
         return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
 

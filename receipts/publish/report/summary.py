@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
+from receipts.judging.topic import Topic
 from receipts.publish.report import nextup
 from receipts.publish.report.lane import place
 from receipts.publish.report.page import Cell, Code, Link, Section, joined, link, numbered, rule
@@ -18,6 +19,7 @@ from receipts.publish.report.sections import claims
 from receipts.publish.report.text import change, number, percent, plain, span
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.data import Judged, LaneWeek, Result, WeekData
 
 MOST: Final = 3  # sentences of a lane, or of what lanes share, under one topic
@@ -35,12 +37,12 @@ class Point:
     parts: Cell
 
 
-def summary(data: WeekData) -> tuple[Point, ...]:
+def summary(data: WeekData, rules: RuleSet) -> tuple[Point, ...]:
     """The sentences, topic by topic."""
     topics: tuple[tuple[str, Iterable[tuple[str | None, Cell]]], ...] = (
         ("frontier", _frontier(data)),
         ("accepted", ((lane.name, cell) for lane in data.lanes for cell in _accepted(lane, _most(data)))),
-        ("refused", ((lane.name, cell) for lane in data.lanes for cell in _refused(lane))),
+        ("refused", ((lane.name, cell) for lane in data.lanes for cell in _refused(lane, rules.about(Topic.AXES)))),
         ("did not survive", _lost(data)),
         ("path", _path(data)),
         ("memory", _memory(data)),
@@ -141,17 +143,17 @@ def _moved(item: Judged) -> Cell:
     return joined([*parts, *([(f"{left} more",)] if left > 0 else [])], " and ") or ("a change that nobody stated",)
 
 
-def _refused(lane: LaneWeek) -> Iterator[Cell]:
+def _refused(lane: LaneWeek, of_axes: Sequence[str]) -> Iterator[Cell]:
     if not lane.refused:
         return
     first: dict[tuple[str, str], Judged] = {}
     count: Counter[tuple[str, str]] = Counter()
     for item in lane.refused:
-        key = _reason(item)
+        key = _reason(item, of_axes)
         count[key] += 1
         first.setdefault(key, item)
     why = joined(
-        (rule(*key), f" ({_example(key[0], first[key], many)})") if key[0] else (f"others ({many})",)
+        (rule(*key), f" ({_example(key[0], first[key], many, of_axes)})") if key[0] else (f"others ({many})",)
         for key, many in count.most_common()
     )
     total = len(lane.refused) + lane.refused_more
@@ -159,17 +161,17 @@ def _refused(lane: LaneWeek) -> Iterator[Cell]:
     yield (_lane(lane, "refused"), f": {total:,} comparison{'s' if total != 1 else ''} refused{shown}: ", *why, ".")
 
 
-def _reason(item: Judged) -> tuple[str, str]:
+def _reason(item: Judged, of_axes: Sequence[str]) -> tuple[str, str]:
     """The rule that refuses it before all others."""
     found = {reason.code: reason.name for reason in item.reasons}
-    code = "C101" if len(item.counted) > 1 else next(iter(found), "")
-    return code, found.get(code, "many axes" if code == "C101" else "")
+    code = next(iter((*of_axes, *found) if len(item.counted) > 1 else found), "")
+    return code, found.get(code, "many axes" if code in of_axes else "")
 
 
-def _example(code: str, item: Judged, many: int) -> str:
+def _example(code: str, item: Judged, many: int, of_axes: Sequence[str]) -> str:
     """What a rule found, of the first of so many comparisons."""
     found = next((plain(reason.found, REASON) for reason in item.reasons if reason.code == code), "")
-    found = " + ".join(map(plain, item.counted[:MOST])) if code == "C101" else found
+    found = " + ".join(map(plain, item.counted[:MOST])) if code in of_axes else found
     if not found:
         return f"{many:,}"
     return found if many == 1 else f"{many:,}, such as {found}"

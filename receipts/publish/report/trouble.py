@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.report.data import Failed, Incident, Ref
 from receipts.publish.report.shelf import FAILED, Item, Shelf, ref_of
 
-# Beside every error on the path: what silently changes which system a number belongs to.
-INCIDENTS = ("R202", "R203", "R303", "R305")
 MOST_EARLIER = 3
 MOST_NAMED = 6
 
@@ -59,7 +59,7 @@ def incidents(items: Iterable[Item]) -> list[Incident]:
     found: dict[tuple[str, ...], tuple[Finding, list[Ref]]] = {}
     for item in items:
         for finding in item.verdict.findings:
-            if _is_incident(finding):
+            if _is_incident(finding, item.shelf.rulebook.rules):
                 key = (finding.code, finding.level.value, finding.at, finding.found, finding.expected)
                 found.setdefault(key, (finding, []))[1].append(item.ref)
     order = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
@@ -67,18 +67,20 @@ def incidents(items: Iterable[Item]) -> list[Incident]:
     return [_incident(finding, refs) for _, (finding, refs) in made]
 
 
-def _is_incident(finding: Finding) -> bool:
-    if finding.unjudged or _is_unstated(finding):
+def _is_incident(finding: Finding, rules: RuleSet) -> bool:
+    """Whether a finding, such as every error on the path, changes which system a number belongs to."""
+    if finding.unjudged:
         return False
+    named = finding.code in rules.about(Topic.INCIDENT)
     if finding.question is Question.PATH:
         # On the path an open question is a fact that nobody stated, and no incident.
-        return finding.level is Level.ERROR or (finding.level is Level.SHOWN and finding.code in INCIDENTS)
-    return finding.code in INCIDENTS
+        return finding.level is Level.ERROR or (finding.level is Level.SHOWN and named and not _is_unstated(finding))
+    return named
 
 
 def _is_unstated(finding: Finding) -> bool:
     """Whether no version of a lineage is stated at all: what nobody knows has not drifted."""
-    return finding.code == "R305" and all(part.endswith(" not stated") for part in finding.found.split("; "))
+    return all(part.endswith(" not stated") for part in finding.found.split("; "))
 
 
 def _incident(finding: Finding, refs: Sequence[Ref]) -> Incident:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from receipts.judging.rulebook import RuleSet
 from receipts.metrics.chips.words import ordinals
 from receipts.publish.report import appendix, summary
 from receipts.publish.report.data import Counts, Failed, Headroom, Incident, WeekData
 from receipts.publish.report.lane import lane_section
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, folded, link, links, more, rule
 from receipts.publish.report.pictures import chips
-from receipts.publish.report.sections import checks, claims, decisions, intake, repeats, rules, survival
+from receipts.publish.report.sections import checks, claims, decisions, intake, repeats, survival
+from receipts.publish.report.sections import rules as cited_rules
 from receipts.publish.report.text import NOTE, gib, number, percent, plain
 from receipts.publish.report.worded import worded
 
@@ -29,18 +31,18 @@ PAIRS = (
 )
 
 
-def page(data: WeekData) -> Page:
-    """The whole report."""
+def page(data: WeekData, rules: RuleSet) -> Page:
+    """The whole report; ``rules`` are those that it was judged by."""
     told = data.sections
-    every = [lane_section(lane, told.ceilings[lane.name], data.drawn.lanes[lane.name]) for lane in data.lanes]
-    every += [survival.section(told.survival), decisions.section(told.decisions), claims.section(told.claims)]
-    every += [_incidents(data), _failures(data), repeats.section(told.repeats), _memory(data)]
+    every = [lane_section(lane, told.ceilings[lane.name], data.drawn.lanes[lane.name], rules) for lane in data.lanes]
+    every += [survival.section(told.survival, rules), decisions.section(told.decisions), claims.section(told.claims)]
+    every += [_incidents(data), _failures(data), repeats.section(told.repeats, rules), _memory(data)]
     every += [checks.section(data.lanes), intake.section(told.intake, data.lanes)]
     sections, nothing = folded(every)
     sections = [summary.section(data.summary, nothing), *sections]
-    codes = tuple(rules.cited(sections))
+    codes = tuple(cited_rules.cited(sections))
     sections.append(_method(data))
-    sections += [rules.section(told.rules, codes)] if codes else []
+    sections += [cited_rules.section(told.rules, codes)] if codes else []
     sections += [appendix.section(data.receipts)] if data.receipts else []
     word = "interval" if "/" in data.week else "week"
     made = Page(

@@ -23,6 +23,7 @@ from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.missing import MOST_AXES, Ground, Route, cheapest
 from receipts.questions.bridge.point import Judge, Judged, Point
 from receipts.questions.bridge.search import MOST_HOPS, A, B, Search
+from receipts.questions.neighbours import reasons
 from receipts.questions.preflight import Answer, preflight
 from receipts.receipt import Parsed
 
@@ -217,7 +218,10 @@ class _Builder:
         here, there = self._point(edge[0]), self._point(edge[1])
         links = self._search.graph.links
         axis = links.get(edge[0], {}).get(edge[1]) or ", ".join(judged.verdict.counted)
-        return Hop(here, there, axis, judged.verdict, judged.gain)
+        verdict = judged.verdict
+        why = next((item.effect.why for item in verdict.results if item.metric == verdict.metric), "")
+        reason = "" if verdict.status == "accepted" else next(reasons(verdict, self._rulebook.rules), why)
+        return Hop(here, there, axis, verdict, judged.gain, reason)
 
     def _chain(self, way: Sequence[int]) -> Chain:
         return tuple(self._hop(edge) for edge in pairwise(way) if self._search.judge(edge) is not None)

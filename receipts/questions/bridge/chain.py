@@ -10,7 +10,6 @@ from receipts.axes import Member
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.questions.bridge.gain import Gain
 from receipts.questions.bridge.point import Judge, Point
-from receipts.questions.neighbours import reasons
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,7 @@ class Hop:
     axis: str
     verdict: Comparison
     gain: Gain | None
+    reason: str  # what refuses it, or what would settle it; empty where it is accepted
 
     @property
     def accepted(self) -> bool:
@@ -37,14 +37,6 @@ class Hop:
     def headline(self) -> MetricResult | None:
         """What the comparison itself says of the metric; it may take the order of launches into account."""
         return next((item for item in self.verdict.results if item.metric == self.verdict.metric), None)
-
-    @property
-    def reason(self) -> str:
-        """What refuses it, or what would settle it; empty where it is accepted."""
-        if self.accepted:
-            return ""
-        effect = self.headline.effect if self.headline is not None else None
-        return next(reasons(self.verdict), effect.why if effect is not None else "")
 
 
 Chain = tuple[Hop, ...]

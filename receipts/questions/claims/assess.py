@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.judging.claims.bound import Bound
+from receipts.judging.compare import effect_is_open
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Reading
@@ -21,15 +22,15 @@ from receipts.receipt.catalogue import find
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
     from receipts.judging.facts import Facts
+    from receipts.judging.rulebook import RuleSet
 
 _RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
 FEWEST_LAUNCHES = 3
 NAMED = 4  # open facts that a reason names
 CONFIDENCE = 0.95
-_GROUP_RULE = "C110"  # speaks of the very interval that is held against the claim
 
 
-def of_pair(claim: Claim, comparison: Comparison) -> Assessment:
+def of_pair(claim: Claim, comparison: Comparison, rules: RuleSet) -> Assessment:
     """A candidate against a baseline: the effect's interval held against the claim's band."""
     bound, metric = claim.bound, metrics.get(claim.metric_name)
     result = next((item for item in comparison.results if item.metric == metric.name), None)
@@ -49,8 +50,9 @@ def of_pair(claim: Claim, comparison: Comparison) -> Assessment:
     else:
         state = bound.judge(low, high)
     shown = f"{_of(bound, metric)} {low:.4g} to {high:.4g}, claimed {bound.text}; {effect.why}"
-    doubt = _doubt(comparison, metric)
-    if doubt and (state == "holds" or not _effect_stands(comparison, metric)):
+    unnamed = effect_is_open(comparison.findings, metric, rules)
+    doubt = _doubt(comparison) or ("the effect is open: a rule forbids to name one" if unnamed else "")
+    if doubt and (state == "holds" or unnamed):
         return Assessment("open", f"{doubt}; {shown}", low, high)
     return Assessment(state, shown, low, high)
 
@@ -66,24 +68,14 @@ def _of(bound: Bound, metric: Metric) -> str:
     return "improvement" if bound.of == "improvement" else f"ratio of {metric.title}"
 
 
-def _doubt(comparison: Comparison, metric: Metric) -> str:
-    """Why an interval cannot support a claim; empty where it can."""
+def _doubt(comparison: Comparison) -> str:
+    """Why the interval of a comparison cannot support a claim; empty where it can."""
     if comparison.comparable != "yes":
         asked = (item for item in comparison.findings if item.question is Question.COMPARABLE)
         places = list(dict.fromkeys(item.at for item in asked if item.level is not Level.SHOWN))
         more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
         return f"comparable {comparison.comparable}: {', '.join(places[:NAMED])}{more}"
-    if comparison.path != "witnessed":
-        return f"path {comparison.path}"
-    return "" if _effect_stands(comparison, metric) else "the effect is open: a rule forbids to name one"
-
-
-def _effect_stands(comparison: Comparison, metric: Metric) -> bool:
-    for item in comparison.findings:
-        heavy = item.question is Question.EFFECT and item.level is not Level.SHOWN and item.code != _GROUP_RULE
-        if heavy and (not item.taints or item.spoils(metric.taint)):
-            return False
-    return True
+    return "" if comparison.path == "witnessed" else f"path {comparison.path}"
 
 
 def _as_stated(bound: Bound, metric: Metric, result: MetricResult) -> Assessment:

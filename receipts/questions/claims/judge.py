@@ -13,12 +13,13 @@ from receipts.axes.lane import UNLISTED, Lane, Target, joined
 from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.claims.claim import Claim
-from receipts.judging.compare import Request, compare
+from receipts.judging.compare import Request, compare, merged
 from receipts.judging.envelope import place
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_claim
 from receipts.judging.rule import Case, ClaimCase
-from receipts.judging.rulebook import Rulebook
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import (
     Assessment,
     ClaimStatus,
@@ -34,10 +35,6 @@ from receipts.judging.verdict import (
 from receipts.metrics import Launch
 from receipts.questions.claims import assess, sustained
 from receipts.receipt import Parsed
-
-NOTHING = "K101"
-AGE = "K106"
-BAD_RECEIPT = "C105"
 
 
 @dataclass(frozen=True)
@@ -64,14 +61,15 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
     lane = _lane(evidence, rulebook)
     baseline, candidate = (_launches(side, rulebook) for side in (evidence.baseline, evidence.candidate))
     comparison, missing = _comparison(claim, evidence, rulebook)
-    about = () if comparison is not None else _about(candidate, rulebook, evidence.facts)
+    cases = (Case(item, item.lane, evidence.facts) for item in candidate)
+    about = () if comparison is not None else merged(judge_case(case, rulebook.rules) for case in cases)
     met, target = _at_target(claim, candidate, lane)
     case = ClaimCase(
         claim=claim,
         baseline=baseline,
         candidate=candidate,
         comparison=comparison,
-        assessment=_counted(_assess(claim, candidate, comparison, about, evidence.facts), evidence),
+        assessment=_counted(_assess(claim, candidate, comparison, about, evidence.facts, rulebook.rules), evidence),
         lane=lane,
         facts=evidence.facts,
         missing=missing,
@@ -83,13 +81,14 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
     )
     otherwise = _otherwise(claim, evidence, case, rulebook)
     findings = judge_claim(replace(case, now=otherwise), rulebook.rules)
+    stale = any(item.code in rulebook.rules.about(Topic.STALENESS) for item in findings)
     return ClaimVerdict(
         claim=claim.id,
         text=claim.text,
         kind=claim.kind,
         metric=claim.metric_name,
         effect=claim.effect,
-        status="stale" if any(item.code == AGE for item in findings) else otherwise,
+        status="stale" if stale else otherwise,
         otherwise=otherwise,
         assessment=case.assessment,
         baseline=tuple(item.parsed.id for item in baseline),
@@ -110,33 +109,40 @@ def _otherwise(claim: Claim, evidence: Evidence, case: ClaimCase, rulebook: Rule
     if evidence.facts is not None and evidence.facts.superseded:
         standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
         return judge(claim, standing, rulebook).otherwise
-    found = judge_claim(case, rulebook.rules)
-    return status([item for item in found if item.code != AGE], case)
+    found, staleness = judge_claim(case, rulebook.rules), rulebook.rules.about(Topic.STALENESS)
+    return status([item for item in found if item.code not in staleness], case, rulebook.rules)
 
 
-def status(findings: Sequence[Finding], case: ClaimCase) -> ClaimStatus:
+def status(findings: Sequence[Finding], case: ClaimCase, rules: RuleSet) -> ClaimStatus:
     """What findings, comparison and number together make of a claim, its age aside.
 
     A claim without receipts is *unproven* whatever else is wrong with it: nothing was held against it.
     """
-    if any(item.code == NOTHING for item in findings):
+    if any(item.code in rules.about(Topic.RECEIPTS) for item in findings):
         return "unproven"
     levels = {item.level for item in findings}
-    if Level.ERROR in levels or _contradicted(case) or case.assessment.state == "fails":
+    if Level.ERROR in levels or _contradicted(case, rules) or case.assessment.state == "fails":
         return "refuted"
     return "supported" if case.assessment.state == "holds" and Level.OPEN not in levels else "unproven"
 
 
-def _contradicted(case: ClaimCase) -> bool:
+def waits(verdict: ClaimVerdict, rules: RuleSet) -> bool:
+    """Whether it holds where it was shown, and its target, or the envelope around it, is all that keeps it open."""
+    heavy = {item.code for item in verdict.findings if item.level is not Level.SHOWN}
+    held = verdict.assessment.state == "holds" and verdict.otherwise == "unproven"
+    return held and bool(heavy) and heavy <= set(rules.about(Topic.TARGET))
+
+
+def _contradicted(case: ClaimCase, rules: RuleSet) -> bool:
     """Whether its comparison is rejected, and for more than what a side leaves out: an MFU of no named denominator."""
     comparison = case.comparison
     if comparison is None or comparison.status != "rejected":
         return False
     sides = {"a": case.baseline, "b": case.candidate}
     silences = [
-        item.code == BAD_RECEIPT and assess.silent(item, sides.get(item.subject, ()))
+        item.code in rules.about(Topic.SIDES) and assess.silent(item, sides.get(item.subject, ()))
         for item in comparison.findings
-        if item.level is Level.ERROR and item.question is Question.COMPARABLE and item.code.startswith("C")
+        if item.level is Level.ERROR and item.question is Question.COMPARABLE and item.on_pair
     ]
     return comparison.path == "left" or not silences or not all(silences)
 
@@ -176,23 +182,16 @@ def _comparison(
         return None, (*evidence.missing, ("candidate", str(error)))
 
 
-def _about(launches: Sequence[Launch], rulebook: Rulebook, facts: Facts | None) -> tuple[Finding, ...]:
-    seen: dict[tuple[str, str, str], Finding] = {}
-    for launch in launches:
-        for item in judge_case(Case(launch, launch.lane, facts), rulebook.rules):
-            seen.setdefault((item.code, item.at, item.found), item)
-    return tuple(seen.values())
-
-
 def _assess(
     claim: Claim,
     candidate: Sequence[Launch],
     comparison: Comparison | None,
     about: Sequence[Finding],
     facts: Facts | None,
+    rules: RuleSet,
 ) -> Assessment:
     if comparison is not None:
-        return assess.of_pair(claim, comparison)
+        return assess.of_pair(claim, comparison, rules)
     if claim.compares or not candidate:
         return Assessment("open", "there is nothing that it could be held against")
     path = path_answer(about)

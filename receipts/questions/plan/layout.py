@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from receipts.axes.lane import Lane
 from receipts.base.errors import Problem
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-
-RULES: Final = ("R105", "R106", "R107", "R108", "R109")
 
 
 def torn(plan: Parsed, lane: Lane, rules: RuleSet) -> list[Problem]:
@@ -22,5 +19,5 @@ def torn(plan: Parsed, lane: Lane, rules: RuleSet) -> list[Problem]:
     return [
         Problem(item.at, f"{item.code} {item.name}: {item.found}, expected {item.expected}", item.do)
         for item in found
-        if item.code in RULES and item.level is Level.ERROR and not item.unjudged
+        if item.code in rules.about(Topic.LAYOUT) and item.level is Level.ERROR and not item.unjudged
     ]

@@ -8,13 +8,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, UNKNOWN, plain
+from receipts.questions.claims.judge import waits
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Store, StoredClaim
     from receipts.store.chronicle import Chronicle, Told
 
@@ -23,8 +25,6 @@ MOST = 40
 MOST_DOCUMENTS = 8
 MOST_REASONS = 3
 MOST_RECEIPTS = 6
-WAITING = frozenset({"K104", "K108"})
-STALE = "K106"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime
     quoting: dict[str, list[str]] = {}
     for quote in store.quoting(ids, until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
-    about = _About(said, {item.claim: item for item in said.told}, quoting, refs)
+    about = _About(said, {item.claim: item for item in said.told}, quoting, refs, rulebook.rules)
     made = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in found)
     return Judged(made, {verdict.claim: verdict for _, _, verdict in found}, len(kept) - len(recent))
 
@@ -130,6 +130,7 @@ class _About:
     told: Mapping[str, Told]
     quoting: Mapping[str, Sequence[str]]
     refs: Mapping[str, Ref]
+    rules: RuleSet
 
     def replaced(self, claim: str) -> str | None:
         """What became of a claim in the stretch."""
@@ -165,9 +166,9 @@ def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, abo
         status=verdict.status,
         otherwise=verdict.otherwise,
         replaced=about.replaced(kept.id),
-        waits=waits(verdict),
+        waits=waits(verdict, about.rules),
         target=verdict.target,
-        reasons=tuple(_reasons(verdict)),
+        reasons=tuple(_reasons(verdict, about.rules)),
         receipts=tuple(about.refs[name] for name in ids if name in about.refs)[:MOST_RECEIPTS],
         receipts_more=max(0, len(ids) - MOST_RECEIPTS),
         documents=tuple(documents[:MOST_DOCUMENTS]),
@@ -175,17 +176,12 @@ def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, abo
     )
 
 
-def waits(verdict: ClaimVerdict) -> bool:
-    """Whether it holds where it was shown, and its target, or the envelope around it, is all that keeps it open."""
-    heavy = {item.code for item in verdict.findings if item.level is not Level.SHOWN}
-    return bool(heavy) and heavy <= WAITING and verdict.assessment.state == "holds" and verdict.otherwise == "unproven"
-
-
-def _reasons(verdict: ClaimVerdict) -> Iterator[Why]:
+def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
     if verdict.status == "supported":
         return
+    staleness = rules.about(Topic.STALENESS)
     heavy = [item for item in verdict.findings if item.level is not Level.SHOWN]
-    heavy.sort(key=lambda item: (item.code != STALE, item.level is not Level.ERROR, item.code))
+    heavy.sort(key=lambda item: (item.code not in staleness, item.level is not Level.ERROR, item.code))
     found = [Why(item.code, item.name, item.found) for item in heavy]
     if verdict.comparison is not None and verdict.comparison.status == "rejected":
         errors = (item for item in verdict.comparison.findings if item.level is Level.ERROR and item.waived is None)

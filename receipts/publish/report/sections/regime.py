@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from receipts import metrics
-from receipts.judging.verdict import Level
+from receipts.judging.topic import Topic
+from receipts.judging.verdict import Level, Question
 from receipts.metrics.chips import account
 from receipts.publish.report.shelf import Item
 from receipts.publish.report.text import UNKNOWN, number, percent
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
-UNSTABLE: Final = ("R202", "R203")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,10 @@ def work(item: Item) -> Work:
 
 def _steady(item: Item) -> bool | None:
     """Whether its steps have a steady segment and nothing compiled within; None without steps to tell it from."""
+    incidents = item.shelf.rulebook.rules.about(Topic.INCIDENT)
     for finding in item.verdict.findings:
-        if finding.code in UNSTABLE and not finding.unjudged and finding.level is not Level.SHOWN:
+        unsettled = finding.code in incidents and finding.question is Question.EFFECT
+        if unsettled and not finding.unjudged and finding.level is not Level.SHOWN:
             return False
     return True if item.launch.summary is not None else None
 

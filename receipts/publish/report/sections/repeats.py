@@ -1,4 +1,4 @@
-"""Failures that were known: launches of the week whose signature had failed before (R414), and what they cost."""
+"""Failures that were known: launches of the week whose signature had failed before and what they cost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.publish.report.page import Cell, Column, Row, Section, Table, link, links, more, rule
+from receipts.judging.topic import Topic
+from receipts.publish.report.page import Cell, Column, Row, Section, Table, joined, link, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import UNKNOWN, plain
 
 if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
     from receipts.store import Entry, Store
     from receipts.store.alike import Alike
 
 MOST = 20
 NAMED = 6
-CODE = "R414"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _ref(item: Alike) -> Ref:
     return Ref(item.id, item.label or item.id[:12])
 
 
-def section(made: Repeats) -> Section:
+def section(made: Repeats, rules: RuleSet) -> Section:
     """The known failures in words."""
     if not made.found:
         return Section("repeats", "Known failures", nothing="known failures")
@@ -124,7 +125,8 @@ def section(made: Repeats) -> Section:
         Column("cost of the repeats", "minutes", True),
         Column("of which"),
     )
-    rows = tuple(Row(_cells(item)) for item in made.found)
+    why = joined((rule(code),) for code in rules.about(Topic.FAILURE))
+    rows = tuple(Row((why, *_cells(item))) for item in made.found)
     table = Table("Failures that were known, the dearest first", columns, rows, more(made.more, "signatures"))
     total = sum(item.seconds or 0.0 for item in made.found)
     says = (
@@ -141,7 +143,6 @@ def _cells(item: Repeated) -> tuple[Cell, ...]:
         f"{item.uncosted} not stated" if item.uncosted else "",
     ]
     return (
-        (rule(CODE),),
         (plain(item.lane),),
         (plain(item.kind),),
         (*link(item.first), f" {item.first_at:%Y-%m-%d}"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts.axes import difference
 from receipts.axes.shape import target_of
+from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level
 from receipts.publish.report.data import Judged, LaneWeek, Moved, Ref
 from receipts.publish.report.page import (
@@ -35,13 +36,13 @@ from receipts.publish.report.text import NOTE, UNKNOWN, change, plain, span
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
+    from receipts.judging.rulebook import RuleSet
     from receipts.publish.report.shelf import Shelf
     from receipts.receipt import Parsed
     from receipts.store import Store
 
 MOST_TRIED = 12  # changes of one report that are looked for elsewhere
 MOST = 20
-TARGET = "K104"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +242,14 @@ def _words(chips: int | None, length: int | None, batch: int | None, depth: int 
     return ", ".join(f"{size:,} {what}" for size, what in sizes if size is not None) or "shape not stated"
 
 
-def section(made: Survival) -> Section:
+def section(made: Survival, rules: RuleSet) -> Section:
     """The gains in words: what vanished first."""
+    target = rules.about(Topic.TARGET)[:1]
     inner, _ = folded((
-        _gains("vanished", "Vanished at the target", made.vanished),
-        _gains("waiting", "Still to be shown at the target", made.waiting),
+        _gains("vanished", "Vanished at the target", made.vanished, target),
+        _gains("waiting", "Still to be shown at the target", made.waiting, target),
         _claims(made),
-        _gains("held", "Held at the target", made.held),
+        _gains("held", "Held at the target", made.held, target),
     ))  # fmt: skip
     if not inner and not made.untried:
         return Section("survival", "What did not survive", nothing="gains lost or waiting for a target")
@@ -260,7 +262,7 @@ def section(made: Survival) -> Section:
     return Section("survival", "What did not survive", (says, *left), sections=tuple(inner))
 
 
-def _gains(anchor: str, title: str, found: Sequence[Gain]) -> Section:
+def _gains(anchor: str, title: str, found: Sequence[Gain], target: Sequence[str]) -> Section:
     if not found:
         return Section(f"survival-{anchor}", title, nothing=title.lower())
     columns = (
@@ -273,12 +275,12 @@ def _gains(anchor: str, title: str, found: Sequence[Gain]) -> Section:
         Column("change at the target", "%", True),
         Column("why"),
     )
-    rows = tuple(Row(_cells(item)) for item in found)
+    rows = tuple(Row(_cells(item, target)) for item in found)
     table = Table(f"{title}: gains by the change that made them", columns, rows)
     return Section(f"survival-{anchor}", title, (), (table,))
 
 
-def _cells(item: Gain) -> tuple[Cell, ...]:
+def _cells(item: Gain, target: Sequence[str]) -> tuple[Cell, ...]:
     there = item.there
     return (
         (plain(item.lane),),
@@ -288,7 +290,7 @@ def _cells(item: Gain) -> tuple[Cell, ...]:
         sides(item.local),
         sides(there) if there is not None else (f"not tried at {plain(item.target)}",),
         (f"{change(there.ratio)} ({span(there.low, there.high)})" if there is not None else UNKNOWN,),
-        _why(item),
+        _why(item, target),
     )
 
 
@@ -305,10 +307,11 @@ def sides(item: Trial) -> Cell:
     return tuple(parts)
 
 
-def _why(item: Gain) -> Cell:
+def _why(item: Gain, target: Sequence[str]) -> Cell:
+    unshown = tuple(map(rule, target))
     if item.there is None:
-        return (rule(TARGET), " repeat both sides there")
-    rules = joined((rule(code, name),) for code, name in item.rules[:3]) or (rule(TARGET),)
+        return (*unshown, " repeat both sides there")
+    rules = joined((rule(code, name),) for code, name in item.rules[:3]) or unshown
     return (f"{item.there.effect}, {item.there.status}: ", *rules)
 
 
