@@ -12,9 +12,9 @@ from typing import Any
 
 from schemas import receipt_schema
 
-from receipts.receipt.entries import COLLECTIONS
 from receipts.judging.rulebook import builtin
 from receipts.judging.topic import Topic
+from receipts.receipt.entries import COLLECTIONS
 from receipts.receipt.route import SPELLINGS
 
 Node = Mapping[str, Any]
