@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, parsed_file, pass_session
@@ -93,14 +94,13 @@ def _one(store: Store, word: str) -> Parsed:
 def _draw(path: str, found: Bridge) -> None:
     """Write the picture; where there is no bridge, say so."""
     from receipts.publish.bridge import picture
-    from receipts.publish.pictures.figure import save
     from receipts.publish.pictures.inline import alone
 
     drawn = picture(found)
     if drawn is None:
         output.note(f"{path} is not written: there is no bridge with a number on every hop")
         return
-    save(path, f"{alone(drawn)}\n")
+    files.write(path, f"{alone(drawn)}\n", over=True)
     output.note(f"wrote {path}")
 
 
@@ -111,16 +111,8 @@ def _write(folder: Path, found: Bridge) -> list[str]:
         output.note(f"{folder} is not written: nothing is missing that a run could give")
         return []
     paths = [folder / f"{number:02d}-{_file_name(run.label)}.json" for number, run in enumerate(runs, 1)]
-    there = [str(path) for path in paths if path.exists()]
-    if there:
-        raise UsageError(f"{', '.join(there)} exists and is kept; name another folder, or remove it first")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, run in zip(paths, runs, strict=True):
-            with path.open("xb") as stream:
-                stream.write(run.plan)
-    except OSError as error:
-        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+    files.refuse_existing(*paths)
+    files.write_folder(folder, {path.name: run.plan for path, run in zip(paths, runs, strict=True)})
     return [str(path) for path in paths]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base import files
 from receipts.cli import output
 from receipts.cli.session import Session, fetch, is_file, pass_session
 
@@ -244,7 +245,6 @@ def _print(heat: Heat) -> None:
 
 def _save(heat: Heat, path: str) -> None:
     from receipts.publish.pictures.chips import picture
-    from receipts.publish.pictures.figure import save
 
-    save(path, picture(heat))
+    files.write(path, picture(heat), over=True)
     output.note(f"wrote {path}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, named_plan, pass_session
@@ -97,18 +98,10 @@ def _compile(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
 
 def _write_refusal(path: str, parsed: Parsed, made: Estimate, answer: Answer) -> None:
     import json
-    from pathlib import Path
 
     from receipts.questions.fit.compiled import oom_receipt
 
-    text = json.dumps(oom_receipt(parsed, made, answer), indent=2) + "\n"
-    try:
-        with Path(path).open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    files.write(path, json.dumps(oom_receipt(parsed, made, answer), indent=2) + "\n")
     output.note(f"wrote {path}; then: receipts check {path}")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from receipts.base import files
 from receipts.base.amounts import amount
 from receipts.base.errors import UsageError
 from receipts.cli import output
@@ -196,10 +196,7 @@ def write_svg(path: str, made: Sequence[Estimate]) -> None:
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
     names = " and ".join(item.name for item in made)
     text = geometry([_drawn(item) for item in made], title=f"Memory of {names}", says="; ".join(map(answer, made)))
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    files.write(path, text, over=True)
     output.note(f"wrote {path}")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.cli import output
 from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
@@ -66,25 +67,14 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
 
     found = import_file(table, mapping)
     if out is not None:
-        _write(found, out)
+        # Named by their ids: importing again writes the same files.
+        files.write_folder(out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in found.made}, over=True)
     stored = _submit(session, found) if submitting else None
     if as_json:
         output.as_json(_json(found))
     else:
         _print(found, out, stored)
     return 2 if found.refused or (stored is not None and stored < len(found.made)) else 0
-
-
-def _write(found: Imported, folder: Path) -> None:
-    from receipts.base.errors import UsageError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for item in found.made:
-            # Named by its id: importing again writes the same files.
-            (folder / f"{item.parsed.id[:16]}.json").write_bytes(item.parsed.raw)
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}; name a folder that can be written") from None
 
 
 def _submit(session: Session, found: Imported) -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import InputError, UsageError
+from receipts.base.files import refuse_existing, write
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -73,8 +72,8 @@ def command(
         found = assemble(evidence, options)
     known = any(file.readings for file in evidence)
     receipt = found.raw if known and not found.problems else None
-    if receipt is not None:
-        _write(receipt, path)
+    if receipt is not None and path is not None and path != "-":
+        write(path, receipt)
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         if as_json:
@@ -107,37 +106,9 @@ def _refuse_early(path: str | None) -> None:
     if path in (None, "-"):
         return
     target = Path(str(path))
-    if target.exists():
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first")
+    refuse_existing(target)
     if not target.parent.is_dir():
         raise UsageError(f"{path} cannot be written: there is no folder {target.parent}")
-
-
-def _write(receipt: bytes, path: str | None) -> None:
-    """Write the receipt whole or not at all, and over nothing."""
-    if path in (None, "-"):
-        return
-    target = Path(str(path))
-    try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
-            stream.write(receipt)
-            stream.flush()
-            os.fsync(stream.fileno())
-        try:
-            os.chmod(stream.name, 0o666 & ~_umask())
-            os.link(stream.name, target)
-        finally:
-            os.unlink(stream.name)
-    except FileExistsError:
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _end(

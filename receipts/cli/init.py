@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.base.errors import UsageError
+from receipts.base import files
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
@@ -36,13 +35,7 @@ def command(session: Session, lane: str, path: str | None) -> int:
     if path is None:
         output.line(text.rstrip())
         return 0
-    try:
-        with Path(path).open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    files.write(path, text)
     output.note(f"wrote {path}; fill it in, then: receipts check {path}")
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.cli import output
 
@@ -37,10 +38,8 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
     The receipt holds the memory of every chip, for every step the time of the slowest rank, and how far the ranks
     differ. The same parts give the same bytes.
     """
-    from receipts.cli.recover import write
-
-    if path != "-" and Path(path).exists():
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first")
+    if path != "-":
+        files.refuse_existing(path)
     merged = merge_files(_expanded(parts))
     raw = merged.text().encode()
     whole = not merged.missing
@@ -49,7 +48,7 @@ def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> 
         if path == "-":
             sys.stdout.write(raw.decode())
         else:
-            write(raw, Path(path), explicit=True)
+            files.write(path, raw)
     written = path if whole or partial else None
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         if as_json:

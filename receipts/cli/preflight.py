@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
 from receipts.cli.session import Session, from_stdin, is_file, laid_out, pass_session
@@ -124,13 +125,7 @@ def _write(path: str, rung: Rung | None, answer: Answer) -> None:
         why = "no rung is left: record the frontier" if rung is not None else f"the plan is {SAYS[answer.status]}"
         output.note(f"{path} is not written: {why}")
         return
-    try:
-        with Path(path).open("xb") as stream:
-            stream.write(rung.plan)
-    except FileExistsError:
-        raise UsageError(f"{path} exists and is kept; name another file, or remove it first") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    files.write(path, rung.plan)
 
 
 def _print(plan: Parsed, answer: Answer, rung: Rung | None, smaller: str | None) -> None:
@@ -162,10 +157,7 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
 
         found = ranked(given, ask)
     if out is not None:
-        try:
-            Path(out).write_text(as_lines(found), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+        files.write(out, as_lines(found), over=True)
     if as_json:
         output.as_json([item.as_data() for item in found])
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.cli import output
 
@@ -63,7 +64,9 @@ def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str 
         check(raw, journal)
     elif path is not None and not target.name.endswith(".part.json"):
         target = Path(receipt_path(str(target), record.head["launch"], record.place))
-    write(raw, target, explicit=path is not None)
+    if path is None and target.exists():
+        raise UsageError(f"{target} exists and is kept; name a file with -o")
+    files.write(target, raw)
     told = {
         "written": str(target),
         "launch": record.head["launch"],
@@ -169,26 +172,6 @@ def check(raw: bytes, source: str) -> None:
     from receipts.receipt import Document, parse
 
     parse(Document(raw, source))
-
-
-def write(raw: bytes, target: Path, *, explicit: bool) -> None:
-    """Write whole or not at all, and over nothing. Raises UsageError."""
-    import os
-
-    from receipts.emit.files import claim
-
-    if target.exists():
-        do = "name another file, or remove it first" if explicit else "name a file with -o"
-        raise UsageError(f"{target} exists and is kept; {do}")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(raw)
-        if not claim(str(temporary), str(target)):
-            raise UsageError(f"{target} exists and is kept; name another file, or remove it first")
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _print(told: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from receipts.base.files import write_folder
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 from receipts.cli.sides import Asked, gather, of_two_sides
@@ -240,9 +241,7 @@ def _print_files(files: Iterable[str], out: Path) -> None:
 
 def _keep(session: Session, files: Mapping[str, bytes], out: Path, quoted: Iterable[Ref]) -> None:
     """Write the files, and write down which receipts they quote, for `receipts impact`."""
-    from receipts.publish.report import write
-
-    write(files, out)
+    write_folder(out, files, over=True)
     named: list[tuple[str, str | None]] = [(item.id, item.name) for item in quoted]
     if named:
         _remember(session, out / "report.md", named)

@@ -7,8 +7,6 @@ restored on the other. A backup is checked before it gets its name, and never ta
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text
 
+from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
 from receipts.store import schema, triggers
 from receipts.store.address import Address, address
@@ -61,36 +60,17 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
 @contextmanager
 def _beside(file: Path, *, force: bool) -> Iterator[Path]:
     """A file to be written beside another, which takes its name when all is on the disk."""
-    made = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
     try:
-        # Read and written by whom every new file is: a temporary file's own mode would shut others out of a store.
-        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        with files.staged(file, over=force) as made:
+            try:
+                yield made
+            finally:
+                for end in ("-wal", "-shm", "-journal"):
+                    made.with_name(made.name + end).unlink(missing_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
     except OSError as error:
         raise StoreError(f"{file}: it cannot be written ({error.strerror}); name a place that can") from None
-    try:
-        yield made
-        _to_disk(made)
-        try:
-            if force:
-                made.replace(file)
-            else:
-                os.link(made, file)  # unlike a rename it does not replace what came meanwhile
-        except FileExistsError:
-            raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
-        _to_disk(file.parent)
-    finally:
-        for left in (made, *(made.with_name(made.name + end) for end in ("-wal", "-shm", "-journal"))):
-            left.unlink(missing_ok=True)
-
-
-def _to_disk(place: Path) -> None:
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        raise StoreError(f"{place}: the disk did not take it ({error.strerror}); make room and do it again") from None
-    finally:
-        os.close(handle)
 
 
 def _copy_pages(engine: Engine, file: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.receipt import Document, Parsed, parse, read
 
@@ -127,32 +127,15 @@ def _header(target: str, source: str, refused: str | None = None) -> dict[str, A
 def _write(where: Path, receipt: str, header: dict[str, Any], raw: bytes) -> Path:
     """Write one file so that it is there whole or not at all, whatever fails, and on the disk when this returns."""
     file = where / f"{receipt}{SUFFIX}"
-    part = where / f".{receipt}.{secrets.token_hex(4)}.part"
     try:
         where.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(handle, "wb") as stream:
-                stream.write(json.dumps(header).encode() + b"\n" + raw)
-                stream.flush()
-                os.fsync(handle)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
-        for path in (where, where.parent):
-            _to_disk(path)
+        with files.staged(file, over=True, mode=0o600) as part:
+            part.write_bytes(json.dumps(header).encode() + b"\n" + raw)
+        files.to_disk(where.parent)
     except OSError as error:
         says = f"{where}: the spool cannot be written ({error.strerror}); {receipt[:12]} is neither stored nor kept"
         raise StoreError(f"{says}: name another folder with {VARIABLE}, and submit it again") from error
     return file
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def waiting(target: str, *, refused: bool = False) -> list[Waiting]:

@@ -188,7 +188,7 @@ def test_the_svg_is_the_same_whenever_it_is_drawn(shell: Shell) -> None:
 def test_a_picture_that_cannot_be_written_leaves_nothing_behind(shell: Shell) -> None:
     said = shell("chips", slice_of(shell, "one", 8, "2x4"), "--svg", "no/such/folder.svg")
     assert said.code == 2
-    assert "name a file in a folder that exists" in said.err
+    assert "name a place that can be written" in said.err
     assert not Path("no").exists()
 
 

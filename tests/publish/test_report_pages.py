@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import report_store as week
 import rule_cases as cases
 from receipts.base.errors import ResourceError, UsageError
+from receipts.base.files import write_folder
 from receipts.cli import main
-from receipts.publish.report import Week, WeekData, collect, moment, render, write
+from receipts.publish.report import Week, WeekData, collect, moment, render
 from receipts.publish.report.render import _broken
 from receipts.publish.report.text import cell, change, gib, number, percent, plain, span
 
@@ -250,26 +251,26 @@ def test_markdown_of_a_user_template_is_escaped_unasked(data: WeekData, tmp_path
 def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "report.md").write_text("old", encoding="utf-8")
-    write({"report.md": b"new"}, tmp_path)
+    write_folder(tmp_path, {"report.md": b"new"}, over=True)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"notes.txt": "mine", "report.md": "new"}
 
 
 def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write({"report.md": b"old", "index.html": b"old"}, tmp_path)
+    write_folder(tmp_path, {"report.md": b"old", "index.html": b"old"}, over=True)
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left"):
-        write({"report.md": b"new", "index.html": b"new"}, tmp_path)
+        write_folder(tmp_path, {"report.md": b"new", "index.html": b"new"}, over=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"report.md": b"old", "index.html": b"old"}
 
 
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "report").write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="name a folder"):
-        write({"report.md": b""}, tmp_path / "report")
+        write_folder(tmp_path / "report", {"report.md": b""}, over=True)
 
 
 def test_the_command_writes_its_files_and_names_them(

@@ -7,13 +7,11 @@ DejaVu Sans, and a viewer without it takes Verdana, whose widths are the same.
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.base.errors import UsageError
 from receipts.publish.pictures.colours import FAINT, INK, LINE, PAPER
 
 if TYPE_CHECKING:
@@ -111,16 +109,3 @@ def rectangle(axes: Axes, x: float, y: float, width: float, height: float, colou
 
     given: dict[str, object] = {"facecolor": colour, "edgecolor": "none", "linewidth": 0.0, "clip_on": False, **how}
     axes.add_artist(Rectangle((x, y), width, height, **given))  # type: ignore[arg-type]  # as for text
-
-
-def save(path: str, text: str) -> None:
-    """Write a picture whole or not at all. Raises UsageError where the file cannot be written."""
-    beside = f"{path}.{os.getpid()}.part"
-    try:
-        with open(beside, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.replace(beside, path)
-    except OSError as error:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name a file in a folder that exists") from None

@@ -1,7 +1,7 @@
 """Reports: what the questions answer about a stretch of time, gathered as values and rendered as pages.
 
 `collect` reads the store and gives a `WeekData`; `pair` and `claim` give the values of one comparison and one claim.
-`render` and its like make files of them, `parquet` of what they were computed from; `write` puts them in a folder.
+`render` and its like make files of them, `parquet` of what they were computed from.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from receipts.publish.report.data import WeekData
 from receipts.publish.report.pair import pair
 from receipts.publish.report.pair_data import PairData
 from receipts.publish.report.ref import Ref
-from receipts.publish.report.render import render, render_claim, render_lane, render_pair, write
+from receipts.publish.report.render import render, render_claim, render_lane, render_pair
 from receipts.publish.report.week import Span, Week, asked, moment
 
 __all__ = [
@@ -35,5 +35,4 @@ __all__ = [
     "render_claim",
     "render_lane",
     "render_pair",
-    "write",
 ]

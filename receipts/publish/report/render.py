@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.errors import ReceiptsError, ResourceError, UsageError
+from receipts.base.errors import ReceiptsError, ResourceError
 from receipts.base.resources import folder
 from receipts.judging.rulebook import RuleSet
 from receipts.publish.report.claim import ClaimData
@@ -157,29 +157,3 @@ def _part(part: Part) -> Marked:
     if isinstance(part, Code):
         return Marked(f"`{part.text}`" if _LITERAL.fullmatch(part.text) else cell(part.text))
     return Marked(cell(part))
-
-
-def write(files: Mapping[str, bytes], out: Path) -> None:
-    """Put files into a folder, each whole or not at all; other files there are left alone. Raises UsageError.
-
-    All are written beside their places first, so that a full disk changes nothing.
-    """
-    import os
-
-    staged: list[tuple[Path, Path]] = []
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            place = out / f".{name}.{os.getpid()}.tmp"
-            staged.append((place, out / name))
-            with place.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-        for place, final in staged:
-            os.replace(place, final)
-    except OSError as error:
-        raise UsageError(f"--out {out}: {error.strerror}; name a folder that can be written") from None
-    finally:
-        for place, _ in staged:
-            place.unlink(missing_ok=True)

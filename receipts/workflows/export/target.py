@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from receipts.base import files
 from receipts.base.errors import UsageError
 
 ABOUT: Final = "export.json"
@@ -21,17 +22,8 @@ def whole_file(place: Path, *, force: bool) -> Iterator[Path]:
     _check(place, force)
     if place.is_dir():
         raise UsageError(f"{place}: this is a folder; name a file")
-    made = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        with _told(place):
-            made.touch()
+    with files.writable(place), files.staged(place, over=force) as made:
         yield made
-        with _told(place):
-            _flush(made)
-            os.replace(made, place)
-            _flush(place.parent)
-    finally:
-        made.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -47,10 +39,9 @@ def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{place}: this folder holds something else than an export and is left alone; name another")
     made = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
-        with _told(place):
+        with files.writable(place):
             made.mkdir()
-        yield made
-        with _told(place):
+            yield made
             _put(made, place)
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -58,22 +49,13 @@ def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
 
 def _put(made: Path, place: Path) -> None:
     for path in made.rglob("*"):
-        _flush(path)
+        files.to_disk(path)
     old = made.with_suffix(".old")
     if place.exists():
         os.replace(place, old)
     os.replace(made, place)
-    _flush(place.parent)
+    files.to_disk(place.parent)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
-    """Have the disk hold it before anything names it."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _check(place: Path, force: bool) -> None:
@@ -81,11 +63,3 @@ def _check(place: Path, force: bool) -> None:
         raise UsageError(f"{place}: there is no folder {place.parent}; make it with: mkdir -p {place.parent}")
     if place.exists() and not force:
         raise UsageError(f"{place}: this is there already; name another place, or replace it with --force")
-
-
-@contextmanager
-def _told(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{place}: {error.strerror}; name a place that can be written") from None

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from receipts.base import files
 from receipts.base.errors import UsageError
 
 STATE: Final = "state.json"
@@ -113,7 +113,7 @@ class Folder:
             self.attempts[attempt.number - 1] = attempt
         if following is not None and plan is not None:
             self.of(following).mkdir(exist_ok=True)
-            write(self.plan(following), plan)
+            files.write(self.plan(following), plan, over=True)
             self.attempts.append(following)
         self.save()
         return attempt or self.attempts[-1]
@@ -126,7 +126,7 @@ class Folder:
             "over": self.over,
             "attempts": [asdict(item) for item in self.attempts],
         }
-        write(self.path / STATE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+        files.write(self.path / STATE, json.dumps(content, indent=2, ensure_ascii=False) + "\n", over=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -144,13 +144,3 @@ class Folder:
 def _attempt(item: dict[str, Any]) -> Attempt:
     process = item.pop("process", None)
     return Attempt(**item, process=(int(process[0]), str(process[1])) if process else None)
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and see it on the disk."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(beside, path)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
+from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.questions.plan import parse_plan
 from receipts.questions.preflight import Answer, Evidence, Rung, next_rung
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.catalogue import find
-from receipts.workflows.run.attempt import Attempt, Folder, write
+from receipts.workflows.run.attempt import Attempt, Folder
 from receipts.workflows.run.child import Ended, exit_code
 from receipts.workflows.run.complete import Tree, complete, step_down
 from receipts.workflows.run.retry import Retry, may_retry
@@ -192,7 +193,7 @@ def _keep(
     """Write the receipt into the attempt's folder and into the store."""
     raw = receipt.raw if receipt is not None else tools.encode(tree)
     place = folder.receipt(attempt)
-    write(place, raw)
+    files.write(place, raw, over=True)
     fault = None
     if receipt is not None:
         try:

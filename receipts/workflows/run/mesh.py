@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
-from receipts.workflows.run.attempt import STATE, Attempt, Folder, write
+from receipts.workflows.run.attempt import STATE, Attempt, Folder
 from receipts.workflows.run.child import Ended
 
 POLL: Final = 0.2
@@ -33,7 +34,7 @@ class Mesh(NamedTuple):
 
     def report(self, folder: Folder, attempt: Attempt, ended: Ended) -> None:
         """Write down how this node's command ended."""
-        write(_report(folder, attempt, self.rank), json.dumps(ended._asdict()).encode())
+        files.write(_report(folder, attempt, self.rank), json.dumps(ended._asdict()), over=True)
 
     def failed(self, folder: Folder, attempt: Attempt) -> Callable[[], str | None]:
         """What a running node asks: whether another one has failed."""
