@@ -77,10 +77,10 @@ def receipt_page() -> str:
 
 def names_page() -> str:
     """The names of what computes and of types, each with its other spellings."""
-    from receipts.receipt.route import NAMES, TYPES
+    from receipts.receipt.route import NAMES, NAMES_AND_TYPES
 
     rows = [
-        (f"`{name}`", ", ".join(f"`{other}`" for other in others)) for name, others in (NAMES | TYPES).items() if others
+        (f"`{name}`", ", ".join(f"`{other}`" for other in others)) for name, others in NAMES_AND_TYPES.items() if others
     ]
     lines = [
         _made_from("receipts/receipt/route.py"),

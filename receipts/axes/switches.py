@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from receipts.receipt.accelerators import dtype_of
+from receipts.receipt.dtypes import dtype_of
 
 OFF = "off"
 _WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})

@@ -13,11 +13,9 @@ from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
 from receipts.estimate.setup import Batch, Setup, Types
-from receipts.receipt.accelerators import dtype_of, find
+from receipts.receipt.accelerators import find
+from receipts.receipt.dtypes import DTYPES, dtype_of
 
-BYTES: Mapping[str, float] = {
-    "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp6": 0.75, "fp4": 0.5,
-}  # fmt: skip
 _UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
 _CHUNKED = ("liger", "linear", "chunk", "cce", "fused_linear")
 
@@ -92,8 +90,8 @@ def _types(facts: Facts, discipline: Discipline, *, serving: bool) -> Types:
         facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
         compute = "bf16"
     # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
-    active = 2.0 if BYTES[compute] < 2.0 else BYTES[compute]
-    usual = discipline.parameter_dtype if BYTES[compute] <= 2.0 and not serving else compute
+    active = max(2.0, DTYPES[compute].bytes)
+    usual = discipline.parameter_dtype if active <= 2.0 and not serving else compute
     parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {discipline.name} stores ({compute} matmuls)")
     if serving:
         return Types(active, parameter, 0.0, 0.0)
@@ -113,7 +111,7 @@ def _type(facts: Facts, path: str, otherwise: str, because: str) -> float:
     if named is None:
         facts.assume(path, otherwise, because)
         named = otherwise
-    return BYTES[named]
+    return DTYPES[named].bytes
 
 
 def _optimizers(facts: Facts, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
@@ -121,7 +119,7 @@ def _optimizers(facts: Facts, *, serving: bool) -> tuple[OptimizerKind, Optimize
         nothing = OptimizerKind("none", 0, 0.0)
         return nothing, nothing
     said = facts.word("numerics.optimizer_state_dtype")
-    size = BYTES[dtype_of(said) or "fp32"]
+    size = DTYPES[dtype_of(said) or "fp32"].bytes
     if not said:
         facts.assume("numerics.optimizer_state_dtype", "fp32", "the type of every optimizer's states unless it is told")
     matrix = optimizer_of(facts.word("numerics.optimizer"), size)

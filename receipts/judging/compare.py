@@ -42,8 +42,8 @@ from receipts.judging.verdict import (
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed, Role
-from receipts.receipt.accelerators import dtype_of
 from receipts.receipt.catalogue import path_of
+from receipts.receipt.dtypes import dtype_of
 
 if TYPE_CHECKING:
     from receipts.judging.study import Study

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from receipts.receipt.accelerators import dtype_of
+from receipts.receipt.dtypes import DTYPES, named, spellings
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
@@ -48,14 +48,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "xla_unfused": (),
     "torch-xla": ("torch_xla",),
 }
-# Types that have two spellings and one meaning; `receipts.receipt.accelerators` knows whose peak each runs at.
-TYPES: dict[str, tuple[str, ...]] = {
-    "bf16": ("bfloat16", "torch.bfloat16"),
-    "fp16": ("float16", "torch.float16", "half"),
-    "fp32": ("float32", "torch.float32"),
-    "fp64": ("float64", "torch.float64"),
-}
-SPELLINGS: dict[str, str] = {other: name for name, others in (NAMES | TYPES).items() for other in others}
+NAMES_AND_TYPES = NAMES | {name: spellings(name) for name in DTYPES}
+SPELLINGS: dict[str, str] = {other: name for name, others in NAMES_AND_TYPES.items() for other in others}
 # Where names are compared, the library that hosts a loop is the loop.
 _SAME = SPELLINGS | {"megatron-lm": "megatron-core"}
 
@@ -87,8 +81,7 @@ def permitted(value: Any, patterns: Iterable[str]) -> bool:
 
 def dtypes(value: Any) -> frozenset[str]:
     """The number types that a text names: ``BF16 + FP8 indexer`` is bf16 and fp8."""
-    found = (dtype_of(word) for word in re.findall(r"[a-z0-9]+", str(value).lower()))
-    return frozenset(name for name in found if name is not None)
+    return named(str(value))
 
 
 def anything_witnessed(parsed: Parsed) -> bool:

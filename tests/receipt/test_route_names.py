@@ -9,7 +9,8 @@ import pytest
 from receipts.emit.facts import Facts
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.receipt.route import NAMES, SPELLINGS, TYPES, parts, permitted, spelled
+from receipts.receipt.dtypes import DTYPES, spellings
+from receipts.receipt.route import NAMES, SPELLINGS, parts, permitted, spelled
 
 
 @pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])
@@ -21,8 +22,8 @@ def test_another_spelling_is_the_same_path(other: str, name: str) -> None:
 
 
 def test_no_name_is_another_spelling_too() -> None:
-    assert not SPELLINGS.keys() & (NAMES.keys() | TYPES.keys())
-    assert len(SPELLINGS) == sum(map(len, (NAMES | TYPES).values()))
+    assert not SPELLINGS.keys() & (NAMES.keys() | DTYPES.keys())
+    assert len(SPELLINGS) == sum(map(len, NAMES.values())) + sum(len(spellings(name)) for name in DTYPES)
 
 
 def test_the_recorder_and_ingest_write_one_spelling(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from receipts.receipt.accelerators.accelerator import Accelerator, MemoryLimit, dtype_of
+from receipts.receipt.accelerators.accelerator import Accelerator, MemoryLimit
 from receipts.receipt.accelerators.google import GOOGLE
 from receipts.receipt.accelerators.host import HOST
 from receipts.receipt.accelerators.nvidia import NVIDIA
+from receipts.receipt.dtypes import dtype_of
 
 __all__ = ["ACCELERATORS", "Accelerator", "MemoryLimit", "dtype_of", "find"]
 

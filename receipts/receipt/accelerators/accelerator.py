@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from receipts.receipt.dtypes import dtype_of
+
 GIB = 2**30
 _NOTHING: Mapping[str, float] = MappingProxyType({})
-
-# How sources spell the types that matrix units have peaks for. MXFP8 and NVFP4 are block-scaled forms of FP8
-# and FP4 and run at their rates.
-_DTYPES: Mapping[str, str] = MappingProxyType(
-    {
-        "bf16": "bf16", "bfloat16": "bf16",
-        "fp16": "fp16", "float16": "fp16", "f16": "fp16", "half": "fp16",
-        "tf32": "tf32",
-        "fp32": "fp32", "float32": "fp32", "f32": "fp32",
-        "fp8": "fp8", "float8": "fp8", "mxfp8": "fp8", "e4m3": "fp8", "e4m3fn": "fp8", "e5m2": "fp8",
-        "fp6": "fp6", "mxfp6": "fp6",
-        "fp4": "fp4", "nvfp4": "fp4", "mxfp4": "fp4",
-        "int8": "int8", "s8": "int8",
-    }
-)  # fmt: skip
-
-
-def dtype_of(text: str | None) -> str | None:
-    """The registry's name of a type (`bf16`, `fp8`, …) from free text; None where it names none, or several.
-
-    ``FP8 tensorwise`` is `fp8`; ``BF16 + FP8 indexer`` has no single peak, so it is None.
-    """
-    words = re.findall(r"[a-z0-9]+", (text or "").lower())
-    found = {_DTYPES[word] for word in words if word in _DTYPES}
-    return found.pop() if len(found) == 1 else None
 
 
 class MemoryLimit(NamedTuple):

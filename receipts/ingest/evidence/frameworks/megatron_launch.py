@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.dtypes import dtype
 
 _SIZE: Final = re.compile(r"([a-z][a-z\- ]{2,60}?)[ -]sizes?: (\d{1,9})")
 _DEGREES: Final = {
@@ -40,7 +41,6 @@ _SHORT: Final = {
 _VOCABULARY: Final = re.compile(r"padded vocab \(size: \d{1,12}\) with \d{1,12} dummy tokens \(new size: (\d{1,12})\)")
 _MICRO: Final = re.compile(r"setting number of micro-?batches to constant (\d{1,9})")
 _DTYPE: Final = re.compile(r"using torch\.(float16|bfloat16|float32) for parameters")
-_DTYPES: Final = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 
 
 def world(reading: Reading, text: str, line: int) -> bool:
@@ -78,7 +78,7 @@ def start(reading: Reading, text: str, line: int) -> None:
     if (match := _MICRO.search(text)) and int(match[1]) > 0:
         reading.state("batch.accumulation", int(match[1]), match[0], line)
     if match := _DTYPE.search(text):
-        reading.state("numerics.parameter_dtype", _DTYPES[match[1]], match[0], line)
+        reading.state("numerics.parameter_dtype", dtype(match[1]), match[0], line)
 
 
 class Elastic:

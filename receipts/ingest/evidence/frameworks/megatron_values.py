@@ -7,20 +7,12 @@ from typing import Any, Final
 
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.dtypes import dtype
 
 _OFF: Final = frozenset({"None", "none", "null", "~", ""})
 _TRUE: Final = frozenset({"True", "true", "yes"})
 _FALSE: Final = frozenset({"False", "false", "no"})
 _INTEGER: Final = re.compile(r"[-+]?\d{1,18}")
-_DTYPE: Final = {
-    "float32": "fp32",
-    "float": "fp32",
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "half": "fp16",
-    "float8_e4m3fn": "fp8",
-    "uint8": "fp8",
-}
 
 
 class Arguments:
@@ -67,10 +59,8 @@ class Arguments:
     def dtype(self, name: str) -> str | None:
         """A torch type in short: ``torch.bfloat16`` is ``bf16``; None where it is absent or unknown."""
         text = self.text(name)
-        if text is None:
-            return None
-        word = text.rsplit(".", 1)[-1]
-        return word if word in _DTYPE.values() else _DTYPE.get(word)
+        # Transformer Engine keeps FP8 in bytes.
+        return None if text is None else "fp8" if text.endswith("uint8") else dtype(text)
 
     def scalar(self, name: str) -> bool | int | float | str | None:
         """A value for an open map of the receipt: switch, number or text; None where it is absent or off."""

@@ -13,8 +13,8 @@ from typing import Any, Final
 from receipts.ingest.evidence.frameworks.hf_trainer_literal import flattened, integer, literal, number
 from receipts.ingest.evidence.numbers import size
 from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.dtypes import dtype
 
-DTYPES: Final = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float64": "fp64"}
 _AXES: Final = {
     "tp": "parallelism.tensor",
     "pp": "parallelism.pipeline",
@@ -243,7 +243,7 @@ class TorchtitanConfig:
             self.reading.steps.interval = interval if interval and interval > 0 else None
         elif name := _TEXTS.get(f"{section}.{leaf}"):
             if isinstance(value, str) and value:
-                say(name, DTYPES.get(value, value), f"{text} = {value}", line)
+                say(name, dtype(value) or value, f"{text} = {value}", line)
         elif f"{section}.{leaf}" in ("compile.enable", "training.compile") and isinstance(value, bool):
             say("compile.posture", "regional" if value else "eager", f"{text} = {value}", line)
         elif (section, leaf) == ("optimizer", "lr") and (rate := number(value)) is not None:
@@ -266,7 +266,7 @@ class TorchtitanConfig:
                 self._state("numerics.fp8_recipe", recipe, f"float8.recipe_name = {recipe}", line)
         elif isinstance(param := flat.get("training.mixed_precision_param"), str):
             text = f"training.mixed_precision_param = {param}"
-            self._state("numerics.compute_dtype", DTYPES.get(param, param), text, line)
+            self._state("numerics.compute_dtype", dtype(param) or param, text, line)
 
     def _options(self, text: str, line: int) -> None:
         for section, leaf, word in _OPTION.findall(text):

@@ -12,6 +12,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory.sizes import SIZE, count, size
 from receipts.ingest.evidence.reading import MAX_TEXT, Failure, Place
+from receipts.receipt.dtypes import DTYPES, dtype
 
 _NAME: Final = r"'([^']{1,200})'"
 # hbm is the chip's memory; the others are on the chip. sflag are the scalar core's flags, cmem is v4's common memory,
@@ -89,7 +90,6 @@ _NEXT = re.compile(r"\b2\. Size: |=====|Buffer 2:")
 _OPERATOR = re.compile(r'\bop_name="([^"]{1,400})"')
 _LABEL = re.compile(r"XLA [Ll]abel: (.{1,200}?)(?= Allocation type| Shape:| Unpadded| =====|$)")
 _GPU_TOTAL = re.compile(rf"total allocation: {SIZE}")
-_BYTES: Final = {"half": 2, "bfloat16": 2, "float": 4, "double": 8, "int32": 4, "int64": 8, "int8": 1, "uint8": 1}
 
 # A whole name of a step: `jit_train_step`, `pjit__train_step_fn`, `jit(train_step)`; not `jit_stepwise_init`.
 _STEP = re.compile(r"(?:^|[_(])steps?(?:$|[_).])", re.IGNORECASE)
@@ -304,9 +304,10 @@ def _gpu(text: str) -> int | None:
 
 def _tensor(match: re.Match[str]) -> int | None:
     """Bytes of a tensor by its shape; None for a type whose width is unknown."""
-    width = _BYTES.get(match["type"])
-    if width is None:
+    name = dtype(match["type"])
+    if name is None:
         return None
+    width = int(DTYPES[name].bytes)
     for item in match["shape"].split(","):
         width *= int(item) if item.strip() else 1
     return count(str(width))

@@ -12,23 +12,14 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from receipts.receipt import dtypes
+
 MAX_SHAPES: Final = 20_000
 # A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).
 SHARE: Final = 0.10
 MIN_SEQUENCE: Final = 16
 _SHAPE: Final = re.compile(r"([a-z]\w{0,20})\[([\d,<= ]{0,200})\]")
-_NAMES: Final = {
-    "f64": "fp64",
-    "f32": "fp32",
-    "f16": "fp16",
-    "bf16": "bf16",
-    "s8": "int8",
-    "u8": "int8",
-    "s4": "int4",
-    "u4": "int4",
-    "c64": "c64",
-    "c128": "c128",
-}
+_COMPLEX: Final = frozenset({"c64", "c128"})
 # Indices elsewhere; where they are multiplied, a compiler without narrower integer products has widened the operands.
 _INTEGERS: Final = {"s32": "int32", "u32": "int32"}
 # The wider one of two operands decides what is computed.
@@ -49,11 +40,7 @@ def shape(text: str) -> tuple[str, tuple[int, ...]] | None:
 
 def dtype(element: str) -> str | None:
     """The name of an element type in receipts: ``f8e4m3fn`` is fp8, ``s8`` int8; None for indices and masks."""
-    if element.startswith("f8"):
-        return "fp8"
-    if element.startswith(("f4", "f6")):
-        return f"fp{element[1]}"
-    return _NAMES.get(element)
+    return element if element in _COMPLEX else dtypes.dtype(element)
 
 
 class Dots:

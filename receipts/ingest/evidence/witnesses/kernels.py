@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
+from receipts.receipt.dtypes import dtype
+
 Work = Literal[
     "attention", "softmax", "gemm", "communication", "overlap", "ssm", "dispatch", "permute", "inductor", "other"
 ]
@@ -94,34 +96,8 @@ _CHIPS: Final = {
     "blackwell": 100,
 }
 _TYPE = re.compile(r"tf32|bf16|e4m3|e5m2|e2m1|fp?16|fp?32|fp?64|[iu]8|s8|s4")
-_TYPES: Final = {
-    **dict.fromkeys(("e4m3", "e5m2"), FP8),
-    "e2m1": "fp4",
-    "tf32": "tf32",
-    "bf16": "bf16",
-    "f16": "fp16",
-    "fp16": "fp16",
-    "f32": "fp32",
-    "fp32": "fp32",
-    "f64": "fp64",
-    "fp64": "fp64",
-    "i8": "int8",
-    "u8": "int8",
-    "s8": "int8",
-    "s4": "int4",
-}
 # cutlass 3, in templates: the first operand type that is named is that of A.
 _TEMPLATE = re.compile(r"float_e(?:4m3|5m2)|float_e2m1|bfloat16|\bhalf_t|__half|tfloat32|int8_t")
-_TEMPLATES: Final = {
-    "float_e4m3": FP8,
-    "float_e5m2": FP8,
-    "float_e2m1": "fp4",
-    "bfloat16": "bf16",
-    "half_t": "fp16",
-    "__half": "fp16",
-    "tfloat32": "tf32",
-    "int8_t": "int8",
-}
 _CUTLASS3 = re.compile(r"cutlass::gemm::|cutlass::(?:device_kernel|Kernel2?)<.*[Gg]emm")
 _GROUPED = re.compile(r"group(?:ed)?_?(?:gemm|mm)|GemmGrouped|GroupProblemShape|PtrArray|_group_gemm", re.I)
 _DEEP_GEMM = re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul")
@@ -215,7 +191,7 @@ def _number(text: str | None) -> int | None:
 def _type(text: str) -> str | None:
     # What is stored in f32 and multiplied in tf32 is tf32.
     match = _TYPE.search(text.removeprefix("f32f32_"))
-    return _TYPES[match[0]] if match else None
+    return dtype(match[0]) if match else None
 
 
 def _legacy_type(rest: str, shape: str) -> str | None:
@@ -229,4 +205,4 @@ def _legacy_type(rest: str, shape: str) -> str | None:
 
 def _template_type(text: str) -> str | None:
     match = _TEMPLATE.search(text)
-    return _TEMPLATES[match[0]] if match else _type(text)
+    return dtype(match[0]) if match else _type(text)

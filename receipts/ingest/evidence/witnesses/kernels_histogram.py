@@ -9,6 +9,7 @@ from typing import Final
 
 from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
+from receipts.receipt.dtypes import dtype
 
 # What another family's kernels are called where Transformer Engine launches them.
 _UNDER_ENGINE: Final = {"cudnn": "te_fused", "flash2": "te_flash", "flash3": "te_flash", "flash4": "te_flash"}
@@ -38,14 +39,6 @@ _PACKAGE_OPS: Final = (
     (re.compile(r"torch_attn::_varlen_attn"), "varlen"),
 )
 _MATMUL_OPS: Final = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"})
-_INPUT_TYPES: Final = {
-    "float": "fp32",
-    "double": "fp64",
-    "c10::BFloat16": "bf16",
-    "c10::Half": "fp16",
-    "c10::Float8_e4m3fn": FP8,
-    "c10::Float8_e5m2": FP8,
-}
 
 
 @dataclass(slots=True)
@@ -92,8 +85,8 @@ class Histogram:
             if (match := _SDPA.fullmatch(name)) and match["what"] in _SDPA_NAMES:
                 self.attention_ops[_SDPA_NAMES[match["what"]]] += count
         elif name in _MATMUL_OPS:
-            if input_type in _INPUT_TYPES:
-                self.matmul_types[_INPUT_TYPES[input_type]] += count
+            if input_type and (kind := dtype(input_type)) is not None:
+                self.matmul_types[kind] += count
         elif not name.startswith("aten::") and "ackward" not in name:
             self._library(name, count)
 
