@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts.base import files
-from receipts.base.amounts import amount
 from receipts.base.errors import UsageError
+from receipts.base.units import amount
 from receipts.cli import output
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:

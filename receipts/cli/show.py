@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.cli import output
 from receipts.cli.session import Session, is_file, named, parsed_file, pass_session
 

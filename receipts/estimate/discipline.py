@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-GIB = 2**30
-MIB = 2**20
 # Reserved over allocated bytes of five eight-GPU runs: 1.06, 1.06, 1.07, 1.08, 1.13 (their median less one).
 _CACHING = 0.07
 # CUDA context, cuBLAS workspaces and NCCL's channel buffers lie outside the allocator's figures. The planners of the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipts.estimate.discipline import MIB
+from receipts.base.units import MIB
 from receipts.estimate.setup import Layer, Setup
 
 # Machine code of a compiled step a distinct kind of block, and of the rest (libtpu 0.0.42 for v6e, measured).

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from receipts.base.units import GIB
 from receipts.publish.pictures.colours import CATEGORIES, INK, PAPER, SEQUENTIAL, diverging, of, ramp
-from receipts.publish.pictures.heat import GIB, Heat
+from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import Layout, layout
 from receipts.publish.pictures.terminal import lines
 

@@ -6,16 +6,15 @@ import re
 from collections.abc import Sequence
 from itertools import repeat
 from math import isfinite
-from typing import Final
+
+from receipts.base.units import BINARY, LETTERS
 
 _NUMBER = re.compile(
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
     re.IGNORECASE,
 )
-LETTERS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
-_BINARY: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(
-    r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGT]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
+    r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGTP]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
 )
 
 
@@ -44,7 +43,7 @@ def size(text: str, *, decimal: bool = False) -> int | None:
     if match is None:
         return None
     letter = match["letter"].upper()
-    factor = LETTERS[letter] if decimal and not match["i"] else _BINARY[letter]
+    factor = LETTERS[letter] if decimal and not match["i"] else BINARY[letter]
     return round(float(match["number"].replace(",", "")) * factor)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from receipts.ingest.evidence.numbers import LETTERS
+from receipts.base.units import LETTERS
 
 # Colours, cursor moves and titles, as terminals read them (ECMA-48).
 ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.stats.rounding import Printed, read_printed
+from receipts.base.units import Printed, read_printed
 
 Of = Literal["improvement", "metric", "value"]
 State = Literal["holds", "fails", "open"]

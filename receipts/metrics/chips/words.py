@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.metrics.chips.account import Account
 from receipts.metrics.chips.chip import TITLES, Chip, Metric, Ranking
 from receipts.metrics.chips.phase import Phase

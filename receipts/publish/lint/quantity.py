@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from receipts.base.units import BYTES, LETTERS, SCALES, SECONDS, half_place, plain
+
 Dimension = str  # rate, flops, bandwidth, period, bytes, time, percent, ratio, none
 
 _EACH = r"(?:\s?(?:/|per\s|a\s|each\s)\s?(?:GPU|chip|device|card|rank|accelerator|core|node|die)s?)?"
@@ -65,7 +67,6 @@ _SIMPLE = re.compile(
     rf"(?:[\s\u00a0\u202f]?-?(?:{_units('a_')}))?(?![\d]|\.\d|[A-Za-z_])",
     re.IGNORECASE,
 )
-_SCALES = {"k": 1e3, "m": 1e6, "thousand": 1e3, "million": 1e6, "billion": 1e9, "": 1.0}
 _NAMES = tuple(name for name, _ in _UNITS)
 
 
@@ -134,34 +135,8 @@ def _joined(match: re.Match[str], text: str) -> Quantity | None:
     )
 
 
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0} | {
-    "second": 1.0,
-    "seconds": 1.0,
-    "millisecond": 1e-3,
-    "milliseconds": 1e-3,
-    "microseconds": 1e-6,
-    "min": 60.0,
-    "mins": 60.0,
-    "minute": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hr": 3600.0,
-    "hrs": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-}
-_BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15, "gig": 1e9, "gigs": 1e9} | {
-    "kib": 2.0**10,
-    "mib": 2.0**20,
-    "gib": 2.0**30,
-    "tib": 2.0**40,
-    "pib": 2.0**50,
-    "kilobytes": 1e3,
-    "megabytes": 1e6,
-    "gigabytes": 1e9,
-    "terabytes": 1e12,
-}
-_FLOPS = {"g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18}
+# In prose, where case says nothing; of FLOP/s the first letter does.
+_FACTORS = {name.lower(): value for name, value in (SECONDS | BYTES).items()} | {"gig": 1e9, "gigs": 1e9}
 _WORD = re.compile(r"[a-zµμ]+")
 
 
@@ -170,11 +145,9 @@ def si(unit: str) -> float | None:
     lower = unit.lower()
     word = _WORD.match(lower)
     name = word[0] if word else lower
-    if name in _SECONDS or name in _BYTES:
-        return _SECONDS.get(name) or _BYTES[name]
     if "flop" in lower:
-        return _FLOPS[lower[0]]
-    return None
+        return 1e18 if lower[0] == "e" else LETTERS[lower[0].upper()]
+    return _FACTORS.get(name)
 
 
 def _relative(unit: str, to: str) -> float:
@@ -185,12 +158,9 @@ def _relative(unit: str, to: str) -> float:
 
 def _value(number: str, scale: str, sign: str | None) -> tuple[float, float]:
     """A printed number and half its last digit."""
-    bare = re.sub(r"[,\u00a0\u202f]", "", number)
-    factor = _SCALES[scale.strip().lower()]
-    mantissa, _, exponent = bare.lower().partition("e")
-    decimals = len(mantissa.partition(".")[2])
-    value = float(bare) * factor
-    half = 0.5 * 10 ** (int(exponent or 0) - decimals) * factor
+    digits, word = plain(number), scale.strip()
+    factor = SCALES[word.upper() if len(word) == 1 else word.lower()]
+    value, half = float(digits) * factor, half_place(digits) * factor
     return (-value if sign and sign.strip() in ("-", "−", "–") else value), half
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.publish.pictures.colours import FAINT, INK, LINE, category, of
 from receipts.publish.pictures.figure import SMALL, TITLE, canvas, label, rectangle, svg
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from receipts.base.units import GIB
 from receipts.publish.pictures.colours import Colour, diverging, ramp
 from receipts.publish.pictures.layout import Layout
 
-GIB: Final = 2**30
 ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale
 UNCHANGED: Final = 0.01
 Worse = Literal["higher", "lower", "either"]

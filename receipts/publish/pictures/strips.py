@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from receipts.base.units import GIB
 from receipts.publish.pictures import inline
 from receipts.publish.pictures.canvas import SMALL, Canvas, cut
 from receipts.publish.pictures.colours import FAINT, INK, LINE
@@ -17,7 +18,6 @@ from receipts.publish.pictures.legend import WIDTH
 from receipts.publish.pictures.marks import MARKS
 from receipts.publish.pictures.panel import BELOW, Panel, Scale, below
 
-GIB: Final = 2**30
 _LEFT: Final = 60.0
 _RIGHT: Final = 22.0
 _HEAD: Final = 20.0  # over the rows of a launch: its name, and the tightest chip's amounts

@@ -97,7 +97,8 @@ def _as_stated(bound: Bound, metric: Metric, result: MetricResult) -> Assessment
 
 def _rounded(reading: Reading) -> tuple[float, float]:
     """How far a stated number reaches: half its last printed digit, or the range that its text states."""
-    from receipts.stats.rounding import half_of, read_printed
+    from receipts.base.units import read_printed
+    from receipts.stats.rounding import half_of
 
     assert reading.value is not None
     ends = _RANGE.fullmatch(reading.text.strip()) if reading.text else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
-from receipts.base.amounts import amount
+from receipts.base.units import amount
 from receipts.questions.preflight.answer import Answer, Evidence, Fit, Status
 from receipts.questions.preflight.circumstances import lineage, unlike
 from receipts.receipt import Parsed

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from receipts.base.units import GIB
 from receipts.receipt.dtypes import dtype_of
 
-GIB = 2**30
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 

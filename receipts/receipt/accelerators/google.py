@@ -6,7 +6,8 @@ four chips) and chips on v5e and v6e. Where a chip has no FP8 unit the published
 
 from __future__ import annotations
 
-from receipts.receipt.accelerators.accelerator import GIB, Accelerator, limit_gib
+from receipts.base.units import GIB
+from receipts.receipt.accelerators.accelerator import Accelerator, limit_gib
 
 _DOCUMENTATION = "Google Cloud TPU documentation, page"
 

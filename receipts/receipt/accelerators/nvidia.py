@@ -10,7 +10,8 @@ against the sheet before they carry a claim.
 
 from __future__ import annotations
 
-from receipts.receipt.accelerators.accelerator import GIB, Accelerator, limit_gib
+from receipts.base.units import GIB
+from receipts.receipt.accelerators.accelerator import Accelerator, limit_gib
 
 # A slice, an add-in card or a pair on one board has other peaks than the SXM module of the same name.
 _OTHER_FORMS = ("mig", "nvl", "pcie")

@@ -11,40 +11,25 @@ import statistics
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from receipts.base.units import BYTES, LETTERS, SECONDS, plain
 from receipts.workflows.tables.table import Printed
 
-_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "b": 1e9, "G": 1e9, "T": 1e12}
-_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-_BYTES = {
-    "B": 1.0,
-    "kB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "TB": 1e12,
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "TiB": 2.0**40,
-}
 # What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
-UNITS = {"": 1.0, **_TIMES, **_BYTES, "%": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-UNITS_OF_BYTES = frozenset(_BYTES) - {"B"}
-# What a cell says in other words.
-_SPELLED = {
-    "sec": "s",
-    "secs": "s",
-    "second": "s",
-    "seconds": "s",
-    "msec": "ms",
-    "usec": "us",
-    "mins": "min",
-    "minute": "min",
-    "minutes": "min",
-    "hr": "h",
-    "hrs": "h",
-    "hour": "h",
-    "hours": "h",
+_TIMES = ("s", "ms", "us", "ns", "min", "h")
+_SIZES = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
+UNITS = {
+    "": 1.0,
+    **{unit: SECONDS[unit] for unit in _TIMES},
+    **{unit: BYTES[unit] for unit in _SIZES},
+    "%": 1e-2,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
 }
+UNITS_OF_BYTES = frozenset(BYTES) - {"B", "bytes"}
+# Letters behind a count, and the one that notebooks write for billions.
+_SCALES = LETTERS | {"b": LETTERS["B"]}
 _ABOUT = re.compile(r"^(?:~|≈|about\s+|approx\.?\s+|ca\.?\s+)\s*", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(
@@ -113,15 +98,15 @@ def _read(source: Any, unit: str, several: Several) -> Quantity | None:
 
 def scaled(value: float, unit: str) -> float:
     """A number of ``unit`` in SI units, without the noise of a multiplication where a division is exact."""
-    factor = UNITS[unit]
+    factor = UNITS.get(unit) or SECONDS.get(unit) or BYTES[unit]
     return value / round(1 / factor) if factor < 1 else value * factor
 
 
 def kind_of(unit: str) -> str:
     """What a unit measures; empty for none, and for a letter that only scales."""
-    if unit in _TIMES:
+    if unit in SECONDS:
         return "seconds"
-    return "bytes" if unit in _BYTES else "share" if unit == "%" else ""
+    return "bytes" if unit in BYTES else "share" if unit == "%" else ""
 
 
 def _one(text: str, unit: str) -> Quantity | None:
@@ -129,7 +114,7 @@ def _one(text: str, unit: str) -> Quantity | None:
     match = _NUMBER.match(bare)
     if match is None or not re.search(r"\d", match["number"]):
         return None
-    number, word = float(re.sub(r"[^\d.eE+-]", "", match["number"])), (match["word"] or "").strip().replace("µ", "u")
+    number, word = float(plain(match["number"])), (match["word"] or "").strip().replace("µ", "u")
     if not word:
         if match["number"].count(" ") > 1 and not unit:  # `128 256 512` may be three numbers
             return None
@@ -140,12 +125,12 @@ def _one(text: str, unit: str) -> Quantity | None:
 
 def _worded(number: float, word: str, unit: str, text: str) -> Quantity | None:
     """A number with a word behind it, which goes before the unit of the column."""
-    if word in _SCALES and unit not in _BYTES:
+    if word in _SCALES and unit not in BYTES:
         # `14k` in a column of thousands says thousands once.
         rest = "" if unit in _SCALES else unit
         return Quantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
     spelled = _PER_STEP.sub("", word)
-    spelled = _SPELLED.get(spelled.lower(), spelled)
+    spelled = spelled.lower() if len(spelled) > 2 and spelled.lower() in SECONDS else spelled
     kind = kind_of(spelled)
     if kind == "seconds" or (kind and spelled == word):
         return Quantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.base.units import BINARY
 from receipts.ingest.evidence.numbers import number
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
@@ -21,7 +22,6 @@ _NAMES: Final = {
     "max_mem_allocated": "peak_bytes",
     "max_cache_allocated": "peak_reserved_bytes",
 }
-_UNITS: Final = {"M": 1 << 20, "G": 1 << 30}
 
 
 class DeepSpeedMemory:
@@ -68,10 +68,10 @@ class DeepSpeedMemory:
                 )
 
     def _keep(self, into: dict[str, int], name: str, word: str | None, line: int, *, last: bool = False) -> None:
-        if word is None or len(word) < 3 or word[-2] not in _UNITS or (value := number(word[:-2])) is None:
+        if word is None or len(word) < 3 or word[-2] not in BINARY or (value := number(word[:-2])) is None:
             return
         if 0 <= value < 1e7:
-            size = round(value * _UNITS[word[-2]])
+            size = round(value * BINARY[word[-2]])
             if last or size > into.get(name, -1):
                 into[name] = size
                 self._places["timer" if into is self._timer else "usage"] = line

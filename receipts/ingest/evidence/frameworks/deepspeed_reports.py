@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from receipts.base.units import SECONDS
 from receipts.ingest.evidence.reading import Reading, Timing
 
 _TIMER = re.compile(r"([\w()-]{1,60}): ([\d.]{1,20})")
@@ -18,7 +19,6 @@ _PATHS = {
     "data parallel size": "parallelism.data",
     "batch size per GPU": "batch.micro_batch",
 }
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 MAX_NAMES = 1000
 
 
@@ -43,7 +43,7 @@ def profile(text: str, reading: Reading, line: int) -> int | None:
         if int(match[2]):
             reading.state(_PATHS[match[1]], int(match[2]), f"{match[1]}: {match[2]}", line)
     elif match := _LATENCY.search(text):
-        _add(reading, f"flops_profiler.{match[1]}", 1, _number(match[2], _UNITS[match[3]]))
+        _add(reading, f"flops_profiler.{match[1]}", 1, _number(match[2], SECONDS[match[3]]))
     return None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Final
 
+from receipts.base.units import SECONDS
 from receipts.ingest.evidence.frameworks.hf_trainer_banner import Banner
 from receipts.ingest.evidence.frameworks.hf_trainer_literal import balanced, integer, literal
 from receipts.ingest.evidence.frameworks.hf_trainer_records import TrainerRecords
@@ -40,7 +41,6 @@ _HINT = re.compile(r"\b(?:global_)?step[=: ]+(\d{1,12})(?:\s*/\s*(\d{1,12}))?")
 _ARGUMENT = re.compile(r"\b(logging_steps|logging_first_step)['\"]?\s*[=:]\s*(\w{1,12})\s*[,}]?")
 _METRIC = re.compile(r"(?:^|\s)([A-Za-z]\w{2,60})\s+=\s+(\S(?:.{0,60}\S)?)\s*$")
 _EVENT = re.compile(r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b")
-_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _STEPS: Final = ("step", "global_step", "current_steps", "global_step/max_steps")
 _NAMES: Final = ("loss", "grad_norm", *_STEPS[:3])
 # Lines that would give the record below them a step, in a file of which none is a record.
@@ -364,7 +364,7 @@ class HfTrainer(LineReader):
         if before is None and len(self.reading.timings) >= _MAX_EVENTS:
             return
         self._events += 1
-        seconds = float(match[2]) * _UNITS[match[3]] if match[2] != "." else 0.0
+        seconds = float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0
         taken, total = (before.samples, before.seconds or 0.0) if before else (0, 0.0)
         self.reading.timings[match[1]] = Timing(taken + 1, total + seconds)
 

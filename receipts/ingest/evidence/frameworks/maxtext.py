@@ -10,6 +10,7 @@ import re
 from math import isfinite
 from typing import ClassVar, Final
 
+from receipts.base.units import CLOCK, SCALES
 from receipts.ingest.evidence.frameworks import maxtext_config, maxtext_memory, maxtext_steps, maxtext_system
 from receipts.ingest.evidence.frameworks.maxtext_steady import Events, not_steady
 from receipts.ingest.evidence.frameworks.maxtext_steps import StepRecord
@@ -35,8 +36,6 @@ _SAVED = re.compile(r"[Ss]aved a checkpoint at step (\d{1,15})")
 _CAPTURE = re.compile(
     r"(?P<on>Capture range started|Profiler session started)|Capture range ended|Profiler session tear"
 )
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_SCALES: Final = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
 # How many lines further a record may go on: `Per train step:` prints three, a backend names its platform below.
 _HOLD: Final = 3
 _RECENT: Final = 8
@@ -245,7 +244,7 @@ class MaxText(LineReader):
             self._config.add(match[1], match[2], number)
             self._note()
         elif match := _COUNT.search(text):
-            total = round(_float(match[1]) * _SCALES[match[2]])
+            total = round(_float(match[1]) * SCALES[match[2]])
             if total > 0:
                 reading.state("model.parameters_total", total, match[0], number)
             self._note()
@@ -274,7 +273,7 @@ class MaxText(LineReader):
         """What other programs print too: kept, and never a sign of MaxText by itself."""
         compile_counts = self.reading.compile
         if match := _DURATION.search(text):
-            seconds = sum(_float(value) * _UNITS[unit] for value, unit in _PART.findall(match["all"]))
+            seconds = sum(_float(value) * CLOCK[unit] for value, unit in _PART.findall(match["all"]))
             compile_counts.seconds = (compile_counts.seconds or 0.0) + seconds
             compile_counts.compiles = (compile_counts.compiles or 0) + 1
         elif match := _SAVED.search(text):

@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.base.units import BYTES, MIB
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
 MAX_ROWS: Final = 20_000
-_MIB: Final = 1 << 20
 _LINE: Final = re.compile(r"(?:\[Rank (\d{1,7})\] )?\(?after (\d{1,12}) iterations\)? memory \((MB|GB)\)")
 _CELL: Final = re.compile(r"\| *([a-z][a-z \-]{0,40}): *([0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)")
 # The last of the cells that are kept; a float is printed with its point.
 _LAST: Final = re.compile(r"max (?:reserved|cached): *\d{1,20}\.\d")
 _LAST_BRIDGE: Final = re.compile(r"mem-max-reserved-[a-z]{4,10}: *\d")
-_UNITS: Final = {"gigabytes": 1e9, "megabytes": 1e6, "kilobytes": 1e3, "bytes": 1.0}
 _PLAIN: Final = {
     "allocated": "bytes_used",
     "max allocated": "peak_bytes",
@@ -81,7 +80,7 @@ def cut(text: str) -> bool:
 def footprints(reading: Reading, text: str) -> None:
     """Megatron's own estimate of the bytes of its most loaded chip; the first one stands."""
     for surface, value in _FOOTPRINT.findall(text):
-        reading.predicted.setdefault(surface, round(float(value) * _MIB))
+        reading.predicted.setdefault(surface, round(float(value) * MIB))
 
 
 class Parameters:
@@ -132,8 +131,7 @@ def _figures(cells: dict[str, str]) -> dict[str, int]:
 
 
 def _size(label: str, value: str) -> int | None:
-    unit = next((factor for word, factor in _UNITS.items() if label.endswith(f"-{word}")), float(_MIB))
-    amount = float(value) * unit
+    amount = float(value) * BYTES.get(label.rpartition("-")[2], MIB)
     return round(amount) if amount < 1e18 else None
 
 

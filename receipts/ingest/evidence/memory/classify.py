@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from receipts.base.units import GIB
 from receipts.ingest.evidence.reading import Failure
 
-GIB: Final = 1 << 30
 # A CUDA context, cuBLAS' and NCCL's usual buffers take below this; more is somebody's memory.
 USUAL_OUTSIDE: Final = 2 * GIB
 LARGE_OUTSIDE: Final = 0.05

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from receipts.base.units import KIB
 from receipts.ingest.evidence.memory import compiled_memory
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
@@ -18,7 +19,6 @@ MAX_ROWS: Final = 100_000
 MAX_DEPTH: Final = 16
 MAX_OPEN_LINES: Final = 400
 MAX_TEXT: Final = 1 << 16
-KIB: Final = 1024
 
 # torch_xla up to 2.3 counts KiB; bytes since, with a peak from 2.6 on. JAX names what is in use.
 _NAMES: Final = frozenset(

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
+from receipts.base.units import MIB
 from receipts.ingest.evidence.memory.nvidia_smi_query import Monitor
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
 
-MIB: Final = 1 << 20
 MAX_GPUS: Final = 1024
 _VERSION = re.compile(r"\bDriver Version: (?P<version>\d[\d.]{1,20})|\bKMD Version: (?P<kernel>\d[\d.]{1,20})")
 _CUDA = re.compile(r"\bCUDA (?:UMD )?Version: (?P<version>\d+\.\d+)")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from receipts.base.units import MIB
 from receipts.ingest.evidence import numbers
 
-MIB: Final = 1 << 20
 MAX_SAMPLES: Final = 500_000
 MAX_GPUS: Final = 1024
 _UNIT = re.compile(r"\s*\[(?P<unit>[^\]]{1,12})\]$")

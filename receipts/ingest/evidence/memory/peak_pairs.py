@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
+from receipts.base.units import BINARY
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import MemoryRow, Place
 
@@ -19,7 +20,6 @@ _PEAK = re.compile(
 _RANK = re.compile(r"\b(?:global_)?rank\s?[=:]\s?(\d{1,7})\b")
 _DEVICE = re.compile(r"\b(?:device|gpu|chip)\s?[=:]\s?(?:cuda:)?(\d{1,5})\b")
 _STEP = re.compile(r"\b(?:step|iteration|iter)\s?[=:]\s?(\d{1,10})\b")
-_UNITS: Final = {"gib": 1 << 30, "mib": 1 << 20, "kib": 1 << 10, "bytes": 1}
 
 
 class PeakPairsReader(LineReader):
@@ -34,7 +34,7 @@ class PeakPairsReader(LineReader):
     def line(self, text: str, number: int) -> bool:
         peaks: dict[str, int] = {}
         for match in _PEAK.finditer(text[:4000]):
-            peaks.setdefault(match["what"][:5], round(float(match["value"]) * _UNITS[match["unit"]]))
+            peaks.setdefault(match["what"][:5], round(float(match["value"]) * BINARY.get(match["unit"][0].upper(), 1)))
         if peaks and len(self.reading.memory) < MAX_ROWS:
             chip, step = _RANK.search(text) or _DEVICE.search(text), _STEP.search(text)
             self.reading.records += 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from receipts.base.units import SECONDS
 from receipts.ingest.evidence.numbers import number
 
 _DASHES = re.compile(r"-{2,}")
 _GAP = re.compile(r"\s{2,}")
 _TIME = re.compile(r"\s*(?P<value>[\d.,]+(?:[eE][-+]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)?\s*")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 # Wider than any profiler's table: a longer line of dashes is none.
 _WIDEST = 10_000
 
@@ -53,7 +53,7 @@ def seconds(cell: str, unit: str = "s") -> float | None:
     if match is None:
         return None
     value = number(match["value"])
-    return None if value is None else value * _UNITS[match["unit"] or unit]
+    return None if value is None else value * SECONDS[match["unit"] or unit]
 
 
 def count(cell: str) -> int | None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Nanoseconds, smallest first.
-_UNITS: Final = {"ns": 1, "us": 1_000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+from receipts.base.units import BINARY, CLOCK
+
+# Nanoseconds.
+_UNITS: Final = {unit: round(factor * 1e9) for unit, factor in CLOCK.items()}
 _PART: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|ms|s|m|h|d)")
 _DURATION: Final = re.compile(r"(?:\d{1,12}(?:\.\d{1,9})?(?:ns|us|ms|s|m|h|d)){1,7}")
 _BYTES: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)B")
-_POWERS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 
 def seconds(text: str) -> float | None:
@@ -43,7 +44,7 @@ def seconds(text: str) -> float | None:
 def size(text: str) -> int | None:
     """Bytes of a printed size (``273.67KB``, 1024 based), as exact as its digits; None where it is none."""
     match = _BYTES.fullmatch(text)
-    return None if match is None else round(float(match[1]) * _POWERS[match[2]])
+    return None if match is None else round(float(match[1]) * BINARY[match[2]])
 
 
 def _picos(figure: str) -> int:

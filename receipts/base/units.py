@@ -1,0 +1,136 @@
+"""Numbers with units as people and programs print them: the tables of units, a reader, and amounts of memory.
+
+What a letter means is its source's: `K` is 1000 of tokens and 1024 of an allocator's bytes, `B` is a byte or a billion,
+`m` a minute beside hours and otherwise a prefix. A reader takes the table that its source means.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final, NamedTuple
+
+_PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+# Behind a count: `98k`, `4.73B` parameters.
+LETTERS: Final = {"": 1.0, **_PREFIXES, "B": 1e9}
+SCALES: Final = {**LETTERS, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+# Of allocators and compilers, whose GB is a GiB.
+BINARY: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+KIB, MIB, GIB = BINARY["K"], BINARY["M"], BINARY["G"]
+_BINARY_PREFIXES: Final = {f"{letter}i": float(size) for letter, size in BINARY.items() if letter}
+SECONDS: Final = {
+    **dict.fromkeys(("ns", "nsec"), 1e-9),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microseconds"), 1e-6),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+}
+# Durations in parts, such as `1h02m03s`.
+CLOCK: Final = SECONDS | {"m": 60.0, "d": 86400.0}
+BYTES: Final = {
+    "B": 1.0,
+    "bytes": 1.0,
+    **{f"{prefix}B": size for prefix, size in (_PREFIXES | _BINARY_PREFIXES).items()},
+    **{f"{word}bytes": _PREFIXES[word[0].upper()] for word in ("kilo", "mega", "giga", "tera", "peta")},
+}
+# A `B` alone is a billion here: `4.73B` is a count.
+_FACTORS: Final = SECONDS | BYTES | SCALES | {"%": 0.01, "x": 1.0, "×": 1.0}
+# Decimal point only: `1,963` has a thousands separator, and `1,5` is refused rather than guessed.
+_NUMBER = (
+    r"(?=[+-]?\.?\d)[+-]?"
+    r"(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?"
+    r"(?:\.\d*)?(?:[eE][+-]?\d+)?"
+)
+_APPROXIMATE = r"(?:~|≈|≃|∼|about\s|approx\.?\s|around\s|roughly\s|ca\.\s?|c\.\s?)"
+_PRINTED = re.compile(
+    rf"\s*(?P<approximate>{_APPROXIMATE})?\s*(?P<number>{_NUMBER})(?P<unit>\s*(?:/?[^\W\d_]|[%×]).*)?", re.IGNORECASE
+)
+# A second number (`9.4 to 9.6`, `3 x 4`): only in brackets is it a remark and not a part of what is stated.
+_SECOND_NUMBER = re.compile(r"(?<!\w)[+-]?\.?\d")
+_REMARK = re.compile(r"\([^()]*\)")
+# What a prefix may stand before. Anything else is a unit of its own: `Mamba` is not a million ambas.
+_STEMS = re.compile(r"(?:B|bytes?|FLOPs?|FLOPS|tok|tokens?|params?|samples?|steps?)\b")
+_LEAST: Final = 0.1  # of a unit: two decimals still show a tenth to 10 %
+
+
+class Printed(NamedTuple):
+    """A printed number: `mantissa` ± `half` as its digits stand, times `scale` for its prefix or unit.
+
+    Bases are 1, seconds, bytes, FLOPs and FLOP/s; a percentage is a fraction. `unit` is the text behind the digits
+    and `approximate` whether the text said so (`~`).
+    """
+
+    mantissa: float
+    mantissa_half: float
+    scale: float
+    unit: str
+    approximate: bool
+
+    @property
+    def value(self) -> float:
+        """The number in base units."""
+        return self.mantissa * self.scale
+
+    @property
+    def half(self) -> float:
+        """Half the last printed digit, in base units."""
+        return self.mantissa_half * self.scale
+
+
+def read_printed(text: str) -> Printed | None:
+    """Read one printed number; none where the text is not one number (`9.4-9.6`, `>141`, `1,5`, `n/a`).
+
+    Trailing zeros count as printed (`90400` is ± 0.5), except where the text says that it rounds: `~90400` is ± 50.
+    """
+    match = _PRINTED.fullmatch(text.strip())
+    if match is None:
+        return None
+    approximate = match["approximate"] is not None
+    digits = plain(match["number"])
+    value = float(digits)
+    if not math.isfinite(value):
+        return None
+    unit = _REMARK.sub("", match["unit"] or "").strip()
+    if _SECOND_NUMBER.search(unit):
+        return None
+    return Printed(value, half_place(digits, approximate=approximate), factor(unit), unit, approximate)
+
+
+def plain(number: str) -> str:
+    """A printed number without its separators of thousands."""
+    return re.sub(r"[,_\s]", "", number)
+
+
+def half_place(digits: str, *, approximate: bool = False) -> float:
+    """Half a unit of the last digit of a plain decimal number, such as `1.5e3` (50)."""
+    mantissa, _, power = digits.lower().lstrip("+-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    place = -len(fraction)
+    if approximate and not fraction and (zeros := len(whole) - len(whole.rstrip("0"))) < len(whole):
+        place = zeros
+    return float(f"0.5e{place + int(power or 0)}")
+
+
+def factor(unit: str) -> float:
+    """The factor from a unit's text to base units; 1 for what is only a word (`tok/s`, `steps`)."""
+    word = unit.split(" ", 1)[0].split("/", 1)[0].rstrip(".")
+    if word in _FACTORS:
+        return _FACTORS[word]
+    for prefixes in (_BINARY_PREFIXES, LETTERS):
+        for prefix, scale in prefixes.items():
+            if prefix and (word == prefix or (word.startswith(prefix) and _STEMS.fullmatch(word[len(prefix) :]))):
+                return scale
+    return 1.0
+
+
+def amount(value: float, like: float | None = None) -> str:
+    """Bytes with their binary unit: two decimals, in a unit in which they are not all zero.
+
+    Amounts side by side share one: ``like`` is the amount, in bytes, whose unit is taken.
+    """
+    size = abs(value if like is None else like)
+    for letter in "GMK":
+        if size >= _LEAST * BINARY[letter]:
+            return f"{value / BINARY[letter]:,.2f} {letter}iB"
+    return f"{value:,.0f} B"
