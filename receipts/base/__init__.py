@@ -1,1 +1,1 @@
-"""What every room uses: errors, configuration, bundled resources, units."""
+"""What every room uses: errors, configuration, bundled resources, numbers with units, atomic writes of files."""

@@ -31,11 +31,6 @@ class Grade(NamedTuple):
     rank: Rank
     why: tuple[str, ...] = ()
 
-    @property
-    def is_sample(self) -> bool:
-        """Whether the launch counts as a sample of the metric."""
-        return self.rank < Rank.UNSTEADY
-
 
 def unspoilt(path: str, tainted: Collection[str], kind: Taint) -> bool:
     """Whether the offences of a launch leave a kind of metric alone: it is on its path, and neither `all` nor that kind

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from receipts.base.errors import NotFound, near
+from receipts.base.units import GIB
 from receipts.metrics.reading import Taint
 
 Better = Literal["higher", "lower", "neither"]
@@ -99,27 +100,19 @@ METRICS: Mapping[str, Metric] = {
             scale=100,
             shown_unit="%",
         ),
-        Metric(
-            "peak_bytes",
-            "peak per chip",
-            "bytes",
-            "lower",
-            Taint.MEMORY,
-            "memory",
-            indifferent=(_GLOBAL_BATCH,),
-            scale=1 / 2**30,
-            shown_unit="GiB",
-        ),
-        Metric(
-            "peak_reserved_bytes",
-            "peak pool per chip",
-            "bytes",
-            "lower",
-            Taint.MEMORY,
-            "memory",
-            indifferent=(_GLOBAL_BATCH,),
-            scale=1 / 2**30,
-            shown_unit="GiB",
+        *(
+            Metric(
+                name,
+                label,
+                "bytes",
+                "lower",
+                Taint.MEMORY,
+                "memory",
+                indifferent=(_GLOBAL_BATCH,),
+                scale=1 / GIB,
+                shown_unit="GiB",
+            )
+            for name, label in (("peak_bytes", "peak per chip"), ("peak_reserved_bytes", "peak pool per chip"))
         ),
         Metric(
             "compile_seconds",

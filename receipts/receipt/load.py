@@ -46,20 +46,21 @@ def read(path: str | Path) -> Document:
         with Path(path).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except IsADirectoryError:
-        raise _one(source, "", "this is a folder", "name the receipt's file, such as run.json") from None
+        raise refusal(source, "this is a folder", "name the receipt's file, such as run.json") from None
     except FileNotFoundError:
-        raise _one(source, "", "there is no such file", "check the path") from None
+        raise refusal(source, "there is no such file", "check the path") from None
     except PermissionError:
-        raise _one(source, "", "the file may not be read", "check its permissions") from None
+        raise refusal(source, "the file may not be read", "check its permissions") from None
     except ValueError:
-        raise _one(source, "", "no file can have such a name", "check the path") from None
+        raise refusal(source, "no file can have such a name", "check the path") from None
     except OSError as error:
-        raise _one(source, "", f"the file cannot be read: {error.strerror}", "check the path") from None
+        raise refusal(source, f"the file cannot be read: {error.strerror}", "check the path") from None
     return Document(raw, source)
 
 
-def _one(source: str, at: str, what: str, do: str) -> InputError:
-    return InputError(source, [Problem(at or "$", what, do)])
+def refusal(source: str, what: str, do: str, at: str = "$") -> InputError:
+    """The error of a document with one problem, in the whole document or at a place in it."""
+    return InputError(source, [Problem(at, what, do)])
 
 
 def surely_strict(raw: bytes, keys: int) -> bool:
@@ -162,25 +163,25 @@ def parse_json(document: Document) -> dict[str, Any]:
     """Strict JSON: UTF-8 without a byte-order mark, one object, no duplicate keys, no NaN, bounded size and depth."""
     source, raw = document.source, document.raw
     if len(raw) > MAX_BYTES:
-        raise _one(source, "$", "the document is larger than 16 MiB", "attach traces by URI, do not inline them")
+        raise refusal(source, "the document is larger than 16 MiB", "attach traces by URI, do not inline them")
     if not raw.strip():
-        raise _one(source, "$", "the document is empty", "write a skeleton with: receipts init LANE")
+        raise refusal(source, "the document is empty", "write a skeleton with: receipts init LANE")
     if raw[:3] == b"\xef\xbb\xbf" or raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise _one(source, "$", "the document starts with a byte-order mark", "save it as UTF-8 without one")
+        raise refusal(source, "the document starts with a byte-order mark", "save it as UTF-8 without one")
     if raw[:2] == b"\x1f\x8b":
-        raise _one(source, "$", "the document is packed with gzip", "unpack it first: gunzip")
+        raise refusal(source, "the document is packed with gzip", "unpack it first: gunzip")
     if b"\x00" in raw[:4]:
-        raise _one(source, "$", "the document is not text, or is UTF-16 or UTF-32", "save it as UTF-8")
+        raise refusal(source, "the document is not text, or is UTF-16 or UTF-32", "save it as UTF-8")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _one(source, "$", f"byte {error.start} is not UTF-8", "save the document as UTF-8") from None
+        raise refusal(source, f"byte {error.start} is not UTF-8", "save the document as UTF-8") from None
     return _exact(source, raw, text)
 
 
 def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
     if _too_deep(raw):
-        raise _one(source, "$", f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
+        raise refusal(source, f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
     reader = _Reader()
     try:
         found = json.loads(
@@ -192,11 +193,11 @@ def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise _one(source, where, f"this is not JSON: {error.msg}", "check the file was written whole") from None
+        raise refusal(source, f"this is not JSON: {error.msg}", "check the file was written whole", where) from None
     if reader.refused:
         raise InputError(source, capped(list(islice(_refusals(found), MAX_REFUSALS))))
     if _HALF.search(raw) and (halves := list(islice(_surrogates(found), MAX_REFUSALS))):
         raise InputError(source, capped(halves))
     if not isinstance(found, dict):
-        raise _one(source, "$", "the document is not a JSON object", "a receipt is one object: { … }")
+        raise refusal(source, "the document is not a JSON object", "a receipt is one object: { … }")
     return found

@@ -9,8 +9,8 @@ from typing import BinaryIO, Final
 
 import orjson
 
-from receipts.base.errors import InputError, Problem
-from receipts.receipt.load import MAX_BYTES, Document
+from receipts.base.errors import InputError
+from receipts.receipt.load import MAX_BYTES, Document, refusal
 
 LINES: Final = (".jsonl", ".ndjson")
 SINGLE: Final = (".json",)
@@ -102,9 +102,9 @@ def _of_file(path: str) -> Iterator[Item]:
         with open(path, "rb") as stream:
             yield from _of_lines(_lines(stream), path)
     except FileNotFoundError:
-        yield _one(path, "there is no such file", "check the path")
+        yield refusal(path, "there is no such file", "check the path")
     except OSError as error:
-        yield _one(path, f"the file cannot be read: {error.strerror}", "check the path and its permissions")
+        yield refusal(path, f"the file cannot be read: {error.strerror}", "check the path and its permissions")
 
 
 def _of_folder(folder: str) -> Iterator[Item]:
@@ -117,8 +117,4 @@ def _of_folder(folder: str) -> Iterator[Item]:
             yield path
     if not found:
         what = f"this is a folder without any {', '.join(SINGLE + LINES[:1])} file"
-        yield _one(folder, what, "name the receipt's file, such as run.json, or a folder of them")
-
-
-def _one(source: str, what: str, do: str) -> InputError:
-    return InputError(source, [Problem("$", what, do)])
+        yield refusal(folder, what, "name the receipt's file, such as run.json, or a folder of them")

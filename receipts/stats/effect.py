@@ -289,22 +289,12 @@ class _Case:
             needed = _needed(max(self.n_a, self.n_b), centre, margin, half, half90)
             more = f"about {needed} launches a side" if needed else f"more than {MOST_LAUNCHES} launches a side"
             why = f"{why}; {more} would settle it"
-        return Effect(
-            kind=kind,
-            ratio=_ratio(centre),
+        return replace(
+            self.silent(design, why, kind, centre, needed),
             low=_ratio(centre - half),
             high=_ratio(centre + half),
             low90=_ratio(centre - half90),
             high90=_ratio(centre + half90),
-            confidence=CONFIDENCE,
-            delta=self.delta,
-            delta_source=self.delta_source,
-            design=design,
-            n_a=self.n_a,
-            n_b=self.n_b,
-            needed=needed,
-            why=why,
-            order=self.order,
             spread=spread,
             p_beyond=min(1.0, 2.0 * min(estimate.below(-margin), estimate.above(margin))),
             p_equivalent=max(estimate.above(-margin), estimate.below(margin)),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from receipts.base.units import half_place, read_printed
-from receipts.stats.interval import FLOAT_ROUNDING, Interval
+from receipts.stats.interval import FLOAT_ROUNDING
 
 _LOOSE_SCALES = tuple(10.0**k for k in range(-18, 19)) + tuple(
     scale for n in range(1, 6) for scale in (1024.0**n, 1024.0**-n)
@@ -34,8 +34,3 @@ def half_of(value: float, text: str | None = None) -> float:
         return printed.half
     own = repr(value)
     return half_place(own.removesuffix(".0"))
-
-
-def agrees(stated: float, half: float, computed_low: float, computed_high: float) -> bool:
-    """Whether `stated` ± `half` and the computed interval have a number in common."""
-    return Interval.around(stated, half).meets(Interval(computed_low, computed_high))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from receipts.base.units import read_printed
 from receipts.stats.interval import Interval
-from receipts.stats.rounding import agrees, half_of
+from receipts.stats.rounding import half_of
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_tokens_a_second_agree_with_batch_over_step_time_within_the_printed_digi
     printed = read_printed("2.337 s")
     assert printed is not None
     computed = 262_144 / Interval.around(printed.value, printed.half)
-    assert agrees(112_152, 0.5, computed.low, computed.high)
-    assert not agrees(113_000, 0.5, computed.low, computed.high)
+    assert Interval.around(112_152, 0.5).meets(computed)
+    assert not Interval.around(113_000, 0.5).meets(computed)
     wide = 65_536 / Interval.around(1.160, 0.0005)
-    assert not agrees(56_280, 0.5, wide.low, wide.high)
+    assert not Interval.around(56_280, 0.5).meets(wide)
 
 
 def test_rounding_of_the_arithmetic_itself_is_no_disagreement() -> None:
-    assert agrees(0.1 + 0.2, 0.0, 0.3, 0.3)
-    assert not agrees(0.3001, 0.0, 0.3, 0.3)
+    assert Interval.exact(0.1 + 0.2).meets(Interval.exact(0.3))
+    assert not Interval.exact(0.3001).meets(Interval.exact(0.3))
 
 
 def test_a_divisor_that_may_be_zero_contradicts_nothing() -> None:

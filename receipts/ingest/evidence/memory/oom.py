@@ -46,7 +46,6 @@ _REPORT = re.compile(
     r"\s*$|\s+\S|\d+\. Size|Total hbm|Output size|Program \w+ requirement|Largest program|BufferAssignment|Peak buffers"
     r"|=====|HBM capacity|Heap allocator|Persistent alloc"
 )
-_TRIED = re.compile(r"(?:[\w.]{1,80}Error: )?\b[A-Z]{2,4} out of memory\. Tried")
 _WRAPPED = re.compile(r"^[\s>*#`|-]+|[`*\s]+$")
 _POOL_LIMIT = re.compile(r"\bLimit: +(\d{1,20})\b")
 _POOL_USED = re.compile(r"\bInUse: +(\d{1,20})\b")

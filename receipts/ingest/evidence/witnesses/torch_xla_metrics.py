@@ -23,7 +23,6 @@ _FIELD: Final = re.compile(
 )
 _STEP: Final = re.compile(r"\[MetricsData; step=(\d{1,15})\]")
 _INTEGER: Final = re.compile(r"\d{1,18}")
-_DETAIL: Final = frozenset({"ValueRate", "Rate", "Mean", "StdDev"})
 
 
 class TorchXlaMetrics(LineReader):
