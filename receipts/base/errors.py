@@ -91,6 +91,10 @@ class Unreachable(StoreError):
     """The store's server does not answer: the network, or a server that starts or stops. It may answer later."""
 
 
+class DiskError(ReceiptsError):
+    """A file cannot be written where it may be: the disk is full, over its quota, or broken."""
+
+
 class RuleError(ReceiptsError):
     """A rule, lane or study that people edit cannot be loaded, or a rule raised while it ran."""
 

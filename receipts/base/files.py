@@ -13,11 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from receipts.base.errors import UsageError
+from receipts.base.errors import DiskError, UsageError
+
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def write(target: str | Path, content: str | bytes, *, over: bool = False) -> None:
-    """Write a file in a folder that exists. Raises UsageError where it cannot be, or exists and not ``over``."""
+    """Write a file in a folder that exists. Raises UsageError where it cannot be, or exists and not ``over``, and
+    DiskError where the disk is full.
+    """
     target = Path(target)
     with writable(target), staged(target, over=over) as beside:
         _put(beside, content)
@@ -87,13 +91,16 @@ def refuse_existing(*targets: str | Path) -> None:
 
 @contextmanager
 def writable(target: str | Path) -> Iterator[None]:
-    """Turn an OSError of writing ``target`` into a UsageError that says what to do."""
+    """Turn an OSError of writing ``target`` into a UsageError, or a DiskError, that says what to do."""
     try:
         yield
     except FileExistsError as error:
         refuse_existing(error.filename2 or error.filename or target)
         raise
     except OSError as error:
+        if error.errno in _OF_THE_DISK:
+            what = f"{target} cannot be written: {error.strerror}, and nothing was changed"
+            raise DiskError(f"{what}; free some space, or name a place on another disk") from None
         raise UsageError(f"{target} cannot be written: {error.strerror}; name a place that can be written") from None
 
 

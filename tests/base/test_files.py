@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from receipts.base import files
-from receipts.base.errors import UsageError
+from receipts.base.errors import DiskError, UsageError
 
 
 def _full(*_: object, **__: object) -> None:
@@ -24,7 +24,7 @@ def _names(folder: Path) -> list[str]:
 def test_a_full_disk_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     files.write(tmp_path / "a", "old")
     monkeypatch.setattr(os, step, _full)
-    with pytest.raises(UsageError, match=r"a cannot be written: No space left on device; name a place"):
+    with pytest.raises(DiskError, match=r"a cannot be written: No space left on device, and nothing was changed"):
         files.write(tmp_path / "a", "new", over=True)
     assert _names(tmp_path) == ["a"]
     assert (tmp_path / "a").read_text() == "old"
@@ -37,7 +37,7 @@ def test_a_disk_that_fills_up_half_way_leaves_no_file(tmp_path: Path, monkeypatc
         _full()
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(DiskError, match="No space left"):
         files.write(tmp_path / "a", "content")
     assert _names(tmp_path) == []
 
@@ -53,7 +53,7 @@ def test_a_folder_gets_all_of_its_files_or_none(tmp_path: Path, monkeypatch: pyt
             _full()
 
     monkeypatch.setattr(os, "fsync", second)
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(DiskError, match="No space left"):
         files.write_folder(folder, {"a": "new a", "b": "new b"}, over=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {"a": "old a", "b": "old b"}
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.judging.topic import Topic
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
 from receipts.metrics.flops import geometry_of
 from receipts.receipt.patterns import STAGE
@@ -45,7 +46,17 @@ def applies(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
-@rule("R118", "layout_torn", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=applies, of_configuration=True)
+@rule(
+    "R118",
+    "layout_torn",
+    E,
+    question=COMPARABLE,
+    taints=(ALL,),
+    needs=needs,
+    applies=applies,
+    of_configuration=True,
+    about=Topic.LAYOUT,
+)
 def layout_torn(case: Case) -> Iterator[Offence]:
     """Each extent against the degree that divides it, expert groups against the chips, then the heads' widths."""
     tensor, pipeline = _ways(case, TENSOR), _ways(case, PIPELINE)
