@@ -136,19 +136,6 @@ def test_a_store_that_is_not_indexed_is_said_to_be_and_is_after_reindexing(lab: 
     assert lab("neighbours", "base-0", "--json").json == before
 
 
-def test_an_older_store_is_indexed_by_its_upgrade(shell: Shell) -> None:
-    from shutil import copy
-
-    from conftest import ROOT
-
-    copy(ROOT / "tests" / "stores" / "0003.sqlite", shell.folder / "store.sqlite")
-    said = shell("db", "upgrade", "--json")
-    assert said.code == 0
-    assert said.json["reindexed"]["placed"] == said.json["reindexed"]["receipts"] > 0
-    assert shell("db", "check").code == 0
-    assert shell("db", "upgrade", "--json").json["reindexed"] is None
-
-
 def test_it_fits_a_narrow_terminal_and_escapes_what_a_receipt_says(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
