@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
-from receipts.metrics.chips import highest
+from receipts.metrics.chips import Account, account, highest
 from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
+    from receipts.metrics.rates import Numbers
     from receipts.metrics.registry import Metric
     from receipts.stats.launch import LaunchSummary
     from receipts.stats.steady import Segment
@@ -26,36 +27,21 @@ NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile",
 NOTHING = Reading(None, 0, "none")
 
 
-Question = TypeVarTuple("Question")
-Answer = TypeVar("Answer")
-
-
-def once(answer: Callable[[Launch, Unpack[Question]], Answer]) -> Callable[[Launch, Unpack[Question]], Answer]:
-    """Keep what a function says of a launch: a dozen rules ask the same of its steps and its stated numbers."""
-
-    @wraps(answer)
-    def kept(launch: Launch, *about: *Question) -> Answer:
-        key = (answer.__name__, *about)
-        found: Answer
-        try:
-            found = launch.kept[key]
-        except KeyError:
-            found = launch.kept[key] = answer(launch, *about)
-        return found
-
-    return kept
-
-
 class Launch:
     """One receipt under its lane. Everything is computed on first use and kept."""
 
     def __init__(self, parsed: Parsed, lane: Lane) -> None:
         self.parsed = parsed
         self.lane = lane
-        self.kept: dict[tuple[Any, ...], Any] = {}  # answers that several rules ask for; see `once`
+        self._medians: dict[tuple[int, int], float] = {}
 
     def __repr__(self) -> str:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
+
+    @cached_property
+    def account(self) -> Account:
+        """Its memory by phase and chip."""
+        return account(self.parsed)
 
     @cached_property
     def stated(self) -> Mapping[str, Any]:
@@ -143,10 +129,25 @@ class Launch:
             return _weighted_mean(self.segment.of(self.durations), self.segment.of(self.interval_steps))
         start, stop, left_out = self.segment[:3]
         if left_out == tuple(range(start, start + len(left_out))):
-            return median_of(self, start + len(left_out), stop)
+            return self.median(start + len(left_out), stop)
         from receipts.stats.order_statistics import median
 
         return median(self.segment.of(self.durations))
+
+    def median(self, start: int, stop: int) -> float:
+        """The median step from one position to before another; mostly the window and the steady segment are one."""
+        from receipts.stats.order_statistics import median
+
+        if (start, stop) not in self._medians:
+            self._medians[start, stop] = median(self.durations[start:stop])
+        return self._medians[start, stop]
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """What its stated numbers and its steps make of its rate."""
+        from receipts.metrics.rates import Numbers  # what a list of launches never asks
+
+        return Numbers(self)
 
     @cached_property
     def tokens_per_step(self) -> int | None:
@@ -282,14 +283,6 @@ class Launch:
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / math.fsum(weights)
-
-
-@once
-def median_of(launch: Launch, start: int, stop: int) -> float:
-    """The median of the steps from one position to before another; mostly the window and the steady segment are one."""
-    from receipts.stats.order_statistics import median
-
-    return median(launch.durations[start:stop])
 
 
 _READ: Mapping[str, Callable[[Launch, Metric], Reading]] = {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
-from typing import Generic, ParamSpec, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
 
-Given = ParamSpec("Given")
 Item = TypeVar("Item")
 
 
@@ -30,13 +28,3 @@ class Lazy(Generic[Item]):
 
     def __bool__(self) -> bool:
         return any(True for _ in self)
-
-
-def lazily(function: Callable[Given, Iterator[Item]]) -> Callable[Given, Lazy[Item]]:
-    """Make a generator function give a `Lazy`."""
-
-    @wraps(function)
-    def made(*args: Given.args, **named: Given.kwargs) -> Lazy[Item]:
-        return Lazy(function(*args, **named))
-
-    return made

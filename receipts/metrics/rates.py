@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from receipts.metrics.launch import Launch, median_of, once
-from receipts.metrics.lazy import lazily
+from receipts.metrics.lazy import Lazy
 from receipts.stats.interval import Interval
 from receipts.stats.order_statistics import median
 from receipts.stats.rounding import half_of
+
+if TYPE_CHECKING:
+    from receipts.metrics.launch import Launch
 
 STATED = "measurement.stated"
 TOTAL = f"{STATED}.tokens_per_second"
@@ -37,28 +40,163 @@ class Candidate(NamedTuple):
     value: Interval
 
 
-@once
-def stated(launch: Launch, path: str) -> Interval | None:
-    """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
-    value = launch.stated.get(path)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    text = launch.stated.get(f"{path}_stated")
-    return Interval.around(float(value), half_of(float(value), text))
+class Numbers:
+    """The numbers of one launch, each made on first use: a dozen rules ask the same of its steps. `Launch.numbers`."""
 
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._stated: dict[str, Interval | None] = {}
+        self._loosely: dict[str, Interval | None] = {}
 
-@once
-def stated_loosely(launch: Launch, path: str) -> Interval | None:
-    """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
-    strict = stated(launch, path)
-    if strict is None or f"{path}_stated" in launch.stated:
-        return strict
-    value = float(launch.stated[path])
-    half = half_of(value)
-    if value:
-        meant = math.floor(math.log10(abs(value))) - (MEANT_DIGITS - 1)
-        half = max(half, 0.5 * 10.0 ** min(_last_place(value), meant))
-    return Interval.around(value, half)
+    def __repr__(self) -> str:
+        return f"Numbers({self._launch!r})"
+
+    def stated(self, path: str) -> Interval | None:
+        """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
+        if path not in self._stated:
+            self._stated[path] = self._read(path)
+        return self._stated[path]
+
+    def _read(self, path: str) -> Interval | None:
+        value = self._launch.stated.get(path)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        text = self._launch.stated.get(f"{path}_stated")
+        return Interval.around(float(value), half_of(float(value), text))
+
+    def stated_loosely(self, path: str) -> Interval | None:
+        """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
+        if path not in self._loosely:
+            self._loosely[path] = self._read_loosely(path)
+        return self._loosely[path]
+
+    def _read_loosely(self, path: str) -> Interval | None:
+        strict = self.stated(path)
+        if strict is None or f"{path}_stated" in self._launch.stated:
+            return strict
+        value = float(self._launch.stated[path])
+        half = half_of(value)
+        if value:
+            meant = math.floor(math.log10(abs(value))) - (MEANT_DIGITS - 1)
+            half = max(half, 0.5 * 10.0 ** min(_last_place(value), meant))
+        return Interval.around(value, half)
+
+    @cached_property
+    def tokens_a_step(self) -> tuple[int, ...]:
+        """Tokens a step as stated, and as global batch times sequence length: a loader may drop a token a sequence."""
+        batch, length = self._launch.stated.get("batch.global_batch"), self._launch.stated.get("batch.sequence_length")
+        found = [self._launch.stated.get("measurement.tokens_per_step")]
+        found.append(batch * length if batch is not None and length is not None else None)
+        return tuple(dict.fromkeys(int(item) for item in found if item))
+
+    @cached_property
+    def step_statistics(self) -> Lazy[Candidate]:
+        """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
+        return Lazy(self._over_steps())
+
+    def _over_steps(self) -> Iterator[Candidate]:
+        for name, kept in self._selections:
+            for statistic, value in self._statistics(kept):
+                yield Candidate(f"{statistic} step of {name}", value)
+        yield from self._single_step()
+
+    @cached_property
+    def rate_statistics(self) -> Lazy[Candidate]:
+        """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
+        return Lazy(self._rates_over_steps())
+
+    def _rates_over_steps(self) -> Iterator[Candidate]:
+        amounts = self.tokens_a_step
+        if not amounts:
+            return
+        for step in self.step_statistics:
+            for tokens in amounts:
+                says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
+                yield Candidate(says, tokens / step.value)
+        for name, kept in self._selections:
+            inverse = [1.0 / step for step in self._steps(kept)]
+            for tokens in amounts:
+                mean = Interval.exact(tokens * math.fsum(inverse) / len(kept))
+                yield Candidate(f"the mean of rates over {name}", mean)
+                # Of an even number of steps the median is a mean of two, and not the rate of the median step.
+                if len(kept) % 2 == 0:
+                    yield Candidate(f"the median of rates over {name}", tokens * self._middle_rate(inverse))
+
+    @cached_property
+    def rate_from_step_time(self) -> tuple[Candidate, ...]:
+        """Tokens/s of all chips from the stated step time."""
+        seconds = self.stated_loosely(STEP)
+        if seconds is None:
+            return ()
+        return tuple(
+            Candidate(f"{tokens:,} tokens over the stated {self._launch.stated[STEP]:g} s", tokens / seconds)
+            for tokens in self.tokens_a_step
+        )
+
+    @cached_property
+    def rates(self) -> tuple[Candidate, ...]:
+        """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
+        found = [*self.rate_statistics, *self.rate_from_step_time]
+        total, each = self.stated_loosely(TOTAL), self.stated_loosely(EACH)
+        chips = self._launch.stated.get("hardware.chips")
+        if total is not None:
+            found.append(Candidate("the stated tokens/s", total))
+        if each is not None and chips is not None:
+            found.append(Candidate(f"the stated tokens/s a chip times {chips}", each * chips))
+        return tuple(found)
+
+    @cached_property
+    def _selections(self) -> Lazy[tuple[str, Sequence[int]]]:
+        """Positions of steps that a statistic may be over. Without a window or flags there are fewer, never others."""
+        return Lazy(self._selected())
+
+    def _selected(self) -> Iterator[tuple[str, Sequence[int]]]:
+        steps = self._launch.durations
+        if not self._launch.timed:
+            return
+        measurement = self._launch.parsed.receipt.measurement
+        window = measurement.window if measurement else None
+        first = (window.start or 0) if window else 0
+        last = window.stop if window and window.stop is not None else len(steps)
+        flagged = {index for positions in self._launch.flagged.values() for index in positions}
+        found: list[Sequence[int]] = []
+        for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
+            for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
+                kept = _without(inside, left_out)
+                if kept and kept not in found:
+                    found.append(kept)
+                    yield says, kept
+
+    def _steps(self, kept: Sequence[int]) -> Sequence[float]:
+        """The durations at some positions."""
+        if isinstance(kept, range):
+            return self._launch.durations[kept.start : kept.stop]
+        return [self._launch.durations[i] for i in kept]
+
+    def _single_step(self) -> tuple[Candidate, ...]:
+        """Any one step, where the receipt says that its numbers are of one."""
+        steps = self._launch.durations
+        if not self._launch.timed or self._launch.stated.get(f"{STATED}.statistic") != "single_step":
+            return ()
+        return (Candidate(SINGLE, Interval(min(steps), max(steps))),)
+
+    @cached_property
+    def _half_digit(self) -> float:
+        """Half the last digit that the steps were printed with: a statistic over them is no more exact."""
+        return 0.5 * 10.0 ** _last_place_of(self._launch.durations[:PRINTED_ALIKE])
+
+    def _middle_rate(self, inverse: Sequence[float]) -> Interval:
+        """The median of one over each step, as far as the digits of the steps that it is made of reach."""
+        middle = median(inverse)
+        return Interval.around(middle, self._half_digit * middle**2)
+
+    def _statistics(self, kept: Sequence[int]) -> Iterator[tuple[str, Interval]]:
+        half, steps = self._half_digit, self._steps(kept)
+        middle = self._launch.median(kept.start, kept.stop) if isinstance(kept, range) else median(steps)
+        yield "median", Interval.around(middle, half)
+        yield "mean", Interval.around(math.fsum(steps) / len(steps), half)
+        yield "last", Interval.around(steps[-1], half)
+        yield "best", Interval.around(min(steps), half)
 
 
 def _last_place(value: float) -> int:
@@ -68,73 +206,6 @@ def _last_place(value: float) -> int:
         return -len(text.partition(".")[2].rstrip("0"))
     exponent = Decimal(text).normalize().as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
-
-
-@once
-def tokens_a_step(launch: Launch) -> tuple[int, ...]:
-    """Tokens a step as stated, and as global batch times sequence length: a loader may drop a token a sequence."""
-    batch, length = launch.stated.get("batch.global_batch"), launch.stated.get("batch.sequence_length")
-    found = [launch.stated.get("measurement.tokens_per_step")]
-    found.append(batch * length if batch is not None and length is not None else None)
-    return tuple(dict.fromkeys(int(item) for item in found if item))
-
-
-@once
-@lazily
-def step_statistics(launch: Launch) -> Iterator[Candidate]:
-    """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
-    for name, kept in _selections(launch):
-        for statistic, value in _statistics(launch, kept):
-            yield Candidate(f"{statistic} step of {name}", value)
-    yield from _single_step(launch)
-
-
-@once
-@lazily
-def rate_statistics(launch: Launch) -> Iterator[Candidate]:
-    """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
-    amounts = tokens_a_step(launch)
-    if not amounts:
-        return
-    for step in step_statistics(launch):
-        for tokens in amounts:
-            says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
-            yield Candidate(says, tokens / step.value)
-    for name, kept in _selections(launch):
-        inverse = [1.0 / step for step in _steps(launch, kept)]
-        for tokens in amounts:
-            yield Candidate(f"the mean of rates over {name}", Interval.exact(tokens * math.fsum(inverse) / len(kept)))
-            # Of an even number of steps the median is a mean of two, and not the rate of the median step.
-            if len(kept) % 2 == 0:
-                yield Candidate(f"the median of rates over {name}", tokens * _middle_rate(launch, inverse))
-
-
-@once
-def rate_from_step_time(launch: Launch) -> tuple[Candidate, ...]:
-    """Tokens/s of all chips from the stated step time."""
-    seconds = stated_loosely(launch, STEP)
-    if seconds is None:
-        return ()
-    return tuple(
-        Candidate(f"{tokens:,} tokens over the stated {launch.stated[STEP]:g} s", tokens / seconds)
-        for tokens in tokens_a_step(launch)
-    )
-
-
-@once
-def rates(launch: Launch) -> tuple[Candidate, ...]:
-    """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
-    found = [*rate_statistics(launch), *rate_from_step_time(launch)]
-    total, each, chips = (
-        stated_loosely(launch, TOTAL),
-        stated_loosely(launch, EACH),
-        launch.stated.get("hardware.chips"),
-    )
-    if total is not None:
-        found.append(Candidate("the stated tokens/s", total))
-    if each is not None and chips is not None:
-        found.append(Candidate(f"the stated tokens/s a chip times {chips}", each * chips))
-    return tuple(found)
 
 
 def nearest(value: float, candidates: Iterable[Candidate]) -> Candidate:
@@ -151,27 +222,6 @@ def _gap(value: float, other: Interval) -> float:
     return max(other.low - value, value - other.high, 0.0)
 
 
-@once
-@lazily
-def _selections(launch: Launch) -> Iterator[tuple[str, Sequence[int]]]:
-    """Positions of steps that a statistic may be over. Without a window or flags there are fewer, never others."""
-    steps = launch.durations
-    if not launch.timed:
-        return
-    measurement = launch.parsed.receipt.measurement
-    window = measurement.window if measurement else None
-    first = (window.start or 0) if window else 0
-    last = window.stop if window and window.stop is not None else len(steps)
-    flagged = {index for positions in launch.flagged.values() for index in positions}
-    found: list[Sequence[int]] = []
-    for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
-        for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
-            kept = _without(inside, left_out)
-            if kept and kept not in found:
-                found.append(kept)
-                yield says, kept
-
-
 def _without(inside: range, left_out: Collection[int]) -> Sequence[int]:
     """Positions but some of them: a range wherever one holds them, so that equal positions are equal."""
     if not any(i in inside for i in left_out):
@@ -181,27 +231,6 @@ def _without(inside: range, left_out: Collection[int]) -> Sequence[int]:
     return range(kept[0], kept[-1] + 1) if together else kept
 
 
-def _steps(launch: Launch, kept: Sequence[int]) -> Sequence[float]:
-    """The durations at some positions."""
-    if isinstance(kept, range):
-        return launch.durations[kept.start : kept.stop]
-    return [launch.durations[i] for i in kept]
-
-
-def _single_step(launch: Launch) -> tuple[Candidate, ...]:
-    """Any one step, where the receipt says that its numbers are of one."""
-    steps = launch.durations
-    if not launch.timed or launch.stated.get(f"{STATED}.statistic") != "single_step":
-        return ()
-    return (Candidate(SINGLE, Interval(min(steps), max(steps))),)
-
-
-@once
-def _half_digit(launch: Launch) -> float:
-    """Half the last digit that the steps were printed with: a statistic over them is no more exact than they are."""
-    return 0.5 * 10.0 ** _last_place_of(launch.durations[:PRINTED_ALIKE])
-
-
 def _last_place_of(values: Sequence[float]) -> int:
     """The lowest `_last_place` of several numbers."""
     text = orjson.dumps(values)
@@ -209,18 +238,3 @@ def _last_place_of(values: Sequence[float]) -> int:
     if b"e" not in text and b".0," not in text and not text.endswith(b".0]"):
         return 1 - max([len(item) - item.index(b".") for item in text[1:-1].split(b",")])
     return min(map(_last_place, values))
-
-
-def _middle_rate(launch: Launch, inverse: Sequence[float]) -> Interval:
-    """The median of one over each step, as far as the digits of the steps that it is made of reach."""
-    middle = median(inverse)
-    return Interval.around(middle, _half_digit(launch) * middle**2)
-
-
-def _statistics(launch: Launch, kept: Sequence[int]) -> Iterator[tuple[str, Interval]]:
-    half, steps = _half_digit(launch), _steps(launch, kept)
-    middle = median_of(launch, kept.start, kept.stop) if isinstance(kept, range) else median(steps)
-    yield "median", Interval.around(middle, half)
-    yield "mean", Interval.around(math.fsum(steps) / len(steps), half)
-    yield "last", Interval.around(steps[-1], half)
-    yield "best", Interval.around(min(steps), half)

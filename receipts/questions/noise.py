@@ -17,7 +17,7 @@ from receipts import metrics
 from receipts.axes.lane import Lane, Lanes
 from receipts.judging.facts import Facts
 from receipts.metrics import METRICS, Launch
-from receipts.metrics.chips import account, largest_difference
+from receipts.metrics.chips import largest_difference
 from receipts.metrics.reading import Taint
 from receipts.questions import replicates
 from receipts.receipt import Parsed
@@ -214,7 +214,7 @@ def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:
         launches=sum(len(group) for group in groups),
         of="of the same shape class" if sigma else "",
         exact_memory=frozenset(_exact(of_memory)),
-        chip_spread=largest_difference([[account(item.parsed).peaks for item in group] for group in of_memory]),
+        chip_spread=largest_difference([[item.account.peaks for item in group] for group in of_memory]),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import rule_cases
 from receipts.metrics import Launch
-from receipts.metrics.rates import TOTAL, rate_statistics, stated, stated_loosely, step_statistics
+from receipts.metrics.rates import TOTAL
 
 
 def _launch(tree: dict[str, Any]) -> Launch:
@@ -37,7 +37,7 @@ def _stating(value: float, text: str | None = None) -> Launch:
 )
 def test_a_number_reaches_half_its_last_digit(value: float, text: str | None, strict: float, loose: float) -> None:
     launch = _stating(value, text)
-    for found, half in ((stated(launch, TOTAL), strict), (stated_loosely(launch, TOTAL), loose)):
+    for found, half in ((launch.numbers.stated(TOTAL), strict), (launch.numbers.stated_loosely(TOTAL), loose)):
         assert found is not None
         assert found.high - value == pytest.approx(half)
         assert value - found.low == pytest.approx(half)
@@ -52,22 +52,22 @@ def _four_steps() -> Launch:
 
 
 def test_steps_are_read_over_the_window_and_over_all_with_and_without_the_flagged() -> None:
-    centres = {item.name: (item.value.low + item.value.high) / 2 for item in step_statistics(_four_steps())}
+    centres = {item.name: (item.value.low + item.value.high) / 2 for item in _four_steps().numbers.step_statistics}
     assert centres["mean step of the window"] == pytest.approx(1.5)
     assert centres["mean step of all steps"] == pytest.approx(2.0)
     assert centres["mean step of all steps but those flagged"] == pytest.approx(4 / 3)
 
 
 def test_the_mean_of_rates_is_not_the_rate_of_the_mean() -> None:
-    rates = {item.name: item.value.low for item in rate_statistics(_four_steps())}
+    rates = {item.name: item.value.low for item in _four_steps().numbers.rate_statistics}
     assert rates["the mean of rates over the window"] == pytest.approx(4096 * 0.75)
 
 
 def test_a_single_step_stands_for_all_only_where_the_receipt_says_so() -> None:
     tree = rule_cases.base()
-    assert all(item.name != "a single step" for item in step_statistics(_launch(tree)))
+    assert all(item.name != "a single step" for item in _launch(tree).numbers.step_statistics)
     rule_cases.put(tree, "measurement.stated.statistic", "single_step")
-    one = next(item for item in step_statistics(_launch(tree)) if item.name == "a single step")
+    one = next(item for item in _launch(tree).numbers.step_statistics if item.name == "a single step")
     assert one.value.high == 1.31
 
 

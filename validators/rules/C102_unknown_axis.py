@@ -24,7 +24,6 @@ from collections.abc import Iterator
 
 from receipts.axes import Unknown
 from receipts.judging.rule import COMPARABLE, I, Offence, Pair, Topic, rule
-from receipts.metrics.rates import stated
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
@@ -73,7 +72,7 @@ def _capture(gap: Unknown) -> str:
 def _parameters(pair: Pair) -> Iterator[Offence]:
     """Exact counts that differ beyond their printed digits: an axis moved that the receipts do not carry."""
     for path in _COUNTS:
-        a, b = stated(pair.a.launch, path), stated(pair.b.launch, path)
+        a, b = pair.a.launch.numbers.stated(path), pair.b.launch.numbers.stated(path)
         if a is not None and b is not None and not a.meets(b):
             va, vb = pair.values(path)
             if _of_positions(pair, vb - va):

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import NONE, Offence, Pair, W, rule
-from receipts.metrics.chips import account, pressure
+from receipts.metrics.chips import pressure
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)
 def moved_pressure(pair: Pair) -> Iterator[Offence]:
     """A leading chip that was relieved while another rose and now leads."""
-    a, b = ([account(launch.parsed) for launch in side] for side in (pair.group_a, pair.group_b))
+    a, b = ([launch.account for launch in side] for side in (pair.group_a, pair.group_b))
     made = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)
     old, new = made.relieved, made.burdened
     if old is None or new is None:

@@ -32,11 +32,6 @@ from receipts.metrics.rates import (
     Candidate,
     gap,
     nearest,
-    rate_from_step_time,
-    rate_statistics,
-    stated,
-    stated_loosely,
-    step_statistics,
 )
 
 # Median and mean of steady steps, and the mean of rates, lie within what the steady segment's thirds may differ by.
@@ -63,20 +58,20 @@ def needs(case: Case) -> Iterable[str]:
 def tokens_disagree(case: Case) -> Iterator[Offence]:
     """Each stated rate, and the stated step time, against what it must follow from."""
     launch, chips = case.launch, case.get("hardware.chips")
-    computed = rate_statistics(launch) or rate_from_step_time(launch)
+    computed = launch.numbers.rate_statistics or launch.numbers.rate_from_step_time
     yield from _against(case, TOTAL, computed)
     if launch.durations:
-        yield from _against(case, STEP, step_statistics(launch))
+        yield from _against(case, STEP, launch.numbers.step_statistics)
     if chips is None:
         return
     yield from _against(case, EACH, computed, float(chips))
-    total = stated_loosely(launch, TOTAL)
+    total = launch.numbers.stated_loosely(TOTAL)
     if total is not None:
         yield from _against(case, EACH, (Candidate("the stated tokens/s of all chips", total),), float(chips))
 
 
 def _against(case: Case, path: str, computed: Iterable[Candidate], times: float = 1.0) -> Iterator[Offence]:
-    strict, loose = stated(case.launch, path), stated_loosely(case.launch, path)
+    strict, loose = case.launch.numbers.stated(path), case.launch.numbers.stated_loosely(path)
     if strict is None or loose is None or not computed:
         return
     strict *= times

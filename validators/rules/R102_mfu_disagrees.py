@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
 from receipts.metrics.flops import eras, geometry_of
-from receipts.metrics.rates import STATED, Candidate, nearest, rates, stated, stated_loosely
+from receipts.metrics.rates import STATED, Candidate, nearest
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.stats.interval import Interval
 
@@ -36,7 +36,7 @@ def needs(case: Case) -> Iterable[str]:
         return
     if not _flops(case):
         yield FLOPS
-    elif not rates(case.launch):
+    elif not case.launch.numbers.rates:
         yield "measurement.step_durations_seconds|measurement.stated.tokens_per_second"
     if case.get("hardware.chips") is None:
         yield "hardware.chips"
@@ -46,7 +46,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def _flops(case: Case) -> tuple[Candidate, ...]:
     """FLOPs a token: as stated, else by any era of the formula that is named."""
-    own = stated_loosely(case.launch, FLOPS)
+    own = case.launch.numbers.stated_loosely(FLOPS)
     if own is not None:
         return (Candidate("the stated FLOPs a token", own),)
     geometry = geometry_of(case.stated)
@@ -60,7 +60,7 @@ def _flops(case: Case) -> tuple[Candidate, ...]:
 
 def _peak(case: Case) -> Interval | None:
     """The denominator: as stated, else the registry's dense peak of the type that is named for it."""
-    own = stated_loosely(case.launch, PEAK)
+    own = case.launch.numbers.stated_loosely(PEAK)
     if own is not None or case.get(DTYPE) is None:
         return own
     machine = find_accelerator(case.get("hardware.accelerator"))
@@ -77,20 +77,20 @@ def mfu_disagrees(case: Case) -> Iterator[Offence]:
     works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
         Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
-        for rate in (rates(case.launch) if works else ())
+        for rate in (case.launch.numbers.rates if works else ())
         for work in works
     )
     yield from _against(case, TFLOPS, speeds)
     if peak is None or peak.low <= 0:
         return
     yield from _against(case, RATIO, [Candidate(item.name, item.value * 1e12 / peak) for item in speeds])
-    speed = stated_loosely(case.launch, TFLOPS)
+    speed = case.launch.numbers.stated_loosely(TFLOPS)
     if speed is not None:
         yield from _against(case, RATIO, [Candidate("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
 
 
 def _against(case: Case, path: str, computed: Sequence[Candidate]) -> Iterator[Offence]:
-    own = stated(case.launch, path)
+    own = case.launch.numbers.stated(path)
     if own is None or not computed or any(own.meets(item.value) for item in computed):
         return
     if _mean_of_two(case, path):

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
 from receipts.metrics.flops import geometry_of
 from receipts.metrics.flops.least import least_flops_per_token
-from receipts.metrics.rates import EACH, STATED, STEP, TOTAL, rate_from_step_time, rate_statistics, stated
+from receipts.metrics.rates import EACH, STATED, STEP, TOTAL
 from receipts.receipt.accelerators import Accelerator, dtype_of
 from receipts.receipt.accelerators import find as find_accelerator
 
@@ -57,7 +57,7 @@ def impossible_mfu(case: Case) -> Iterator[Offence]:
     """Stated MFU against 1; stated speed, and what each rate costs at the least, against the dense peak."""
     machine = find_accelerator(case.get(ACCELERATOR))
     best = machine.best_fraction(case.get(TYPE)) if machine else None
-    own, speed = stated(case.launch, RATIO), stated(case.launch, TFLOPS)
+    own, speed = case.launch.numbers.stated(RATIO), case.launch.numbers.stated(TFLOPS)
     if own is not None:
         yield from _above(RATIO, own.low, best)
     peaks = machine.dense_peak_flops_per_second if machine else {}
@@ -67,7 +67,7 @@ def impossible_mfu(case: Case) -> Iterator[Offence]:
     dense, highest = machine.peak(case.get(TYPE)) or max(peaks.values()), _highest(case, machine)
     if speed is not None:
         yield from _above(TFLOPS, speed.low * 1e12 / dense, best)
-    chips, work, least = case.get(CHIPS), stated(case.launch, FLOPS), _least(case)
+    chips, work, least = case.get(CHIPS), case.launch.numbers.stated(FLOPS), _least(case)
     for at, rate in _rates(case) if chips else ():
         if rate * least > chips * highest:
             yield from _above(at, rate * least / (chips * highest), None, "at the least, ")
@@ -83,15 +83,15 @@ def _rates(case: Case) -> Iterator[tuple[str, float]]:
     """Tokens a second of all chips: by the median step, and each as stated, at the lower end of its rounding."""
     if case.receipt.run.kind not in STEPPING:
         return
-    of_median = next(iter(rate_statistics(case.launch)), None)  # the first of them; the others take time
+    of_median = next(iter(case.launch.numbers.rate_statistics), None)  # the first of them; the others take time
     if of_median is not None:
         yield STEPS, of_median.value.low
-    total, each, chips = stated(case.launch, TOTAL), stated(case.launch, EACH), case.get(CHIPS)
+    total, each, chips = case.launch.numbers.stated(TOTAL), case.launch.numbers.stated(EACH), case.get(CHIPS)
     if total is not None:
         yield TOTAL, total.low
     if each is not None and chips:
         yield EACH, each.low * chips
-    if seconds := rate_from_step_time(case.launch):
+    if seconds := case.launch.numbers.rate_from_step_time:
         yield STEP, min(item.value.low for item in seconds)
 
 

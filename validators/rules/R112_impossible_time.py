@@ -23,7 +23,6 @@ from datetime import timedelta
 from itertools import pairwise
 
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, rule
-from receipts.metrics.launch import median_of
 from receipts.receipt import Parsed
 
 STARTED, FINISHED = "run.started", "run.finished"
@@ -53,7 +52,7 @@ def impossible_time(case: Case) -> Iterator[Offence]:
         wrong = [index for index, step in enumerate(steps) if step <= 0]
         shown = ", ".join(f"step {index}: {steps[index]:g} s" for index in wrong[:3])
         yield Offence(STEPS, shown, "durations above 0", "time steps with a monotonic clock")
-    elif steps and run.kind == "training" and (middle := median_of(case.launch, 0, len(steps))) < QUICKEST_SECONDS:
+    elif steps and run.kind == "training" and (middle := case.launch.median(0, len(steps))) < QUICKEST_SECONDS:
         shown = f"a median step of {middle:.2g} s"
         yield Offence(STEPS, shown, f"{QUICKEST_SECONDS:g} s and more", "check the unit of the durations")
     now = case.facts.now if case.facts is not None else None

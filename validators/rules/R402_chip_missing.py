@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
-from receipts.metrics.chips import Phase, account
+from receipts.metrics.chips import Phase
 
 _ROWS = "memory.chips"
 
@@ -29,7 +29,7 @@ def _needs(case: Case) -> Iterator[str]:
 @rule("R402", "chip_missing", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def chip_missing(case: Case) -> Iterator[Offence]:
     """Phases in which a chip is missing, stands twice, or is one too many."""
-    made = account(case.parsed)
+    made = case.launch.account
     if made.stated is None:
         return
     level = E if case.get("run.outcome") == "ok" else I

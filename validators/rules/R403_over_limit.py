@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
-from receipts.metrics.chips import account
 
 _GIB = 2**30
 
@@ -22,7 +21,7 @@ _GIB = 2**30
 def _needs(case: Case) -> Iterator[str]:
     """The first row that lacks a figure, for each figure: a finding a row would be eight chips times four phases."""
     # A receipt without any row is R401's to ask about.
-    rows = account(case.parsed).rows
+    rows = case.launch.account.rows
     for name, figures in (
         ("bytes_limit", [row.limit for row in rows]),
         ("bytes_used", [row.used for row in rows]),
@@ -35,7 +34,7 @@ def _needs(case: Case) -> Iterator[str]:
 @rule("R403", "over_limit", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def over_limit(case: Case) -> Iterator[Offence]:
     """Figures of a chip that are larger than its limit."""
-    for index, row in enumerate(account(case.parsed).rows):
+    for index, row in enumerate(case.launch.account.rows):
         limit = row.limit
         for name, value in (("bytes_used", row.used), ("peak_bytes", row.peak)):
             if value is not None and limit is not None and value > limit:

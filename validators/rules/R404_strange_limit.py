@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
-from receipts.metrics.chips import account
 from receipts.receipt.accelerators import find
 
 _GIB = 2**30
@@ -24,7 +23,7 @@ def strange_limit(case: Case) -> Iterator[Offence]:
     """Each limit that the stated accelerator does not have, once, at the first row that states it."""
     machine = find(str(case.get("hardware.accelerator") or ""))
     seen: set[int] = set()
-    for index, row in enumerate(account(case.parsed).rows):
+    for index, row in enumerate(case.launch.account.rows):
         limit = row.limit
         if machine is None or limit is None or limit in seen:
             continue

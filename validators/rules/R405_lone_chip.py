@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
-from receipts.metrics.chips import account
 
 _GIB = 2**30
 
@@ -23,7 +22,7 @@ _GIB = 2**30
 def lone_chip(case: Case) -> Iterator[Offence]:
     """Chips whose peak, or whose time of peak, stands apart from their peers' in one phase."""
     tolerance = case.lane.chip_skew
-    for phase in account(case.parsed).phases:
+    for phase in case.launch.account.phases:
         peaks = phase.lone(tolerance)
         for chip in peaks.chips:
             yield Offence(

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
-from receipts.metrics.chips import account
 
 _GIB = 2**30
 
@@ -22,7 +21,7 @@ _GIB = 2**30
 @rule("R407", "thin_headroom", W, question=NONE, taints=(MEMORY,))
 def thin_headroom(case: Case) -> Iterator[Offence]:
     """The tightest chip, where less is left on it than the lane keeps."""
-    chip = account(case.parsed).tightest
+    chip = case.launch.account.tightest
     if chip is None or chip.left is None or chip.limit is None or case.get("run.outcome") == "oom":
         return
     # Above the limit is R403's.

@@ -83,13 +83,9 @@ class Account:
 
 
 def account(parsed: Parsed) -> Account:
-    """The account of a receipt, made once: several rules ask for it."""
-    found: Account | None = parsed.kept.get("account")
-    if found is None:
-        stated = parsed.stated.get("hardware.chips")
-        found = Account(parsed.receipt.memory, int(stated) if stated is not None else None)
-        parsed.kept["account"] = found
-    return found
+    """The account of a receipt; that of a launch is `receipts.metrics.Launch.account`."""
+    stated = parsed.stated.get("hardware.chips")
+    return Account(parsed.receipt.memory, int(stated) if stated is not None else None)
 
 
 def highest(memory: Memory | None, leaf: str) -> int | None:

@@ -61,7 +61,7 @@ def left_of(raw: bytes) -> Left | None:
 
 
 def _headroom(item: Item) -> Headroom | None:
-    made = account(item.parsed)
+    made = item.launch.account
     phase = made.worst("peak")
     ranking = phase.ranking("peak") if phase is not None else None
     if phase is None or ranking is None:

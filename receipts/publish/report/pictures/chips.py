@@ -55,13 +55,12 @@ class Chips:
 
 def chips(shelf: Shelf, listed: Sequence[Headroom]) -> tuple[Chips, ...]:
     """The chips of the first of these launches."""
-    from receipts.metrics.chips import account
 
     shown = listed[:MOST]
     rows = {row.id: row for row in shelf.stored.entries([item.receipt.id for item in shown])} if shown else {}
     found = []
     for item in shown:
-        phase = account(shelf.launch(rows[item.receipt.id]).parsed).get(item.phase)
+        phase = shelf.launch(rows[item.receipt.id]).account.get(item.phase)
         if phase is not None:
             figures = tuple(OneChip(one.chip, one.used, one.peak, one.pool, one.limit) for one in phase.chips)
             found.append(Chips(item.receipt, item.lane, item.phase, item.wanted, figures))

@@ -14,7 +14,6 @@ from typing import Final
 from receipts import metrics
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Level, Question
-from receipts.metrics.chips import account
 from receipts.publish.report.shelf import Item
 from receipts.publish.report.text import UNKNOWN, number, percent
 
@@ -82,7 +81,7 @@ def _exposed(item: Item) -> float | None:
 
 
 def _left(item: Item) -> float | None:
-    tightest = account(item.parsed).tightest
+    tightest = item.launch.account.tightest
     return tightest.left if tightest is not None else None
 
 
