@@ -186,7 +186,7 @@ def _kind(
         verdict=packed,
         said=said,
         configuration=configuration(parsed, launch.lane),
-        signature=signatures.signed(parsed, launch.lane),
+        signature=signatures.signed(launch),
         gone=point == (2, 1024, 1, 1) and slot == 1,
     )
 

@@ -1,7 +1,12 @@
 """What one receipt ran, as parts that can be added and taken away: one for each counted axis, with a digest of 8 bytes.
 
-A configuration's digest is the sum of its parts' digests modulo 2^64, so that leaving one axis out, or taking it from
+This is the one identity of a configuration: stores, replicates, noise floors, reports and bridges tell configurations
+apart by it. Its digest is the sum of its parts' digests modulo 2^64, so that leaving one axis out, or taking it from
 another receipt, is one subtraction or addition. Equal sums are candidates, and `receipts.axes.difference` decides.
+
+Other ideas have keys of their own: `receipts.axes.shape` (what frontiers and ceilings compare),
+`receipts.axes.signature` (whether a launch fits, asked before it runs), and `receipts.axes.configured` (what receipts
+*state* alike, which is more than this: a switch that does nothing is stated, and has no part in a configuration).
 """
 
 from __future__ import annotations
@@ -14,19 +19,10 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from receipts.axes.difference import CODE
-from receipts.axes.effective import (
-    MOST_KEPT,
-    OPEN_MAPS,
-    UNSET,
-    Cache,
-    axis_leaves,
-    axis_of,
-    effective,
-    is_complete,
-    settings,
-)
+from receipts.axes.effective import OPEN_MAPS, UNSET, axis_leaves, axis_of, decided, effective_values
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
 from receipts.receipt import Parsed
+from receipts.receipt.maps import COMPLETE
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
 VERSION: Final = 3
@@ -182,39 +178,34 @@ def configuration(parsed: Parsed, lane: Contract) -> Configuration:
 
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
-    reading, run = reading_of(lane), parsed.receipt.run
-    key = (settings(parsed), reading.digest)
-    stated = _STATED.of(key, lambda: _read(parsed, reading))
-    own = bool(stated.unstated) and run.context is None
-
-    def made() -> Configuration:
-        return Configuration(
-            lane=run.lane,
-            catalogue=reading.digest,
-            parts=stated.parts,
-            unstated=stated.unstated,
-            anchor=(run.context or parsed.id) if stated.unstated else None,
-            own=own,
-            follow=reading.follow,
-        )
-
-    # One that has its own id in it is no other receipt's.
-    return made() if own else _MADE.of((*key, run.lane, run.context), made)
+    reading, of = reading_of(lane), decided(parsed)
+    return configuration_of(parsed, reading, stated_axes(effective_values(of), of.maps, reading))
 
 
-class _Stated(NamedTuple):
+def configuration_of(parsed: Parsed, reading: Reading, stated: StatedAxes) -> Configuration:
+    """The same of axes that were read already."""
+    run = parsed.receipt.run
+    return Configuration(
+        lane=run.lane,
+        catalogue=reading.digest,
+        parts=stated.parts,
+        unstated=stated.unstated,
+        anchor=(run.context or parsed.id) if stated.unstated else None,
+        own=bool(stated.unstated) and run.context is None,
+        follow=reading.follow,
+    )
+
+
+class StatedAxes(NamedTuple):
     """What a receipt states of its axes, and of which it leaves something unstated."""
 
     parts: Mapping[str, Part]
     unstated: frozenset[str]
 
 
-_STATED: Final[Cache[_Stated]] = Cache(MOST_KEPT)
-_MADE: Final[Cache[Configuration]] = Cache(MOST_KEPT)
-
-
-def _read(parsed: Parsed, reading: Reading) -> _Stated:
-    values = effective(parsed)
+def stated_axes(values: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]], reading: Reading) -> StatedAxes:
+    """The axes that effective values and open maps state, as receipts of a lane are read."""
+    complete = frozenset(name for name, entries in maps.items() if entries.get(COMPLETE) is True)
     found: dict[str, dict[str, Any]] = {}
     unstated: set[str] = set()
     for path, axis, counts in reading.leaves:
@@ -223,44 +214,23 @@ def _read(parsed: Parsed, reading: Reading) -> _Stated:
             found.setdefault(axis, {})[path] = value
         elif counts:
             unstated.add(axis)
-    for path, axis, value in _open(parsed, values):
+    for path, axis, value in _open(values, complete):
         found.setdefault(axis, {})[path] = value
     _code(values, reading, found, unstated)
     for name in OPEN_MAPS:
         axis = "wheels" if name == "wheels" else f"{name}.*"
-        if is_complete(parsed, name):
+        if name in complete:
             found.setdefault(axis, {})[f"{name}.complete"] = True
         elif axis not in reading.not_applicable and name not in reading.not_applicable:
             unstated.add(axis)
-    return _Stated({axis: _part(axis, _written(members)) for axis, members in found.items()}, frozenset(unstated))
+    return StatedAxes({axis: _part(axis, _json(members)) for axis, members in found.items()}, frozenset(unstated))
 
 
-def _written(members: dict[str, Any]) -> str:
-    """An axis' leaves as JSON. Most axes have one leaf, of which many configurations state the same."""
-    if len(members) == 1:
-        ((path, value),) = members.items()
-        kind = type(value)
-        if kind in _PLAIN:
-            return _written_alone(path, kind.__name__, value)
-    return _json(members)
-
-
-# Of these two are equal only where they are written alike, under one type: 0.0 and -0.0 are not.
-_PLAIN: Final = frozenset({str, int, bool})
-
-
-@lru_cache(maxsize=8192)
-def _written_alone(path: str, kind: str, value: str | int) -> str:
-    """One leaf as JSON. The ``kind`` tells true from 1."""
-    return _json({path: value})
-
-
-def _open(parsed: Parsed, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _open(values: Mapping[str, Any], complete: Collection[str]) -> Iterator[tuple[str, str, Any]]:
     """Keys of the open maps; one that says `unset` in a complete map says what its absence says."""
-    complete = {name: is_complete(parsed, name) for name in OPEN_MAPS}
     for path, value in values.items():
         head = path.partition(".")[0]
-        if head in complete and not (complete[head] and value == UNSET and not path.endswith(".digest")):
+        if head in OPEN_MAPS and not (head in complete and value == UNSET and not path.endswith(".digest")):
             yield path, axis_of(path), value
 
 

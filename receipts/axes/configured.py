@@ -1,6 +1,8 @@
 """What a receipt says of its configuration alone, as every launch of that configuration says it.
 
-Rules that read nothing else find the same in all of them, and are asked once (`receipts.judging.judge`).
+Rules that read nothing else find the same in all of them, and are asked once (`receipts.judging.judge`); what follows
+from settings is worked out once (`receipts.axes.settings`). The identity of a configuration is another idea
+(`receipts.axes.configuration`): it is made of effective values, and rules on a configuration read what was typed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def configured(parsed: Parsed) -> Parsed:
         section = getattr(parsed.receipt, name)
         if section is not None:
             changes[name] = section.model_copy(update=dict.fromkeys(vars(section).keys() - set(stays)))
-    return replace(parsed, id="", raw=b"", source="", receipt=parsed.receipt.model_copy(update=changes), kept={})
+    return replace(parsed, id="", raw=b"", source="", receipt=parsed.receipt.model_copy(update=changes))
 
 
 def configuration_key(parsed: Parsed) -> bytes:

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from receipts.axes.effective import (
     OFF,
     OPEN_MAPS,
     UNSET,
-    Cache,
     axis_leaves,
     axis_of,
     canonical,
     effective,
     is_complete,
     leaves_of,
-    settings,
 )
 from receipts.axes.switches import BROUGHT_BY, FOLLOWS
 from receipts.receipt import Parsed, Role
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")
-_MOST_KEPT: Final = 500  # pairs of configurations that are kept, some 5 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +74,6 @@ class Difference:
         return tuple(change.axis for change in self.changed)
 
 
-_BY_SETTINGS: Final[Cache[Difference]] = Cache(_MOST_KEPT)
-
-
 def same_context(a: Parsed, b: Parsed) -> bool:
     """Whether both receipts name one base configuration."""
     return a.receipt.run.context is not None and a.receipt.run.context == b.receipt.run.context
@@ -95,8 +89,7 @@ def difference(
     values were seen under it.
     """
     held_by_context = same_context(a, b)
-    key = (settings(a), settings(b), held_by_context, tuple(not_applicable), varied)
-    axes = _BY_SETTINGS.of(key, lambda: _by_axes(a, b, held_by_context, not_applicable, varied))
+    axes = _by_axes(a, b, held_by_context, not_applicable, varied)
     return replace(
         axes,
         derived=(*axes.derived, *_differing(a, b, Role.DERIVED)),
@@ -231,20 +224,9 @@ def _compare_completeness(a: Parsed, b: Parsed, held: bool, not_applicable: Coll
 
 
 def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
-    left, right = _said(a, role), _said(b, role)
-    if left == right:
-        return ()
-    every = zip(leaves_of(role), left, right, strict=True)
-    return tuple(Member(leaf.path, va, vb) for leaf, va, vb in every if va != vb)
-
-
-def _said(parsed: Parsed, role: Role) -> tuple[Any, ...]:
-    """What a receipt says of each leaf of a role."""
-    found: tuple[Any, ...] | None = parsed.kept.get(role)
-    if found is None:
-        leaves = parsed.flat.leaves
-        found = parsed.kept[role] = tuple(canonical(leaves.get(leaf.path)) for leaf in leaves_of(role))
-    return found
+    left, right = a.flat.leaves, b.flat.leaves
+    every = ((leaf.path, canonical(left.get(leaf.path)), canonical(right.get(leaf.path))) for leaf in leaves_of(role))
+    return tuple(Member(path, va, vb) for path, va, vb in every if va != vb)
 
 
 class _Tally:

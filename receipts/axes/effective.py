@@ -7,20 +7,17 @@ facts that the receipt states lead to an effective value.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, Final, Generic, NamedTuple, TypeVar
-
-import orjson
+from typing import Any, Final, NamedTuple
 
 from receipts.axes.switches import OFF as OFF  # rules import it from here
 from receipts.axes.switches import SWITCHES, Stated
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.receipt.catalogue import Leaf, leaves
-from receipts.receipt.leaf import Role, Section
+from receipts.receipt.leaf import Role
 from receipts.receipt.maps import COMPLETE
 from receipts.receipt.path import Witnessed
 
@@ -31,11 +28,9 @@ _NOTHING = frozenset({"none", "off"})
 _DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
 _SEPARATORS: Final = re.compile(r"[-_.]+")
 _ONE_KIND: Final = re.compile(r"\d+\s*[×x]?\s*([A-Za-z][\w -]*)")
-T = TypeVar("T")
-MOST_KEPT: Final = 250  # configurations that are kept, some 40 kB each with all that is made of them
 # What evidence shows of a launch, and a plan cannot say.
-_SEEN: Final = tuple(f"path.witnessed.{name}" for name in Witnessed.model_fields)
 _APPLIED: Final = "numerics.recompute_applied"
+_SEEN: Final = (*(f"path.witnessed.{name}" for name in Witnessed.model_fields), _APPLIED)
 
 
 class AxisLeaf(NamedTuple):
@@ -126,91 +121,48 @@ def flag_text(value: Value) -> str:
     return value if isinstance(value, str) else str(canonical(value))
 
 
+class Decided(NamedTuple):
+    """All that effective values are read from: stated leaves by their paths, and the open maps by their names."""
+
+    leaves: Stated
+    maps: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def before(self) -> Decided:
+        """What was decided before the run: without what evidence showed of it."""
+        return self._replace(leaves={path: value for path, value in self.leaves.items() if path not in _SEEN})
+
+
+def decided(parsed: Parsed) -> Decided:
+    """What a receipt states that effective values are read from."""
+    leaves = parsed.flat.leaves
+    maps = {name: getattr(parsed.receipt, name) or {} for name in OPEN_MAPS}
+    return Decided({path: leaves[path] for path in _read_paths() if path in leaves}, maps)
+
+
 def effective(parsed: Parsed) -> Mapping[str, Value]:
     """Effective value by axis leaf path, for what is stated or follows from what is stated.
 
     Open maps stand here as ``flags.NAME`` and so on; ``map.complete`` is left to `receipts.axes.difference`.
     """
-    found: Mapping[str, Value] | None = parsed.kept.get("effective")
-    if found is None:
-        found = _EFFECTIVE.of(settings(parsed), lambda: _effective(_stated(parsed), parsed))
-        parsed.kept["effective"] = found
-    return found
+    return effective_values(decided(parsed))
 
 
 def intended(parsed: Parsed) -> Mapping[str, Value]:
     """`effective` values as they were decided before the run: without what evidence showed of it."""
-
-    def made() -> Mapping[str, Value]:
-        stated = {path: value for path, value in _stated(parsed).items() if path not in _SEEN and path != _APPLIED}
-        return _effective(stated, parsed)
-
-    return _INTENDED.of(settings(parsed), made)
-
-
-def settings(parsed: Parsed) -> bytes:
-    """All that effective values are read from, as one text: launches of one configuration have the same."""
-    found: bytes | None = parsed.kept.get("settings")
-    if found is None:
-        stated = _stated(parsed)
-        maps = [_entries(getattr(parsed.receipt, name)) for name in OPEN_MAPS]
-        found = _text([list(stated), list(stated.values()), maps])
-        parsed.kept["settings"] = found
-    return found
-
-
-def _stated(parsed: Parsed) -> Stated:
-    leaves = parsed.flat.leaves
-    return {path: leaves[path] for path in _read_paths() if path in leaves}
+    return effective_values(decided(parsed).before)
 
 
 @lru_cache(maxsize=1)
 def _read_paths() -> tuple[str, ...]:
     """The leaves outside the open maps that effective values may be read from: no other is handed to `_effective`."""
     places = [place for leaf in axis_leaves() for place in leaf.stated_at]
-    return tuple(dict.fromkeys([*places, *_SEEN, _APPLIED]))
+    return tuple(dict.fromkeys([*places, *_SEEN]))
 
 
-def _entries(entries: Mapping[str, Any] | None) -> Any:
-    if entries is None:
-        return None
-    return [
-        [key, list(vars(entry).values()) if isinstance(entry, Section) else entry] for key, entry in entries.items()
-    ]
-
-
-def _text(content: Any) -> bytes:
-    try:
-        return orjson.dumps(content)
-    except TypeError:  # an integer of more than 64 bits, or half a surrogate pair
-        return json.dumps(content).encode()
-
-
-class Cache(Generic[T]):
-    """What was made of the last few settings: a launch is repeated, and a grid's launches come together."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[Any, T] = {}
-
-    def __repr__(self) -> str:
-        return f"Cache({len(self._kept)} of {self._most})"
-
-    def of(self, key: Any, make: Callable[[], T]) -> T:
-        """What was made for a key, or is made now; nobody may change it."""
-        found = self._kept.get(key)
-        if found is None:
-            if len(self._kept) >= self._most:
-                self._kept.clear()
-            found = self._kept[key] = make()
-        return found
-
-
-_EFFECTIVE: Cache[Mapping[str, Value]] = Cache(MOST_KEPT)
-_INTENDED: Cache[Mapping[str, Value]] = Cache(MOST_KEPT)
-
-
-def _effective(stated: Stated, parsed: Parsed) -> Mapping[str, Value]:
+def effective_values(of: Decided) -> Mapping[str, Value]:
+    """The effective values of what is stated, as `effective` gives them."""
+    stated = of.leaves
     found: dict[str, Value] = {}
     for leaf in axis_leaves():
         for place in leaf.stated_at:
@@ -237,14 +189,13 @@ def _effective(stated: Stated, parsed: Parsed) -> Mapping[str, Value]:
     machine = found.get("hardware.accelerator")
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
         found["hardware.accelerator"] = known.key
-    found.update(_open(parsed))
+    found.update(_open(of.maps))
     return found
 
 
-def _open(parsed: Parsed) -> Mapping[str, Value]:
+def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:
     found: dict[str, Value] = {}
-    for name in OPEN_MAPS:
-        entries = getattr(parsed.receipt, name) or {}
+    for name, entries in maps.items():
         for key, entry in entries.items():
             if key == COMPLETE and entry is True:
                 continue

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.effective import MOST_KEPT, OFF, Cache, axis_of, canonical, effective, settings
+from receipts.axes.effective import OFF, axis_of, canonical, effective
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class ShapeKey(NamedTuple):
     """Two digests of 8 bytes, signed: the model on its accelerator, and how the work was cut.
 
     A frontier row has one geometry; a ceiling, an envelope or a failure has one geometry and one layout. What is not
-    stated is equal to itself alone.
+    stated is equal to itself alone. A shape is less than a configuration (`receipts.axes.configuration`): launches of
+    one shape may differ in every other axis.
     """
 
     geometry: int
@@ -43,13 +44,11 @@ class ShapeKey(NamedTuple):
 
 def shape_key(parsed: Parsed) -> ShapeKey:
     """The key of a receipt's shape, from its effective values."""
-    return _KEYS.of(settings(parsed), lambda: _key(effective(parsed)))
+    return key_of(effective(parsed))
 
 
-_KEYS: Final[Cache[ShapeKey]] = Cache(MOST_KEPT)
-
-
-def _key(values: Mapping[str, Any]) -> ShapeKey:
+def key_of(values: Mapping[str, Any]) -> ShapeKey:
+    """The key of a shape by its effective values."""
     geometry = {path: value for path, value in values.items() if path != DEPTH and axis_of(path) in GEOMETRY}
     layout = {path: value for path, value in values.items() if path.startswith(LAYOUT) and path not in _TUNED}
     return ShapeKey(_digest(geometry), _digest(layout))

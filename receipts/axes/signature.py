@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.effective import MOST_KEPT, OFF, Cache, intended, settings
+from receipts.axes.effective import OFF, intended
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ _NOTHING: Final = frozenset({"false", "0", "off", "none", "no", ""})
 class Signature(NamedTuple):
     """What a launch is called before it is tried.
 
+    It is no identity of a configuration (`receipts.axes.configuration`): it is taken before the run, leaves out what
+    moves no byte, and equals that of another launch where both leave the same unstated.
+
     ``signature`` is a SHA-256 in hex. ``base`` is 8 bytes, signed, of the same without the pressures that stand
     beside it: sequences at once, tokens a sequence, and the lane's non-essential features that are on.
     """
@@ -53,15 +56,11 @@ class Signature(NamedTuple):
 
 def parts(parsed: Parsed) -> dict[str, Any]:
     """What the signature is taken over, by section: effective values, as they were decided before the run."""
-    return _PARTS.of(settings(parsed), lambda: _parts(intended(parsed)))
+    return parts_of(intended(parsed))
 
 
-_PARTS: Final[Cache[dict[str, Any]]] = Cache(MOST_KEPT)
-_SIGNATURES: Final[Cache[Signature]] = Cache(MOST_KEPT)
-_NAMES: Final[Cache[str]] = Cache(MOST_KEPT)
-
-
-def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
+def parts_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of effective values as they were decided before the run."""
     found: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
     found["code"].update(_code(values))
     for path, value in values.items():
@@ -76,17 +75,17 @@ def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def sign(parsed: Parsed, lane: Lane) -> Signature:
     """The signature of a plan or receipt, and where it stands among launches that differ in pressure alone."""
-    names = tuple(lane.nonessential_features)
-    return _SIGNATURES.of((settings(parsed), names), lambda: _signed(parts(parsed), names))
+    return signature_of(parts(parsed), lane.nonessential_features)
 
 
-def _signed(whole: dict[str, Any], nonessential: Collection[str]) -> Signature:
+def signature_of(whole: Mapping[str, Any], nonessential: Collection[str]) -> Signature:
+    """The signature of `parts`, under a lane with these non-essential features."""
     extras = dict(_extras(whole["features"], nonessential))
     base = {**whole, "batch": {}, "features": {k: v for k, v in whole["features"].items() if k not in extras}}
     # Which of them are stated stays in the base: what is unstated may be on.
     base["pressures"] = sorted([*whole["batch"], *extras])
     return Signature(
-        signature=_digest(whole).hex(),
+        signature=name_of(whole),
         base=int.from_bytes(_digest(base)[:8], "big", signed=True),
         micro_batch=whole["batch"].get(MICRO_BATCH),
         sequence_length=whole["batch"].get(SEQUENCE_LENGTH),
@@ -99,9 +98,9 @@ def unstated(parsed: Parsed) -> tuple[str, ...]:
     return tuple(path for path in SHAPE if parsed.stated.get(path) is None)
 
 
-def signature(parsed: Parsed) -> str:
-    """The SHA-256 of a plan or receipt over what decides whether it fits, in hex."""
-    return _NAMES.of(settings(parsed), lambda: _digest(parts(parsed)).hex())
+def name_of(whole: Mapping[str, Any]) -> str:
+    """The SHA-256 of `parts`, in hex."""
+    return _digest(whole).hex()
 
 
 def _digest(content: Mapping[str, Any]) -> bytes:

@@ -20,10 +20,9 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
 
     ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
     """
-    if metric.name not in pair.kept:
-        pair.kept[metric.name] = _effect(pair, metric, a, b)
-    found: Effect = pair.kept[metric.name]
-    return found
+    if metric.name not in pair.effects:
+        pair.effects[metric.name] = _effect(pair, metric, a, b)
+    return pair.effects[metric.name]
 
 
 def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from receipts.judging.facts import Facts, Shape
 from receipts.judging.rule import Case
 from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.shape import ShapeKey
 
 REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
 VALIDATED: Final = 3  # launches that make it a validated one, where they lie this many days or hosts apart
@@ -83,15 +86,27 @@ def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = Mappin
     return f"unknown: {found.why}" if found.word == "unknown" else found.word
 
 
-def standing(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> Standing:
+def standing(
+    facts: Facts | None,
+    parsed: Parsed,
+    sizes: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    key: ShapeKey | None = None,
+) -> Standing:
     """Where its shape lies, and the ceiling that says so: the one that holds it, validated rather than repeated.
 
-    Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths.
+    Ceilings of another geometry or layout say nothing of it. ``sizes`` replace its own, by leaf paths. ``key`` is that
+    of its shape, where the caller has it.
     """
     if facts is None:
         return Standing("unknown", why="no store was asked")
     get: Callable[[str], Any] = {**parsed.stated, **sizes}.get
-    ceilings = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape) and shape.is_of(parsed)]
+    repeated = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
+    if repeated and key is None:
+        from receipts.axes.shape import shape_key  # a comparison of files has no shapes
+
+        key = shape_key(parsed)
+    ceilings = [shape for shape in repeated if key is not None and shape.is_of(key)]
     if not ceilings:
         return Standing("unknown", why="no shape of this lane was sustained by two launches of this model and layout")
     missing = [path for path in (CHIPS, *(path for _, path in SHAPE)) if get(path) is None]

@@ -39,11 +39,9 @@ class Shape(NamedTuple):
     hosts: int | None = None
     key: ShapeKey | None = None
 
-    def is_of(self, parsed: Parsed) -> bool:
-        """Whether it has the geometry and the layout of a receipt."""
-        from receipts.axes.shape import shape_key  # a comparison of files has no shapes
-
-        return self.key is None or self.key == shape_key(parsed)
+    def is_of(self, key: ShapeKey) -> bool:
+        """Whether it has this geometry and this layout."""
+        return self.key is None or self.key == key
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from receipts.axes.configured import configuration_key, configured
-from receipts.axes.effective import MOST_KEPT, Cache
 from receipts.axes.lane import Lane
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
@@ -32,7 +31,6 @@ from receipts.receipt.route import cause
 
 VERSION = "1"
 _CODE = attrgetter("code")
-_FOUND: Final[Cache[tuple[RuleSet, Lane, tuple[Finding, ...]]]] = Cache(MOST_KEPT)
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -59,19 +57,23 @@ def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Fin
 
 
 def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
-    """What the rules on the configuration find, for whatever launch of it; kept where no witness has a part in it."""
-
-    def made() -> tuple[RuleSet, Lane, tuple[Finding, ...]]:
-        shown = configured(case.parsed)
-        alone = Case(Launch(shown, case.lane), case.lane)
-        # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
-        vars(alone)["lent"] = replace(case.lent, parsed=shown)
-        return rules, case.lane, tuple(_findings(alone, rules.of_configuration, "receipt"))
-
+    """What the rules on the configuration find; once for all of its launches in which no witness has a part."""
     if case.lent.told:
-        return made()[-1]
-    # What is kept holds rules and lane, so that no others can get their ids.
-    return _FOUND.of((id(rules), id(case.lane), configuration_key(case.parsed)), made)[-1]
+        return _findings_of_configuration(case, rules)
+    key = configuration_key(case.parsed)
+    lane, findings = rules.findings_of_configuration.get(key, (None, ()))
+    if lane is not case.lane:
+        findings = _findings_of_configuration(case, rules)
+        rules.findings_of_configuration[key] = case.lane, findings
+    return findings
+
+
+def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
+    shown = configured(case.parsed)
+    alone = Case(Launch(shown, case.lane), case.lane)
+    # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
+    vars(alone)["lent"] = replace(case.lent, parsed=shown)
+    return tuple(_findings(alone, rules.of_configuration, "receipt"))
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:

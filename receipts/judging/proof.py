@@ -157,7 +157,7 @@ def _above(path: str) -> frozenset[str]:
 def _reduced(parsed: Parsed, paths: Collection[str]) -> Parsed:
     inside = frozenset[str]().union(*map(_above, paths))
     receipt = _section(parsed.receipt, "", paths, inside)
-    return replace(parsed, receipt=receipt, kept={})
+    return replace(parsed, receipt=receipt)
 
 
 def _section(section: Any, before: str, paths: Collection[str], inside: Collection[str]) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.axes import Difference
 from receipts.axes.lane import Lane
@@ -24,6 +24,9 @@ from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
+
+if TYPE_CHECKING:
+    from receipts.stats.effect import Effect
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
@@ -120,7 +123,7 @@ class Pair:
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
     lost: tuple[Lost, ...] = ()
-    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # effects by the names of metrics
+    effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics
 
     @property
     def sides(self) -> tuple[tuple[Literal["a", "b"], Case], ...]:

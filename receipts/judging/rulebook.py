@@ -14,17 +14,22 @@ from functools import cached_property
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from receipts.axes.lane import Lanes
+from receipts.axes.lane import Lane, Lanes
+from receipts.base.bounded import Bounded
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.resources import folder
 from receipts.judging.rule import DECLARED, Rule, RuleSubject, Topic
-from receipts.judging.verdict import Level
+from receipts.judging.verdict import Finding, Level
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
+    from receipts.axes.settings import Session
     from receipts.judging.study import Studies
 
+MOST_JUDGED: Final = 250  # configurations whose findings a rule set holds
 _CODE = re.compile(r"^[A-Z]\d{3}$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
@@ -44,6 +49,17 @@ class Rulebook:
     def lanes(self) -> Lanes:
         """Lanes."""
         return Lanes(self.folders)
+
+    @cached_property
+    def session(self) -> Session:
+        """What launches that are read under this rulebook share."""
+        from receipts.axes.settings import Session
+
+        return Session()
+
+    def launch(self, parsed: Parsed) -> Launch:
+        """A receipt under its lane, with the settings that it shares with others of its configuration."""
+        return Launch(parsed, self.lanes.of(parsed.receipt.run.lane), self.session.settings(parsed))
 
     @cached_property
     def rules(self) -> RuleSet:
@@ -83,6 +99,11 @@ class RuleSet:
     def on(self, subject: RuleSubject) -> tuple[Rule, ...]:
         """Rules on one kind of subject."""
         return self._by_subject.get(subject, ())
+
+    @cached_property
+    def findings_of_configuration(self) -> Bounded[bytes, tuple[Lane, tuple[Finding, ...]]]:
+        """What the rules on the configuration find, by what it states; see `receipts.judging.judge`."""
+        return Bounded(MOST_JUDGED)
 
     @cached_property
     def of_configuration(self) -> tuple[Rule, ...]:

@@ -45,9 +45,9 @@ def one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane
 
 def one_asked(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
     """Raises UsageError where launches were asked for different configurations, whatever path they took."""
-    head = group[0]
+    head, asked = group[0], as_asked(group[0])
     for other in group[1:]:
-        apart = difference(as_asked(head), as_asked(other), tuple(lane.not_applicable))
+        apart = difference(asked, as_asked(other), tuple(lane.not_applicable))
         if apart.changed:
             raise _mixed(side, head, other, apart)
 

@@ -207,10 +207,7 @@ def _only_tells(axis: str) -> bool:
 
 def as_asked(parsed: Parsed) -> Parsed:
     """The receipt without what was seen of its path."""
-    if "as_asked" not in parsed.kept:
-        parsed.kept["as_asked"] = _stating(parsed, dict.fromkeys(LENT))
-    found: Parsed = parsed.kept["as_asked"]
-    return found
+    return _stating(parsed, dict.fromkeys(LENT))
 
 
 def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mapping[str, str]]:
@@ -248,7 +245,7 @@ def _stating(parsed: Parsed, values: Mapping[str, Any]) -> Parsed:
         changes["path"] = path.model_copy(update={"witnessed": None if nothing else witnessed})
     if RECOMPUTE in values and receipt.numerics is not None:
         changes["numerics"] = receipt.numerics.model_copy(update={"recompute_applied": values[RECOMPUTE]})
-    return replace(parsed, receipt=receipt.model_copy(update=changes), kept={})
+    return replace(parsed, receipt=receipt.model_copy(update=changes))
 
 
 def _contradictions(

@@ -18,6 +18,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
 if TYPE_CHECKING:
+    from receipts.axes.settings import Settings
     from receipts.metrics.rates import Numbers
     from receipts.metrics.registry import Metric
     from receipts.stats.launch import LaunchSummary
@@ -30,13 +31,20 @@ NOTHING = Reading(None, 0, "none")
 class Launch:
     """One receipt under its lane. Everything is computed on first use and kept."""
 
-    def __init__(self, parsed: Parsed, lane: Lane) -> None:
+    def __init__(self, parsed: Parsed, lane: Lane, settings: Settings | None = None) -> None:
         self.parsed = parsed
         self.lane = lane
-        self._medians: dict[tuple[int, int], float] = {}
+        self._shared = settings
 
     def __repr__(self) -> str:
         return f"Launch({self.parsed.name!r}, lane={self.lane.name!r})"
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What follows from its settings; one value for all launches of a configuration that a session reads."""
+        from receipts.axes.settings import Settings  # what is compared from files has no shape and no signature
+
+        return self._shared or Settings(self.parsed)
 
     @cached_property
     def account(self) -> Account:
@@ -135,12 +143,10 @@ class Launch:
         return median(self.segment.of(self.durations))
 
     def median(self, start: int, stop: int) -> float:
-        """The median step from one position to before another; mostly the window and the steady segment are one."""
+        """The median step from one position to before another."""
         from receipts.stats.order_statistics import median
 
-        if (start, stop) not in self._medians:
-            self._medians[start, stop] = median(self.durations[start:stop])
-        return self._medians[start, stop]
+        return median(self.durations[start:stop])
 
     @cached_property
     def numbers(self) -> Numbers:

@@ -45,19 +45,12 @@ class Numbers:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._stated: dict[str, Interval | None] = {}
-        self._loosely: dict[str, Interval | None] = {}
 
     def __repr__(self) -> str:
         return f"Numbers({self._launch!r})"
 
     def stated(self, path: str) -> Interval | None:
         """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
-        if path not in self._stated:
-            self._stated[path] = self._read(path)
-        return self._stated[path]
-
-    def _read(self, path: str) -> Interval | None:
         value = self._launch.stated.get(path)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
@@ -66,11 +59,6 @@ class Numbers:
 
     def stated_loosely(self, path: str) -> Interval | None:
         """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
-        if path not in self._loosely:
-            self._loosely[path] = self._read_loosely(path)
-        return self._loosely[path]
-
-    def _read_loosely(self, path: str) -> Interval | None:
         strict = self.stated(path)
         if strict is None or f"{path}_stated" in self._launch.stated:
             return strict
@@ -95,7 +83,7 @@ class Numbers:
         return Lazy(self._over_steps())
 
     def _over_steps(self) -> Iterator[Candidate]:
-        for name, kept in self._selections:
+        for name, kept in self._selections():
             for statistic, value in self._statistics(kept):
                 yield Candidate(f"{statistic} step of {name}", value)
         yield from self._single_step()
@@ -113,7 +101,7 @@ class Numbers:
             for tokens in amounts:
                 says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
                 yield Candidate(says, tokens / step.value)
-        for name, kept in self._selections:
+        for name, kept in self._selections():
             inverse = [1.0 / step for step in self._steps(kept)]
             for tokens in amounts:
                 mean = Interval.exact(tokens * math.fsum(inverse) / len(kept))
@@ -145,12 +133,8 @@ class Numbers:
             found.append(Candidate(f"the stated tokens/s a chip times {chips}", each * chips))
         return tuple(found)
 
-    @cached_property
-    def _selections(self) -> Lazy[tuple[str, Sequence[int]]]:
+    def _selections(self) -> Iterator[tuple[str, Sequence[int]]]:
         """Positions of steps that a statistic may be over. Without a window or flags there are fewer, never others."""
-        return Lazy(self._selected())
-
-    def _selected(self) -> Iterator[tuple[str, Sequence[int]]]:
         steps = self._launch.durations
         if not self._launch.timed:
             return

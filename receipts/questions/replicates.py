@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.axes import effective
 from receipts.axes.lane import Lane
-from receipts.axes.replicate import Configuration, configuration, copied, replicates, surely_apart, told_apart_by
+from receipts.axes.replicate import replicates, told_apart_by
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -38,43 +37,45 @@ def with_replicates(
     the steps of another launch. Which of them are samples is for `receipts.judging.compare.choose` to say; launches
     that failed are among them where the group's did not, so that they are counted. ``until``: none that ran later.
     """
-    from receipts.axes.configuration import configuration as what_ran  # two files are compared without a store
+    from receipts.axes.configuration import configuration  # two files are compared without a store
 
     head = group[0]
-    if other and _one_configuration(head, other[0], lane):
+    if other and replicates(head, other[0], lane):
         return list(group)
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
-    values = effective(head)
-    for receipt_id in store.replicate_candidates(head, what_ran(head, lane), until):
+    steps = {told_apart_by(item) for item in group} - {None}
+    for receipt_id in store.replicate_candidates(head, configuration(head, lane), until):
         if len(found) >= MOST:
             break
         candidate = store.parsed(receipt_id)
         run = candidate.receipt.run
-        if run.launch in taken or run.kind != head.receipt.run.kind or surely_apart(values, effective(candidate)):
+        if run.launch in taken or run.kind != head.receipt.run.kind:
             continue
         # A launch that failed may not have come to say how it was measured.
         as_measured = AS_MEASURED if run.outcome == head.receipt.run.outcome else ()
         if any(head.stated.get(path) != candidate.stated.get(path) for path in as_measured):
             continue
-        if replicates(head, candidate, lane) and copied((*found, candidate)) is None:
+        own_steps = told_apart_by(candidate)
+        if own_steps not in steps and replicates(head, candidate, lane):
+            steps |= {own_steps} - {None}
             taken.add(run.launch)
             found.append(candidate)
     return found
 
 
-def _one_configuration(one: Parsed, other: Parsed, lane: Lane) -> bool:
-    return not surely_apart(effective(one), effective(other)) and replicates(one, other, lane)
-
-
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
     """The launches that replicate one another, two and more together, in the order given; copies are left out."""
-    made: dict[Configuration, list[Parsed]] = {}
+    from receipts.axes.settings import Session
+
+    session, by_configuration = Session(), dict[tuple[str | None, bytes], list[Parsed]]()
     for parsed in launches:
-        made.setdefault(configuration(parsed), []).append(parsed)
+        # Of two contexts nobody knows that they leave the same unsaid, even where each axis is stated.
+        key = (parsed.receipt.run.context, session.settings(parsed).configuration(parsed, lane).whole)
+        by_configuration.setdefault(key, []).append(parsed)
     found = []
-    for alike in made.values():
-        # Equal in all that `difference` reads, any two of them differ as the first two do.
+    for alike in by_configuration.values():
+        # One configuration: any two of them differ as the first two do.
         if len(alike) < 2 or not replicates(alike[0], alike[1], lane):
             continue
         own = _without_copies(alike)

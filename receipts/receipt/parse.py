@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +26,6 @@ class Parsed:
     raw: bytes
     source: str
     receipt: Receipt
-    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what follows from it, by name
 
     @cached_property
     def flat(self) -> Flat:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.axes.configuration import Configuration
+from receipts.axes.settings import Settings
 from receipts.axes.signature import Signature
 from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
@@ -16,6 +17,7 @@ from receipts.store import shapes as shapes_module
 from receipts.store import signatures as signatures_module
 from receipts.store.connected import Connected
 from receipts.store.engine import at_once, told
+from receipts.store.facts import SettingsOf
 from receipts.store.near import Neighbour
 from receipts.store.shapes import Reached
 from receipts.store.signatures import Known
@@ -35,10 +37,10 @@ class Asked(Connected):
         with self._reading() as connection:
             return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
 
-    def facts_of_new(self, group: Sequence[Parsed]) -> list[Facts]:
+    def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
         with told(self._address), at_once(self._engine) as connection:
-            return facts_module.facts_of_new(connection, group)
+            return facts_module.facts_of_new(connection, group, settings)
 
     def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
         """Earlier launches of this receipt's signature that failed, the newest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, get_args
@@ -22,7 +22,8 @@ from sqlalchemy import (
 )
 
 from receipts.axes.configuration import Configuration
-from receipts.axes.shape import ShapeKey, shape_key
+from receipts.axes.settings import Settings
+from receipts.axes.shape import ShapeKey
 from receipts.base.errors import StoreError
 from receipts.judging.facts import Facts, Shape
 from receipts.metrics.reading import Taint
@@ -40,25 +41,26 @@ from receipts.store.varied import varied
 FAILED: Final = ("oom", "crash", "hang", "nan")
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "depth")
 _CONFIGURATION: Final = (*_SHAPE, "global_batch", "context")
+SettingsOf = Callable[[Parsed], Settings]
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
 MOST_COUNTED: Final = 10
 
 
-def facts_of_new(connection: Driven, group: Sequence[Parsed]) -> list[Facts]:
+def facts_of_new(connection: Driven, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
     """Facts for judging each of several receipts that are coming in.
 
     Nothing can have superseded them yet but what their submission will tell, and the shapes of a geometry and layout
-    are asked for once.
-    On PostgreSQL that is one round trip, however many they are.
+    are asked for once. On PostgreSQL that is one round trip, however many they are. ``settings`` gives those of a
+    receipt, which launches of one configuration may share.
     """
-    known = _asked(connection, group, end=True)
+    known = _asked(connection, group, settings, end=True)
     within = Facts.among(group)
     now = datetime.now(UTC)
     return [
         replace(
             _with_kin([item], within, known),
             now=now,
-            shapes=known.shapes[_kind(item)],
+            shapes=known.shapes[known.kinds[item.id]],
             failures=tuple(earlier(known.of("failures", item.id))),
         )
         for item in group
@@ -86,13 +88,10 @@ def facts(connection: Connection, group: Sequence[Parsed]) -> Facts:
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
 
 
-def _kind(parsed: Parsed) -> Kind:
-    return parsed.receipt.run.lane, shape_key(parsed)
-
-
 class _Known(NamedTuple):
-    """What the store holds around some receipts: shapes by kind; by what was asked, rows by id."""
+    """What the store holds around some receipts: their kinds by id; shapes by kind; by what was asked, rows by id."""
 
+    kinds: Mapping[str, Kind]
     shapes: Mapping[Kind, tuple[Shape, ...]]
     rows: Mapping[kin.About, Mapping[str, Sequence[Row]]]
 
@@ -101,12 +100,16 @@ class _Known(NamedTuple):
         return self.rows[about].get(receipt, ())
 
 
-def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) -> _Known:
+def _asked(
+    connection: Driven, group: Sequence[Parsed], settings: SettingsOf = Settings, *, end: bool = False
+) -> _Known:
     """Ask for all that facts are made of, in one round trip, which ends the transaction where nothing else is asked."""
-    kinds = list(dict.fromkeys(map(_kind, group)))
+    decided = {item.id: settings(item) for item in group}
+    kind_of = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
+    kinds = list(dict.fromkeys(kind_of.values()))
     at_once = connection.dialect.name == "postgresql"
     walks: list[Ask] = [(_ALL_SHAPES, _given(kind)) for kind in kinds] if at_once else []
-    questions = list(kin.questions(group, together=at_once))
+    questions = list(kin.questions(group, decided, together=at_once))
     answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
         kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
@@ -114,7 +117,7 @@ def _asked(connection: Driven, group: Sequence[Parsed], *, end: bool = False) ->
     found: dict[kin.About, dict[str, Sequence[Row]]] = {about: {} for about in get_args(kin.About)}
     for question, rows in zip(questions, answers, strict=True):
         found[question.about].update(question.answered(rows))
-    return _Known(sustained, found)
+    return _Known(kind_of, sustained, found)
 
 
 def _with_kin(group: Sequence[Parsed], said: Facts, known: _Known) -> Facts:

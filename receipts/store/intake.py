@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, insert, or_, select
 
-from receipts.axes.configuration import configuration
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store import index, signatures
@@ -123,14 +122,14 @@ def take(
             [
                 index.Placed(
                     made[item.parsed.id],
-                    configuration(item.parsed, item.launch.lane),
+                    item.launch.settings.configuration(item.parsed, item.launch.lane),
                     listed(here.rows[item.parsed.id], item.parsed),
                 )
                 for item in admitted
             ],
         )
         for item in admitted:
-            signed = signatures.signed(item.parsed, item.launch.lane)
+            signed = signatures.signed(item.launch)
             signatures.write(connection, made[item.parsed.id], item.row["outcome"], signed)
     held = [item for item, fate in zip(batch, fates, strict=True) if fate.what in ("new", "known")]
     come_from(connection, store, "receipts", {item.number: here.numbers[item.parsed.id] for item in held})

@@ -25,6 +25,7 @@ from sqlalchemy import (
     true,
 )
 
+from receipts.axes.settings import Settings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.arrays import Array
@@ -97,8 +98,10 @@ AT_ONCE: Final = Statement(
 )
 
 
-def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
+def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, together: bool) -> Iterator[Question]:
     """What to ask of the kin of some receipts, where that is anything; ``together`` of PostgreSQL alone.
+
+    ``settings`` are those of the receipts, by id.
 
     One look-up of kin a receipt: a witness shows its own path, and no other is asked to witness it.
     """
@@ -115,7 +118,7 @@ def questions(group: Sequence[Parsed], *, together: bool) -> Iterator[Question]:
         if exact_start(item):
             instant = {"started": run.started, "host": safe(run.host), "launch": safe(run.launch), "id": item.id}
             yield Question((AT_ONCE, instant), [item.id], "at_once")
-        asked = ask_earlier(item)
+        asked = ask_earlier(item, settings[item.id])
         signed += [(item.id, asked)] if asked is not None else []
     if not together:
         for item in plain:

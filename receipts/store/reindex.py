@@ -14,10 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, Select, case, func, select
 
-from receipts.axes.configuration import Configuration, configuration, reading_of
+from receipts.axes.configuration import Configuration, reading_of
 from receipts.axes.lane import Lanes
+from receipts.axes.settings import Session
 from receipts.base.errors import InputError, StoreError
-from receipts.receipt import Document, Parsed, parse_again
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse_again
 from receipts.store import index, schema, signatures, sound
 from receipts.store.address import Address
 from receipts.store.engine import connect, reading, told, write
@@ -78,7 +80,7 @@ class _Row(NamedTuple):
 
 class _Made(NamedTuple):
     row: _Row
-    parsed: Parsed
+    launch: Launch
     configuration: Configuration
     listed: Listed
 
@@ -135,7 +137,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
                     made = list(_made(engine, wanted, lanes, damaged))
                     if mending is not None:
                         placed += mending.mend(made)
-                    placed += write(engine, partial(_replace, made=made, lanes=lanes))
+                    placed += write(engine, partial(_replace, made=made))
                 seen += len(rows)
                 if progress is not None:
                     progress(min(seen, total), total)
@@ -225,6 +227,7 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
     )
     with reading(engine) as connection:
         stored = {number: (codec, body) for number, codec, body in connection.execute(query)}
+    session = Session()
     for row in rows:
         if row.seq not in stored:
             continue  # purged meanwhile
@@ -233,11 +236,12 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
         except (StoreError, InputError):
             damaged.append(row.id)
             continue
-        ran = configuration(parsed, lanes.of(parsed.receipt.run.lane))
-        yield _Made(row, parsed, ran, listed(row.columns, parsed))
+        launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
+        ran = launch.settings.configuration(parsed, launch.lane)
+        yield _Made(row, launch, ran, listed(row.columns, parsed))
 
 
-def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int:
+def _replace(connection: Connection, made: Sequence[_Made]) -> int:
     """Write placements and signatures of one batch anew; gives how many placements were not right already."""
     moved = [item for item in made if item.moved]
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
@@ -252,6 +256,6 @@ def _replace(connection: Connection, made: Sequence[_Made], lanes: Lanes) -> int
     change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
     for item in made:
         if item.row.seq in there:
-            lane = lanes.of(item.parsed.receipt.run.lane)
-            signatures.rewrite(connection, item.row.seq, item.parsed, lane)
+            outcome = item.launch.parsed.receipt.run.outcome
+            signatures.write(connection, item.row.seq, outcome, signatures.signed(item.launch))
     return len(moved)

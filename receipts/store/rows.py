@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Row, Select, exists, select
 
 from receipts import metrics
-from receipts.axes.shape import shape_key
 from receipts.base.errors import InputError, Problem
 from receipts.judging.sample import status_for, unspoilt
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
@@ -177,7 +176,7 @@ def promoted(launch: Launch, answer: Answer, now: datetime) -> dict[str, Any]:
         submitted_at=now,
         rate_source=rate.source if rate.value is not None else None,
         rate_of=rate.text if rate.source in ("steps", "unsteady") else None,
-        **shape_key(parsed)._asdict(),
+        **launch.settings.shape._asdict(),
     )
     return row
 

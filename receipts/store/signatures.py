@@ -7,17 +7,19 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, literal, or_, select
 
-from receipts.axes.signature import Signature, sign, signature, unstated
+from receipts.axes.settings import Settings
+from receipts.axes.signature import Signature, unstated
 from receipts.judging.facts import EarlierFailure
+from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.rows import safe, standing
 from receipts.store.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
 
 if TYPE_CHECKING:
-    from receipts.axes.lane import Lane
+    pass
 
 # A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.
 FAILED: Final = ("oom", "crash", "hang")
@@ -122,9 +124,11 @@ _LARGER: Final = _look(
 )
 
 
-def signed(parsed: Parsed, lane: Lane) -> Signature | None:
-    """What to write of a receipt; None for what is no training launch, or states no shape and so says nothing."""
-    return sign(parsed, lane) if parsed.receipt.run.kind == "training" and not unstated(parsed) else None
+def signed(launch: Launch) -> Signature | None:
+    """What to write of a launch; None for what is no training launch, or states no shape and so says nothing."""
+    parsed = launch.parsed
+    written = parsed.receipt.run.kind == "training" and not unstated(parsed)
+    return launch.settings.signature(launch.lane) if written else None
 
 
 def write(connection: Connection, seq: int, outcome: str, made: Signature | None) -> None:
@@ -136,16 +140,6 @@ def write(connection: Connection, seq: int, outcome: str, made: Signature | None
 def row_of(seq: int, outcome: str, made: Signature) -> dict[str, Any]:
     """The row of the receipt of that number."""
     return {**made._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(made.extras)}
-
-
-def rewrite(connection: Connection, seq: int, parsed: Parsed, lane: Lane) -> None:
-    """Write it anew, as `db reindex` does for every receipt after `clear`."""
-    write(connection, seq, parsed.receipt.run.outcome, signed(parsed, lane))
-
-
-def clear(connection: Connection) -> None:
-    """Take every signature away."""
-    connection.execute(delete(signatures))
 
 
 def same(connection: Connection, made: Signature) -> tuple[list[Known], list[Known]]:
@@ -174,16 +168,16 @@ def larger_worked(connection: Connection, made: Signature) -> list[Known]:
 
 def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
     """Launches of this signature that failed before it started, the newest first; none where `signed` gives none."""
-    asked = ask_earlier(parsed)
+    asked = ask_earlier(parsed, Settings(parsed))
     return earlier(asked[0].all(connection, asked[1])) if asked is not None else []
 
 
-def ask_earlier(parsed: Parsed) -> Ask | None:
+def ask_earlier(parsed: Parsed, settings: Settings) -> Ask | None:
     """What to ask a store for the launches that `earlier` reads; None where `signed` gives none."""
     run = parsed.receipt.run
     if run.kind != "training" or unstated(parsed):
         return None
-    return _EARLIER, {"signature": signature(parsed), "launch": safe(run.launch), "started": run.started}
+    return _EARLIER, {"signature": settings.signature_name, "launch": safe(run.launch), "started": run.started}
 
 
 def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from receipts.axes.configuration import Configuration, configuration
+from receipts.axes.configuration import Configuration
 from receipts.axes.signature import Signature
 from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict
@@ -70,9 +70,9 @@ def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
         size=len(parsed.raw),
         body=pack(parsed.raw),
         verdict=row_of(verdict, now),
-        configuration=configuration(parsed, launch.lane),
+        configuration=launch.settings.configuration(parsed, launch.lane),
         listed=listed.listed(row, parsed),
-        signature=signatures.signed(parsed, launch.lane),
+        signature=signatures.signed(launch),
     )
 
 

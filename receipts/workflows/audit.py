@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from receipts.axes.configuration import configuration
 from receipts.base.errors import InputError, ReceiptsError, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
@@ -102,8 +101,8 @@ class _Indexed:
 
     def add(self, kept: Kept, launch: Launch) -> None:
         """A receipt whose document was read, to be looked up with others."""
-        parsed, lane = launch.parsed, launch.lane
-        ran, signature = configuration(parsed, lane), signed(parsed, lane)
+        parsed = launch.parsed
+        ran, signature = launch.settings.configuration(parsed, launch.lane), signed(launch)
         outcome, said = parsed.receipt.run.outcome, listed(kept.columns, parsed)
         self._waiting.append(Read(kept.number, outcome, ran, said, signature))
         self._names[kept.number] = kept.id[:12]
@@ -223,7 +222,7 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed
         yield Fault("verdict", where, "the verdict that it was stored with is gone", RESTORE)
     try:
         parsed = parse_again(document)
-        launch = Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane))
+        launch = rulebook.launch(parsed)
         expected = _promoted(launch, kept)
     except ReceiptsError as error:
         says = error.problems[0] if isinstance(error, InputError) and error.problems else error

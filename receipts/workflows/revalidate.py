@@ -17,7 +17,6 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
-from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 
@@ -151,13 +150,12 @@ class Revalidation:
         return found, failed
 
     def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
-        facts = self.store.facts_of_new(group) if group else []
+        facts = self.store.facts_of_new(group, self.rulebook.session.settings) if group else []
         return [self._verdict(parsed, known) for parsed, known in zip(group, facts, strict=True)]
 
     def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
-        lane = self.rulebook.lanes.of(parsed.receipt.run.lane)
-        launch = Launch(parsed, lane)
-        return judge_receipt(parsed, lane, self.rulebook.rules, facts, launch)
+        launch = self.rulebook.launch(parsed)
+        return judge_receipt(parsed, launch.lane, self.rulebook.rules, facts, launch)
 
     # Comparisons
 

@@ -13,7 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rule_cases
+from receipts.axes import effective
+from receipts.axes.configuration import configuration
 from receipts.axes.configured import configuration_key, configured
+from receipts.axes.settings import MOST, Session
+from receipts.axes.shape import shape_key
+from receipts.axes.signature import sign
 from receipts.base.errors import InputError
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case, I, Offence, Rule, rule
@@ -155,3 +160,36 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
     rule_cases.judge_tree(tree, rules)
     assert len(ids) == 3
     assert asked == [rule_cases.base()["data"]["tokenizer"], "another"]
+
+
+def test_what_a_session_and_a_rule_set_hold_is_bounded() -> None:
+    session, rules = Session(), RuleSet(RULES.rules, RULES.digest)
+    for number in range(MOST + 2):
+        tree = rule_cases.base()
+        rule_cases.put(tree, "data.tokenizer", f"tokenizer {number}")
+        session.settings(rule_cases.parsed(tree))
+        rules.findings_of_configuration[str(number).encode()] = rule_cases.rulebook().lanes.of("cpu-torch"), ()
+    assert repr(session) == "Session(2 settings)"
+    assert len(rules.findings_of_configuration) == 2
+
+
+def test_launches_of_one_configuration_share_what_follows_from_it() -> None:
+    rulebook = rule_cases.rulebook()
+    one, again, other = (rule_cases.base() for _ in range(3))
+    rule_cases.put(again, "run.launch", "again")
+    rule_cases.put(other, "numerics.learning_rate", 99)
+    first, second, third = (rulebook.launch(rule_cases.parsed(tree)) for tree in (one, again, other))
+    assert first.settings is second.settings
+    assert first.settings is not third.settings
+    assert first.parsed.id != second.parsed.id
+
+
+def test_what_is_shared_is_what_each_receipt_says_alone() -> None:
+    session = Session()
+    for launch in _launches() * 2:
+        parsed, shared = launch.parsed, session.settings(launch.parsed)
+        assert shared.effective == effective(parsed)
+        assert shared.shape == shape_key(parsed)
+        assert shared.signature(launch.lane) == sign(parsed, launch.lane)
+        assert shared.signature_name == sign(parsed, launch.lane).signature
+        assert shared.configuration(parsed, launch.lane) == configuration(parsed, launch.lane)

@@ -15,7 +15,7 @@ import rule_cases
 from command_line import Shell
 from receipts.axes.lane import load
 from receipts.axes.shape import described, shape_key, target_of
-from receipts.axes.signature import signature
+from receipts.axes.signature import name_of, parts
 from receipts.judging.envelope import standing
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week
@@ -111,8 +111,8 @@ def test_rows_are_shared_where_no_shape_axis_differs_and_only_there() -> None:
         labels, leaves = ({key: of[key] for key in of if random.random() < 0.2} for of in (LABELS, {**ROW, **CUT}))
         assert (row(**labels, **leaves) == row()) == (not leaves.keys() & ROW.keys())
         assert (envelope(**labels, **leaves) == envelope()) == (not leaves)
-        signed = signature(parsed(**{**EXPERTS, **labels, **leaves}))
-        assert (signed == signature(parsed(**EXPERTS))) == (not leaves)
+        signed = name_of(parts(parsed(**{**EXPERTS, **labels, **leaves})))
+        assert (signed == name_of(parts(parsed(**EXPERTS)))) == (not leaves)
 
 
 def test_a_pattern_is_the_stack_that_it_makes() -> None:

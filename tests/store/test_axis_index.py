@@ -14,7 +14,6 @@ from sqlalchemy import delete, func, select
 from receipts.axes import configuration as configuration_module
 from receipts.axes import difference
 from receipts.axes.configuration import configuration
-from receipts.axes.effective import Cache
 from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, find, index, open_store, prepare, sought
@@ -248,8 +247,6 @@ def test_fully_stated_launches_of_other_contexts_replicate_one_another(store: St
 def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every digest of 8 bytes is one of two."""
     configuration_module._part.cache_clear()
-    for kept in ("_STATED", "_MADE"):
-        monkeypatch.setattr(configuration_module, kept, Cache(10))
     monkeypatch.setattr(configuration_module, "_eight", lambda text: len(text) % 2)
     yield
     configuration_module._part.cache_clear()

@@ -53,7 +53,7 @@ def _passed(case: ClaimCase) -> Iterator[Offence]:
     chips = launch.stated.get("hardware.chips")
     if chips is None or None in mine:
         return
-    for shape in (item for item in case.facts.shapes if item.is_of(launch.parsed)):
+    for shape in (item for item in case.facts.shapes if item.is_of(launch.settings.shape)):
         theirs = [getattr(shape, name) for name, _ in SHAPE]
         if shape.launches < REPEATED or None in theirs or shape.chips is None or shape.chips > chips:
             continue

@@ -22,7 +22,9 @@ from receipts.judging.rule import NONE, Case, Offence, W, rule
 @rule("R116", "beyond_envelope", W, question=NONE, facts=True, asks_store=True)
 def beyond_envelope(case: Case) -> Iterator[Offence]:
     """A shape that no ceiling of the lane holds."""
-    found = standing(case.facts, case.parsed)
+    if not case.facts or not case.facts.shapes:
+        return
+    found = standing(case.facts, case.parsed, key=case.launch.settings.shape)
     if found.word != "beyond" or found.ceiling is None:
         return
     yield Offence(

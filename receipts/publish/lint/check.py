@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
-from receipts.metrics import Launch, Metric
+from receipts.metrics import Metric
 from receipts.publish.lint.expect import ratios, readings
 from receipts.publish.lint.page import Remark
 from receipts.publish.lint.statement import UNREAD, Statement
@@ -116,9 +116,6 @@ class Checker:
             self._receipts[word] = self._store.get(word)
         return self._receipts[word]
 
-    def _launch(self, parsed: Parsed) -> Launch:
-        return Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
-
     def _single(self, item: Statement, parsed: Parsed) -> Result:
         if item.kind == "fit":
             return self._fit(item, parsed)
@@ -131,7 +128,7 @@ class Checker:
 
     def _reading(self, item: Statement, parsed: Parsed, said: tuple[Interval, ...]) -> Result:
         metric = metrics.get(item.metric)
-        reading = self._launch(parsed).read(metric)
+        reading = self._rulebook.launch(parsed).read(metric)
         name = parsed.id[:12]
         if reading.value is None:
             return Result("unproven", f"{name} states no {metric.title}", "link a receipt that carries it")
@@ -173,7 +170,7 @@ class Checker:
             return Result("refuted", f"{name} ran with {shape}", "link that shape", "overstated")
         if item.metric == "peak_bytes" and wanted == "ok":
             limit = readings(item)[0].high
-            reading = self._launch(parsed).read(metrics.get("peak_bytes"))
+            reading = self._rulebook.launch(parsed).read(metrics.get("peak_bytes"))
             if reading.value is not None and reading.value > limit:
                 shown = metrics.shown(metrics.get("peak_bytes"), reading.value)
                 return Result("refuted", f"{name} peaks at {shown}", "write what the receipt reads", "overstated")
@@ -191,9 +188,8 @@ class Checker:
         result = next((one for one in verdict.results if one.metric == metric.name), None)
         if result is None or result.a.value is None or result.b.value is None:
             return Result("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
-        agrees, found = _agrees(
-            item, metric, result, self._launch(a).read(metric).value, self._launch(b).read(metric).value
-        )
+        mine, theirs = (self._rulebook.launch(one).read(metric).value for one in (a, b))
+        agrees, found = _agrees(item, metric, result, mine, theirs)
         if not agrees:
             return Result("refuted", found, "write what the comparison gives", "overstated")
         if verdict.status == "rejected":

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.axes.shape import described, shape_key
+from receipts.axes.shape import described
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Change, Result
@@ -159,7 +159,7 @@ def result(item: Item, since: datetime | None, change: Change | None = None) -> 
     return Result(
         receipt=item.ref,
         answers=answers(item.parsed, item.lane, item.verdict, item.facts, item.shelf.rulebook.rules).rows(),
-        shape=str(shape_key(item.parsed)),
+        shape=str(launch.settings.shape),
         family=known.family,
         model=known.name,
         axes=known.model,

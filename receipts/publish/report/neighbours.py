@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.axes.configuration import configuration
 from receipts.axes.replicate import copied
 from receipts.publish.report.shelf import Item, Shelf, order
 from receipts.questions.replicates import AS_MEASURED
@@ -114,7 +113,7 @@ class Configurations:
 
     def ran(self, item: Item) -> Ran:
         """What a launch ran, read from its document."""
-        return configuration(item.parsed, item.lane)
+        return item.launch.settings.configuration(item.parsed, item.lane)
 
     def holds(self, item: Item) -> bool:
         """Whether the axis index holds the launch's lane, as it is read now."""

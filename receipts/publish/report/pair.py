@@ -10,7 +10,6 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison
-from receipts.metrics import Launch
 from receipts.publish.report import appendix
 from receipts.publish.report.data import Described
 from receipts.publish.report.pair_data import PairData, Side
@@ -73,7 +72,7 @@ def _timed(left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison,
     """Step times of both sides; None where one of them kept no steps."""
     held = []
     for letter, group in (("A", left), ("B", right)):
-        launches = ((appendix.ref_of(item), Launch(item, rulebook.lanes.of(item.receipt.run.lane))) for item in group)
+        launches = ((appendix.ref_of(item), rulebook.launch(item)) for item in group)
         held.append(list(step_times.timed("A" if letter == "A" else "B", launches))[: step_times.LAUNCHES])
     if not all(held):
         return None

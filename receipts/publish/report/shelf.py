@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from receipts.axes.lane import Lane
-from receipts.axes.shape import ShapeKey, shape_key
+from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
@@ -239,7 +239,7 @@ class Shelf:
         if found is None:
             if len(self._launches) >= KEPT:
                 del self._launches[next(iter(self._launches))]
-            found = self._launches[row.id] = Launch(self.store.parsed(row.id), self.lane(row.lane))
+            found = self._launches[row.id] = self.rulebook.launch(self.store.parsed(row.id))
         return found
 
     def facts_of(self, row: Entry) -> Facts:
@@ -259,7 +259,7 @@ class Shelf:
 
         Of what is superseded nothing: a report judges and compares what stands, with witnesses that stand.
         """
-        kind = (parsed.receipt.run.lane, shape_key(parsed))
+        kind = (parsed.receipt.run.lane, self.rulebook.session.settings(parsed).shape)
         if kind not in self._facts:
             known = self.store.facts([parsed])
             self._facts[kind] = Facts(shapes=known.shapes, now=known.now)

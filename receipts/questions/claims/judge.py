@@ -59,7 +59,7 @@ class Evidence:
 def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
     """The verdict on one claim under the rule set in force."""
     lane = _lane(evidence, rulebook)
-    baseline, candidate = (_launches(side, rulebook) for side in (evidence.baseline, evidence.candidate))
+    baseline, candidate = (tuple(map(rulebook.launch, side)) for side in (evidence.baseline, evidence.candidate))
     comparison, missing = _comparison(claim, evidence, rulebook)
     cases = (Case(item, item.lane, evidence.facts) for item in candidate)
     about = () if comparison is not None else merged(judge_case(case, rulebook.rules) for case in cases)
@@ -153,10 +153,6 @@ def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
         return rulebook.lanes.get(UNLISTED)
     lanes = [rulebook.lanes.of(name) for name in names]
     return lanes[0] if len(lanes) == 1 else joined(lanes[0], lanes[1])
-
-
-def _launches(side: Sequence[Parsed], rulebook: Rulebook) -> tuple[Launch, ...]:
-    return tuple(Launch(item, rulebook.lanes.of(item.receipt.run.lane)) for item in side)
 
 
 def _comparison(

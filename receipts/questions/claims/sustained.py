@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from receipts.axes.shape import shape_key
 from receipts.judging.verdict import Assessment, Finding, Level, PathAnswer
 from receipts.metrics import Launch
 from receipts.questions.claims.assess import FEWEST_LAUNCHES, of_value
@@ -26,7 +25,7 @@ def of_ceiling(
     *Validated*: by three launches, on two days or two hosts. *Repeated*: by two launches. *Single*: by one.
     """
     good = [launch for launch in launches if _sustained(launch)]
-    shapes = {(shape_key(launch.parsed), *(launch.stated.get(path) for path in _SHAPE)) for launch in launches}
+    shapes = {(launch.settings.shape, *(launch.stated.get(path) for path in _SHAPE)) for launch in launches}
     if len(shapes) > 1:
         return Assessment("open", "the launches ran at different shapes; a ceiling is one shape")
     offence = next((item for item in about if item.level is Level.ERROR and item.taints), None)
@@ -70,7 +69,7 @@ def of_misfit(launches: Sequence[Launch], facts: Facts | None) -> Assessment:
     if None in shape:
         missing = ", ".join(path for path, value in zip(_SHAPE, shape, strict=True) if value is None)
         return Assessment("open", f"its shape is not stated: {missing}")
-    for other in (item for item in facts.shapes if item.is_of(ran_out[0].parsed)):
+    for other in (item for item in facts.shapes if item.is_of(ran_out[0].settings.shape)):
         if other.chips is None or other.sequence_length is None or other.micro_batch is None or other.depth is None:
             continue
         theirs = (other.sequence_length, other.micro_batch, other.depth)

@@ -12,7 +12,6 @@ import orjson
 
 from receipts.base.errors import InputError
 from receipts.judging.verdict import PathAnswer, Status
-from receipts.metrics import Launch
 from receipts.receipt import Document, parse
 from receipts.workflows.export.lines import Row, stored
 
@@ -184,7 +183,7 @@ class _Bringing:
             return None
         try:
             parsed = parse(document)
-            launch = Launch(parsed, self._rulebook.lanes.of(parsed.receipt.run.lane))
+            launch = self._rulebook.launch(parsed)
             made = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], said)
         except InputError as error:
             self._refuse(str(error))

@@ -15,7 +15,6 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Status
-from receipts.metrics import Launch
 from receipts.receipt import Document, parse, read
 from receipts.receipt.stream import Item
 from receipts.workflows.submit.submission import Submission
@@ -114,7 +113,7 @@ def _parse(item: Submission) -> Submission:
 def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
     """Judge receipts by the facts that the store holds of each, all asked for at once."""
     receipts = [item.parsed for item in batch if item.parsed is not None]
-    facts = iter(store.facts_of_new(receipts) if receipts else ())
+    facts = iter(store.facts_of_new(receipts, rulebook.session.settings) if receipts else ())
     return [item if item.parsed is None else _judged(item, next(facts), rulebook) for item in batch]
 
 
@@ -122,7 +121,7 @@ def _judged(item: Submission, facts: Facts, rulebook: Rulebook) -> Submission:
     from receipts.store import prepare
 
     assert item.parsed is not None
-    launch = Launch(item.parsed, rulebook.lanes.of(item.parsed.receipt.run.lane))
+    launch = rulebook.launch(item.parsed)
     verdict = judge_receipt(launch.parsed, launch.lane, rulebook.rules, facts, launch)
     try:
         return replace(item, verdict=verdict, prepared=prepare(launch, verdict), status=verdict.status)

@@ -1,0 +1,93 @@
+"""The settings of launches, and what follows from them alone: worked out once for all launches of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from receipts.axes.configuration import Configuration, StatedAxes, configuration_of, reading_of, stated_axes
+from receipts.axes.configured import configuration_key
+from receipts.axes.effective import Decided, decided, effective_values
+from receipts.axes.shape import ShapeKey, key_of
+from receipts.axes.signature import Signature, name_of, parts_of, signature_of
+from receipts.base.bounded import Bounded
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+
+MOST: Final = 250  # settings that a session holds, some 40 kB each with all that follows from them
+
+
+class Settings:
+    """What a launch decides of its run, and what follows from that alone, each worked out on first use.
+
+    Nothing here is a launch's own: `Session` gives one `Settings` to all launches that state the same.
+    """
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._decided: Decided = decided(parsed)
+        self._signatures: dict[tuple[str, ...], Signature] = {}
+        self._axes: dict[int, StatedAxes] = {}
+        self._configurations: dict[int, Configuration] = {}
+
+    def __repr__(self) -> str:
+        return f"Settings({len(self._decided.leaves)} leaves)"
+
+    @cached_property
+    def effective(self) -> Mapping[str, Any]:
+        """Effective values by path."""
+        return effective_values(self._decided)
+
+    @cached_property
+    def shape(self) -> ShapeKey:
+        """The key of the shape."""
+        return key_of(self.effective)
+
+    @cached_property
+    def signature_name(self) -> str:
+        """The SHA-256 of the signature, in hex."""
+        return name_of(self._signed_parts)
+
+    @cached_property
+    def _signed_parts(self) -> Mapping[str, Any]:
+        return parts_of(effective_values(self._decided.before))
+
+    def signature(self, lane: Lane) -> Signature:
+        """The signature under a lane."""
+        names = tuple(lane.nonessential_features)
+        if names not in self._signatures:
+            self._signatures[names] = signature_of(self._signed_parts, names)
+        return self._signatures[names]
+
+    def configuration(self, parsed: Parsed, lane: Lane) -> Configuration:
+        """What a launch with these settings and this context ran, under its lane."""
+        reading = reading_of(lane)
+        known = self._configurations.get(reading.digest)
+        if known is not None:
+            return known
+        if reading.digest not in self._axes:
+            self._axes[reading.digest] = stated_axes(self.effective, self._decided.maps, reading)
+        made = configuration_of(parsed, reading, self._axes[reading.digest])
+        if not made.own:  # one that has its own id in it is no other launch's
+            self._configurations[reading.digest] = made
+        return made
+
+
+class Session:
+    """What one command, or one process of a parallel submit, works out once: the last settings that it met."""
+
+    def __init__(self) -> None:
+        self._settings: Bounded[tuple[bytes, str | None], Settings] = Bounded(MOST)
+
+    def __repr__(self) -> str:
+        return f"Session({len(self._settings)} settings)"
+
+    def settings(self, parsed: Parsed) -> Settings:
+        """The settings of a launch; those of one configuration and one context are the same object."""
+        key = (configuration_key(parsed), parsed.receipt.run.context)
+        known = self._settings.get(key)
+        if known is None:
+            known = self._settings[key] = Settings(parsed)
+        return known
