@@ -140,7 +140,7 @@ class Maker:
             "code": {**code, "commit": words["commit"]},
             "parallelism": {**layout, "parallelism.bucket_bytes": bucket},
         }
-        return configuration, signature_module._signed(parts, tuple(template.lane.nonessential_features))
+        return configuration, signature_module.signature_of(parts, tuple(template.lane.nonessential_features))
 
 
 def _put(part: Part, words: Mapping[str, str]) -> Part:

@@ -8,6 +8,7 @@
     ├── StoreError               4  the store cannot be opened, read or written
     │   ├── NoStore              4  there is no store at that place yet
     │   └── Unreachable          4  the store's server does not answer now, and may later
+    ├── DiskError                4  a file cannot be written: the disk is full or broken
     ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
     └── ResourceError            4  a folder that ships with the program is not there
 

@@ -18,6 +18,7 @@ CODES = {
     errors.StoreError: 4,
     errors.NoStore: 4,
     errors.Unreachable: 4,
+    errors.DiskError: 4,
     errors.RuleError: 4,
     errors.ResourceError: 4,
 }

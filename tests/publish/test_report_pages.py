@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import report_store as week
 import rule_cases as cases
-from receipts.base.errors import ResourceError, UsageError
+from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
 from receipts.cli import main
 from receipts.publish.report import Week, WeekData, collect, moment, render
@@ -262,7 +262,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(DiskError, match="No space left"):
         write_folder(tmp_path, {"report.md": b"new", "index.html": b"new"}, over=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"report.md": b"old", "index.html": b"old"}
 
