@@ -184,6 +184,7 @@ def test_launches_of_one_configuration_share_what_follows_from_it() -> None:
     assert first.parsed.id != second.parsed.id
 
 
+@pytest.mark.slow
 def test_what_is_shared_is_what_each_receipt_says_alone() -> None:
     session = Session()
     for launch in _launches() * 2:

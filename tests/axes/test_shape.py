@@ -105,6 +105,7 @@ def test_a_tuned_constant_of_communication_makes_no_other_layout() -> None:
     assert envelope(parallelism__bucket_bytes=2**26) == envelope()
 
 
+@pytest.mark.slow
 def test_rows_are_shared_where_no_shape_axis_differs_and_only_there() -> None:
     random = Random(16)
     for _ in range(200):

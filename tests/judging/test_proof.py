@@ -64,6 +64,7 @@ def hold_to_its_properties(finding: Finding, stands: Stands) -> None:
         assert not stands([item for item in proof if item != leaf]), f"{finding.code} {finding.at} does not need {leaf}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ON_RECEIPTS, ids=str)
 def test_an_error_on_a_receipt_stands_on_its_proof_and_on_nothing_less(case: RuleCase) -> None:
     rule, table = RULES.get(case.code), case.table
@@ -76,6 +77,7 @@ def test_an_error_on_a_receipt_stands_on_its_proof_and_on_nothing_less(case: Rul
         hold_to_its_properties(item, on_receipt(parsed, facts, rule, item))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ON_PAIRS, ids=str)
 def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCase) -> None:
     a, b, request = rule_cases.pair(case.table)
@@ -92,6 +94,7 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
         hold_to_its_properties(finding, stands)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     some=st.lists(st.sampled_from([case for case in ON_RECEIPTS if "facts" not in case.table]), min_size=2, max_size=3),

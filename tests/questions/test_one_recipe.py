@@ -177,6 +177,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "noise_floor", kept)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("read_once")
 def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
     surfaces, statuses = Surfaces(lab.store), Counter[str]()

@@ -311,6 +311,7 @@ def launch(rng: random.Random, level: float, steps: int = 120, phi: float = 0.5)
     return summary.median
 
 
+@pytest.mark.slow
 def test_equal_launches_are_told_apart_as_often_as_promised_through_the_whole_pipeline() -> None:
     rng = random.Random(20)
     runs = 600
@@ -390,6 +391,7 @@ def test_equivalence_is_judged_by_the_ninety_percent_interval() -> None:
     assert effect.kind == "equivalent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launches", [3, 4, 5, 8])
 @pytest.mark.parametrize("order", [(0, 1, 1, 0), (0, 1)])
 def test_launches_in_turns_keep_their_coverage_where_one_side_varies_more(

@@ -43,6 +43,7 @@ def store(made_url: str) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.slow
 def test_a_list_by_figures_is_what_every_receipt_says(store: Store) -> None:
     orders: tuple[Order, ...] = ("newest", "oldest", "stored")
     every = {order: list(store.find(Filters(order=order))) for order in orders}

@@ -111,6 +111,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_row_that_was_changed_or_taken_away_breaks_its_seal(store: Store, what: str) -> None:
     _filled(store)
@@ -237,6 +238,7 @@ def _verdict(receipt: str) -> ReceiptVerdict:
     return replace(ready()[1], receipt=receipt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_sealed_once(
     made_url: str, tmp_path: Path, seed: int

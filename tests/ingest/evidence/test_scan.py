@@ -219,6 +219,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:16].decode())
 def test_hostile_lines_are_read(text: bytes) -> None:
     lines = b"".join(
