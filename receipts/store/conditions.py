@@ -7,10 +7,12 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 from receipts.axes.effective import flag_text
-from receipts.base.errors import UsageError
+from receipts.base.errors import UsageError, near
+from receipts.judging.verdict import PathAnswer, Status
+from receipts.receipt.run import Kind, Outcome, Provenance
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -23,6 +25,14 @@ COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 _CONDITION: Final = re.compile(r"^\s*([^=<>!\s]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$", re.DOTALL)
 NOT_STATED: Final = "-"
+# What has few words: a condition on any other finds nothing, and so is a slip of the pen.
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "status": get_args(Status),
+    "path_answer": get_args(PathAnswer),
+    "outcome": get_args(Outcome),
+    "kind": get_args(Kind),
+    "provenance": get_args(Provenance),
+}
 
 
 class Condition(NamedTuple):
@@ -45,7 +55,15 @@ def condition(text: str) -> Condition:
     if not found:
         raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
     name, sign, value = found.groups()
-    return Condition(name, cast("Operator", sign), value)
+    item = Condition(name, cast("Operator", sign), value)
+    _check_choice(item)
+    return item
+
+
+def _check_choice(item: Condition) -> None:
+    choices = CHOICES.get(item.name.removeprefix("run."), ())
+    if choices and not is_pattern(item) and item.value not in (*choices, NOT_STATED):
+        raise UsageError(f"{item}: {item.name} is one of {', '.join(choices)}{near(item.value, choices)}")
 
 
 def is_pattern(item: Condition) -> bool:

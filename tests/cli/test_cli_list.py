@@ -90,6 +90,22 @@ def test_a_mistyped_name_is_answered_with_those_near_it(three: Shell) -> None:
     assert "did you mean micro_batch" in said.err
 
 
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("outcome=om", "outcome is one of ok, oom, crash, hang, nan, preempted; did you mean oom?"),
+        ("run.kind!=trainig", "did you mean training?"),
+        ("status=unwitnessed", "status is one of valid, open, invalid"),
+    ],
+)
+def test_a_word_that_a_column_never_holds_is_refused(three: Shell, condition: str, says: str) -> None:
+    refused = three("list", condition)
+    assert refused.code == 2
+    assert says in refused.err
+    assert three("list", "outcome=o*").code == 0
+    assert three("list", "outcome=-").code == 0
+
+
 @pytest.mark.parametrize("condition", ["micro_batch", "micro_batch=many", "started=soon"])
 def test_what_is_no_condition_is_refused_with_a_sentence(three: Shell, condition: str) -> None:
     said = three("list", condition)
