@@ -8,11 +8,10 @@ launch that ended in nan, crashed, hung or ran out of memory: of such a launch n
 trained or were steady. A launch that was preempted leaves the comparison open, and so does a side on which some rule
 lacks a fact.
 
-*Accepted.* A side with an offence that does not spoil this metric: one memory figure for eight chips does not spoil
+*Accepted.* A side with an offense that does not spoil this metric: one memory figure for eight chips does not spoil
 tokens per second. A setting that neither side states, where both name the same context: it is held equal, even if a
-rule asks for it on one side only (the side with experts to distribute). A loss, an exit code or a time of ending is no
-setting, and no context holds it.
-"""
+rule asks for it on one side only (the side with experts to distribute). A loss, an exit code or a time of ending is
+not a setting, and no context holds it."""
 
 from __future__ import annotations
 

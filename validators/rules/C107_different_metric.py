@@ -7,7 +7,7 @@ speak of.
 the stalls, and a median does not. A launch whose steps never became steady leaves the question open: it has to run
 longer, and is not wrong.
 
-*Accepted.* The metric can be read from both sides, and their launches are summarised in the same way.
+*Accepted.* The metric can be read from both sides, and their launches are summarized in the same way.
 """
 
 from __future__ import annotations

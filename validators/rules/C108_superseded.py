@@ -1,7 +1,7 @@
 """# C108 superseded
 
-*Why.* Records that had been withdrawn went on being quoted: 269.4 TFLOP/s stood in articles after its gradients were
-found to be silently corrupted.
+*Why.* Records that had been withdrawn continued to be quoted: 269.4 TFLOP/s stayed in articles after its gradients
+were found to be silently corrupted.
 
 *Rejected.* A side that a later receipt of its launch supersedes, or that was retracted; the successor and the reason
 are named.

@@ -1,6 +1,6 @@
 """# C111 uneven_hosts
 
-*Why.* Two hosts of one kind differ: driver, heat, neighbours. The same lane read 289 on one host and 250 on another.
+*Why.* Two hosts of one kind differ: driver, heat, neighbors. The same lane read 289 on one host and 250 on another.
 
 *Rejected.* All launches of A on one host and all of B on another; or four of A's five launches on one host and four of
 B's five on the other. Where the lane says that hosts differ this is an error, unless `run.host` is waived; there a host

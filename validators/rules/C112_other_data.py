@@ -12,10 +12,9 @@ nor proves anything. So do first losses that differ, where one side alone states
 shown (W) where both sides name one dataset and one tokenizer and the number carries no effect: an outcome, or a rate
 without its steps.
 
-*Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides drew
-made-up tokens without a seed: their first losses may differ. An outcome, where one side failed before its first window
-closed and has no loss to show.
-"""
+*Accepted.* The dataset or the tokenizer is itself the changed axis. Identities and first losses agree. Both sides
+drew synthetic tokens without a seed: their first losses may differ. An outcome, where one side failed before its
+first window closed and has no loss to show."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """# C119 launches_lost
 
-*Why.* A launch that left its path, recompiled, crashed or never became steady is no sample, and is left out of its
+*Why.* A launch that left its path, recompiled, crashed or never became steady is not a sample, and is left out of its
 side. Choosing survivors is an effect of its own: a configuration of which two launches in five crash is not the equal
 of one of which none does, however fast the other three are.
 
-*Rejected.* Shown where more than a third of a side's launches are no samples: 3 of 5 count. Shown where the sides lost
+*Rejected.* Shown where more than a third of a side's launches are not samples: 3 of 5 count. Shown where the sides lost
 different shares: none of five on A, one of five on B.
 
 *Accepted.* Every launch counts. Each side lost one launch of five.

@@ -3,7 +3,7 @@
 *Why.* A hundred articles restated a lab's figures; for most of them no run could be named any more. What cites nothing
 cannot be checked, and cannot go stale either.
 
-*Rejected.* A speed-up without a baseline; a candidate `3f9c` that is no receipt of the store; a label that names
+*Rejected.* A speed-up without a baseline; a candidate `3f9c` that is not a receipt in the store; a label that names
 launches of two configurations.
 
 *Accepted.* Every side that the claim's kind asks for names receipts that are there. A ceiling, an MFU and what does

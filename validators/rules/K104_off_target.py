@@ -1,11 +1,11 @@
 """# K104 off_target
 
 *Why.* A kernel that won 33 % on one chip lost 9 % on another, and a win at depth 4 was gone at depth 52. Small shapes
-are where one looks first, and not where one trains.
+are where people look first, not where they train.
 
 *Rejected.* The lane's target is 8 chips at 4,096 tokens and depth 52, and the candidate ran at depth 4. The claim names
 a target of its own, and the candidate ran elsewhere. The target states a pattern, and the candidate has other blocks,
-whatever the model is called. A small substrate of a lane is none of its targets. Where the claim itself names the
+whatever the model is called. A substrate of a lane is not a target. Where the claim itself names the
 smaller shape this is only shown (W): the claim says so already.
 
 *Accepted.* The candidate ran at the claim's target, or at one of its lane's; or neither names one.

@@ -3,17 +3,17 @@
 *Why.* A rate that does not follow from its own step time belongs to another run, another window or another batch.
 1,963 ms a step once stood beside 112,152 tokens/s for months: the one makes 133,543 of the other.
 
-*Rejected.* 112,152 tokens/s beside 1,963 ms a step of 64 × 4,096 tokens. A stated step time that is no statistic over
-the steps that were kept. 14,027 tokens/s a chip beside 90,000 on eight chips.
+*Rejected.* 112,152 tokens/s beside 1,963 ms a step of 64 × 4,096 tokens. A stated step time that is not a statistic
+over the steps that were kept. 14,027 tokens/s a chip beside 90,000 on eight chips.
 
 *Accepted.* 112,152 tokens/s beside 2,337 ms: the two agree within half the last printed digit of each. Where the steps
 were kept: the rate by the median, mean, last or best step, or the mean of rates, over the window or over all steps.
 
 Where the steps were not kept, rate and step time may be two statistics over the same steps. A difference is then only
-shown (W), and does not reject, in three cases: up to half a per cent, where nothing says that both are the same
+shown (W), and does not reject, in three cases: up to half a percent, where nothing says that both are the same
 statistic; any difference, where the rate is stated as a mean of rates (3,072 and 2,730.7 tokens/s were once the two
-of one run); and a rate up to 6 per cent too high beside a step time that is stated as a mean. The mean of rates is
-never below the rate of the mean step, and exceeds it by about the square of the steps' relative spread: 6 per cent
+of one run); and a rate up to 6 percent too high beside a step time that is stated as a mean. The mean of rates is
+never below the rate of the mean step, and exceeds it by about the square of the steps' relative spread: 6 percent
 is a spread of a quarter of the mean.
 
 A round number without its source text is open (I) within its last digit that is not zero. A microbenchmark that states

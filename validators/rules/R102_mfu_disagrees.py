@@ -7,11 +7,11 @@ runs by the bf16 peak. Each row looked right alone.
 249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s.
 
 *Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Where only a formula is
-named: what follows from any published version of that formula, within half a per cent, since a padded vocabulary and
+named: what follows from any published version of that formula, within half a percent, since a padded vocabulary and
 rounded parameter counts move it by that much. The median of what the steps of a log print, over an even number of
-steps: it is no rate of the median step, and has one digit more than they print. A receipt that states neither MFU nor
-TFLOP/s is not asked for anything. An accelerator without a published peak has no MFU; there is no default peak.
-"""
+steps: it is not the rate of the median step, and has one digit more than they print. A receipt that states neither
+MFU nor TFLOP/s is not asked for anything. An accelerator without a published peak has no MFU; there is no default
+peak."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ microseconds that were read as seconds led a weekly frontier with 10¹³ tokens 
 parameters at 1.1 × 10¹¹ tokens/s on eight H200, whether an MFU is stated or not. As W: 93.4 % on an H200, whose best
 dense matmul reaches about 80 %.
 
-*Accepted.* 25.8 %. A rate on a machine without a published peak: it has no utilisation, and none is made up. A kernel
+*Accepted.* 25.8 %. A rate on a machine without a published peak: it has no utilization, and none is made up. A kernel
 on its own, whose tokens a second pass no model.
 
 *The bound.* Tokens a second × the least FLOPs a token ÷ (chips × peak), for the median step and for each stated rate.

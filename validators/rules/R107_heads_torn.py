@@ -4,7 +4,7 @@
 silence, and then measures another model.
 
 *Rejected.* 28 query heads over tensor 8. Four kv heads over tensor 8 where the receipt does not say that they are
-replicated. Where it says so this is shown (W), because the copies cost memory and gradient synchronisation.
+replicated. Where it says so this is shown (W), because the copies cost memory and gradient synchronization.
 
 Where a rank is left with a single head of some kind, what a rank owns is shown (W): 56 attention and 8 SSM heads at
 tensor 8 are 7 and 1, and the one runs alone while the others wait.

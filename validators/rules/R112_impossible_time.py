@@ -9,7 +9,7 @@ checkpoint, evaluation or wait explains. A finish before the start, a start afte
 training steps below a microsecond, in which no framework starts one. A launch that started on the host of an earlier
 one at its instant, to the microsecond or with the same noise in its steps. Only the later one is rejected.
 
-*Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of start-up: short steps reject where
+*Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of startup: short steps reject where
 the rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is
 compared no more exactly than a day. A failed launch that never wrote its end. Launches that started in one second
 on other devices, which they name. Where they name none, the question is open (I).

@@ -1,7 +1,7 @@
 """# R114 strange_start
 
 *Why.* An untrained model guesses, and guessing costs ln(vocabulary). A first loss far from it is a checkpoint that was
-loaded unsaid, another vocabulary, labels that are shifted, or a broken initialisation.
+loaded without saying so, another vocabulary, labels that are shifted, or a broken initialization.
 
 *Rejected.* A first loss of 14.79 where ln(131,072) is 11.78; one of 3.2 in a launch that resumes nothing.
 

@@ -7,7 +7,7 @@ or a flag changed between them. A restart after an upgrade looks like one run th
 W: a launch that was resumed from one that ran other wheels, code or flags, or from one that is rejected here.
 
 *Accepted.* Two launches of the same wheels, code and flags: a node was lost, and the run went on. What one of them
-does not say of itself is open (I). Which devices, ports or ranks a launch was given is no flag of its configuration.
+does not say of itself is open (I). Which devices, ports or ranks a launch was given is not a flag of its configuration.
 """
 
 from __future__ import annotations

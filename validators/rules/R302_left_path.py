@@ -10,7 +10,7 @@ the launch itself (where it cannot be told whether the witness ran the same conf
 witness of another context never contradicts).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path. Host
-reads (`aten::_local_scalar_dense`) are no fallback: R303 judges them. R307 judges FP8 that did not run, and R309 a
+reads (`aten::_local_scalar_dense`) are not fallbacks: R303 judges them. R307 judges FP8 that did not run, and R309 a
 partition that the compiler did not keep.
 """
 

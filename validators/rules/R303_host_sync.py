@@ -7,11 +7,10 @@ the steps were slower.
 *Rejected.* Twenty transfers of live tensors to the host in twenty steps. One host read of a scalar a step, counted as
 `aten::_local_scalar_dense`. A host callback inside the compiled step.
 
-*Accepted.* No transfer after start-up, or one in ten steps, as in a loop that logs every tenth step. A host read is no
-fallback: the path was kept, and only the rate is spoilt. A lane that does not list host transfers under `witness` is
-not asked for them. Where they are stated, they count on XLA (JAX, torch_xla), which runs ahead; elsewhere a framework
-reads the host by design, as Megatron reads the overflow flag of every step.
-"""
+*Accepted.* No transfer after startup, or one in ten steps, as in a loop that logs every tenth step. A host read is
+not a fallback: the path was kept, and only the rate is tainted. A lane that does not list host transfers under
+`witness` is not asked for them. Where they are stated, they count on XLA (JAX, torch_xla), which runs ahead;
+elsewhere a framework reads the host by design, as Megatron reads the overflow flag of every step."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 *Why.* A compile posture belongs to the lane's contract. torch.compile on XLA splits the step into programs of its own;
 around Transformer Engine modules it breaks their fusion and silences the log that would show it.
 
-*Rejected.* `whole_graph` on the Megatron lane; `regional` there with a region that is no fused helper of the framework;
-`xla_lazy` where the contract is one compiled step.
+*Rejected.* `whole_graph` on the Megatron lane; `regional` there with a region that is not a fused helper of the
+framework; `xla_lazy` where the contract is one compiled step.
 
 *Accepted.* A permitted posture; `regional` on the Megatron lane whose regions are Megatron's own fused helpers. A
 microbenchmark has no hot path, and is not judged.

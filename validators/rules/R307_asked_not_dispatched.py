@@ -7,7 +7,7 @@ without an implementation captured none; `quantization=fp8` left every matmul in
 and none applied; overlap asked for and none seen.
 
 A path counter below its expected number of calls, or above an expected number of zero, leaves the question open: the
-launch contradicts its own witness. Nobody is asked to count.
+launch contradicts its own witness. Counters are optional.
 
 *Accepted.* What was asked for was seen, or nothing was asked for. Overlap on one chip has nothing to overlap with. A
 launch that failed is expected to have counted only as far as it came.

@@ -8,11 +8,10 @@ run, whose shape no longer fitted that kernel.
 itself. Where an axis is not stated on both sides, or the launch that it names is not known here, the question stays
 open.
 
-*Accepted.* Equal axes in what was asked for. Host, steps, window, timer, synchronisation and the kind of run are no
+*Accepted.* Equal axes in what was asked for. Host, steps, window, timer, synchronization and the kind of run are not
 axes. Neither are switches that only make a run report more (`NVTE_DEBUG`, `TORCH_LOGS`, `XLA_FLAGS.xla_dump_to`). On
-the launch that is named, each witness that is not used is shown with the reason, for example that it was not measured,
-or that its evidence is below the lane's level.
-"""
+the launch that is named, each witness that is not used is shown with the reason, for example that it was not
+measured, or that its evidence is below the lane's level."""
 
 from __future__ import annotations
 

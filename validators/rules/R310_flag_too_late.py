@@ -1,7 +1,7 @@
 """# R310 flag_too_late
 
 *Why.* XLA, libtpu, NCCL and the thread pools read their flags once, when they are imported. A flag that is set later
-stands in the environment, in the log and in the table, and has no effect.
+appears in the environment, in the log and in the table, but has no effect.
 
 *Rejected.* `LIBTPU_INIT_ARGS.xla_tpu_scoped_vmem_limit_kib=98304` set after torch_xla was imported.
 

@@ -3,9 +3,9 @@
 *Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterwards are not managed: each
 rank trains its own copy, the loss still falls, and what is saved is the copy of one rank.
 
-*Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronisation stated, or `none`.
+*Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronization stated, or `none`.
 
-*Accepted.* Injected before sharding; or after it, with the all-reduce hooks that synchronise their gradients named.
+*Accepted.* Injected before sharding; or after it, with the all-reduce hooks that synchronize their gradients named.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """# R402 chip_missing
 
-*Why.* The unit is the physical chip. A list of peaks in which the fullest chip is missing, or stands twice, says
+*Why.* The unit is the physical chip. A list of peaks in which the fullest chip is missing, or is listed twice, says
 nothing about the launch; rank 0 alone is the commonest such list.
 
 *Rejected.* Seven rows for eight chips in phase `steady`; chip 3 twice in one phase.

@@ -1,13 +1,13 @@
 """# R406 estimate_off
 
-*Why.* An estimate that nobody holds against the measured peak is trusted for the next launch as well. A gap says that
+*Why.* An estimate that nobody checks against the measured peak is trusted for the next launch as well. A gap says that
 the plan and the run differ (a recompute that was not applied, a state that was not sharded) or that the estimator
 misses a surface.
 
 *Rejected.* 90 GiB of live surfaces predicted, 118 GiB measured on the fullest chip, at a tolerance of 10 %.
 
 *Accepted.* The sum of the predicted surfaces is within the lane's `estimate_tolerance` of the highest live peak of any
-chip. Runtime reserve and allocator overhead are no live memory and are left out; where only the pool was read, the
+chip. Runtime reserve and allocator overhead are not live memory and are left out; where only the pool was read, the
 overhead counts.
 """
 

@@ -4,10 +4,10 @@
 that shrinks itself later measures two configurations and reports them as one, and nothing stops it from shrinking
 further.
 
-*Rejected.* An attempt after a failure in `steady`; an attempt after a compile at step 500, which is not start-up any
+*Rejected.* An attempt after a failure in `steady`; an attempt after a compile at step 500, which is not startup any
 more.
 
-*Accepted.* Attempts after a failure at start-up, in the first compile, or in the compile window behind step 0 (step 1
+*Accepted.* Attempts after a failure at startup, in the first compile, or in the compile window behind step 0 (step 1
 at the latest, counted from where the launch began). A failure in `steady` that ends in `stop`: the frontier is
 recorded. Where nothing says when it failed the question stays open.
 """

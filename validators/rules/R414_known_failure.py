@@ -6,7 +6,7 @@ hardware, model, parallelism, batch and features were those of a launch that had
 *Rejected.* A launch whose signature an earlier launch had, and failed with (out of memory, a crash, a hang).
 
 *Accepted.* Another signature; a failure that started later, or was superseded; memory that another process held; a
-store that was not asked. Wheels are no part of the signature: a launch under others may be tried on purpose, and
+store that was not asked. Wheels are not part of the signature: a launch under others may be tried on purpose, and
 `receipts preflight` tells them apart.
 """
 
