@@ -22,25 +22,29 @@ Examples:
   receipts audit --expect 5dc9da79a70659a9
   receipts audit --proof 3f9c
 
-A seal is a Merkle root over all rows that came since the last one (docs/store.md). Whoever can change the database
-can write new seals as well: keep the root that --seal prints somewhere else, and name it with --expect.
+A seal is a Merkle root over all rows since the last one (docs/store.md). Whoever can change the database can also write
+new seals: keep the root that --seal prints somewhere else, and pass it with --expect.
 
-Exit codes: 0 all is as it was written, 1 it is not: each fault is printed with what to do, 4 the store failed."""
+Exit codes: 0 everything is as it was written, 1 faults, each printed with what to do, 4 the store failed."""
 
 
 @click.command("audit", epilog=EPILOG)
 @click.option("--seal", "sealing", is_flag=True, help="Write a seal over all new rows, if nothing is wrong.")
 @click.option(
-    "--expect", multiple=True, metavar="ROOT", help="A seal's root that you kept elsewhere; its seal must be here."
+    "--expect", multiple=True, metavar="ROOT", help="The root of a seal, kept elsewhere; the store must hold that seal."
 )
-@click.option("--proof", metavar="ID", help="Print how a receipt's id leads to the root of its seal (RFC 6962).")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option(
+    "--proof",
+    metavar="ID",
+    help="Print the Merkle proof from a receipt's id to the root of its seal (RFC 6962).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
 def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str | None, as_json: bool) -> int:
-    """Compute every digest again and hold every row against the seals.
+    """Recompute every digest and verify every row against the seals.
 
-    Finds a changed byte, an edited column, a receipt or verdict that was taken away without a tombstone, a row that
-    was put among sealed ones, and a verdict or reference that leads nowhere.
+    Finds a changed byte, an edited column, a receipt or verdict that was removed without a tombstone, a row inserted
+    among sealed ones, and a dangling verdict or reference.
     """
     from receipts.workflows.audit import audit
 

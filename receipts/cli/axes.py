@@ -26,7 +26,7 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the leaves as JSON.")
 def command(prefix: str | None, role: str | None, as_json: bool) -> int:
-    """List every leaf of the receipt: what it is, and the axis under which it counts."""
+    """List every leaf of a receipt: its meaning, and the axis it counts under."""
     from receipts.receipt.catalogue import leaves
 
     found = [

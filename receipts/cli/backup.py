@@ -20,13 +20,13 @@ The file is itself a store: every command takes it with --store FILE."""
 
 @click.command("backup", epilog=EPILOG)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace a file of that name.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 @pass_session
 def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
-    """Write the whole store into one SQLite file, as of one moment, while others go on writing.
+    """Write the whole store to one SQLite file, as of one moment. Others may write meanwhile.
 
-    The copy is checked before it gets its name. Where that fails, no file is left.
+    The copy is checked before it gets its name. If the check fails, no file is left.
     """
     from receipts.store.address import address
     from receipts.store.backup import backup

@@ -27,9 +27,9 @@ Examples:
   receipts bridge 3f9c 81aa --dot | dot -Tsvg > paths.svg
 
 Each hop changes one axis and is judged with replicates and witnesses, as receipts compare does; the gain of a hop is
-the gain of its axis. More: docs/bridge.md.
-Exit codes: 0 there is a bridge of accepted hops, 1 there is none and no further run can make one (a hop is refused on
-every way), 2 wrong call or input, 3 there is none yet (hops are missing or undecided)."""
+the gain of its axis. More: docs/bridge.md. Exit codes: 0 there is a bridge of accepted hops, 1 there is none and no
+further run can make one (every way has a rejected hop), 2 wrong call or input, 3 there is none yet (hops are missing or
+undecided)."""
 
 
 @click.command("bridge", epilog=EPILOG)
@@ -39,8 +39,14 @@ every way), 2 wrong call or input, 3 there is none yet (hops are missing or unde
     "--metric", "-m", default="tokens_per_second", show_default=True, help="The metric whose gain is explained."
 )
 @click.option("--plan", "folder", metavar="DIR", help="Write the missing runs here as plans for receipts run.")
-@click.option("--most", type=click.IntRange(min=1), default=200, show_default=True, help="Most hops to judge.")
-@click.option("--svg", "svg", metavar="FILE", help="Write the bridge as a waterfall picture there as well.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Judge at most this many hops.",
+)
+@click.option("--svg", "svg", metavar="FILE", help="Also write the bridge as a waterfall picture.")
 @click.option("--dot", "as_dot", is_flag=True, help="Print the configurations and hops for Graphviz.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 @pass_session
@@ -57,8 +63,8 @@ def command(
 ) -> int:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
-    A and B are files, ids or unique beginnings of ids, labels, or @pins. Where the store has no chain, the fewest
-    configurations that would complete one are printed.
+    A and B are files, ids or unique id prefixes, labels, or @pins. If the store has no chain, prints the fewest
+    configurations that would complete one.
     """
     from receipts.questions.bridge import bridge
 

@@ -22,21 +22,21 @@ Examples:
   receipts ceiling --lane nvidia-megatron --json
 
 validated: three launches on two days or two hosts; repeated: two launches; peak: one.
-Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 no shape was."""
+Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was."""
 STYLES = {"validated": "accepted", "repeated": "unknown", "peak": "dim"}
 
 
 @click.command("ceiling", epilog=EPILOG)
-@click.option("--lane", "-l", required=True, metavar="LANE", help="The lane, as receipts name it.")
+@click.option("--lane", "-l", required=True, metavar="LANE", help="The lane's name.")
 @click.option("--since", metavar="DATE", help="Only launches that started on this day or later.")
 @click.option("--json", "as_json", is_flag=True, help="Print the frontiers as JSON.")
 @pass_session
 def command(session: Session, lane: str, since: str | None, as_json: bool) -> int:
     """Show the largest shapes that a lane sustained, the nearest that ran out of memory, and the gap between.
 
-    A shape is sequence length, micro batch and depth. Each model (by its axes, and not by its names), accelerator,
-    layout and number of chips has its own shapes. Only measured training launches count that were neither superseded
-    nor retracted.
+    A shape is sequence length, micro batch and depth. Each model (by its axes, not its name), accelerator, layout and
+    number of chips has its own shapes. Only measured training launches that were neither superseded nor retracted
+    count.
     """
     from receipts.axes.shape import described
     from receipts.questions.ceiling import as_data, frontiers

@@ -23,7 +23,7 @@ Examples:
   receipts check run.json --witness profile.json
   receipts check 3f9c
 
-Findings: E makes a receipt invalid, I leaves a question open, W is only shown; receipts rules CODE explains one.
+Findings: E makes a receipt invalid, I leaves a question open, W is a warning; receipts rules CODE explains one.
 Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced)."""
 
 
@@ -36,11 +36,11 @@ Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed
 @click.option("--quiet", "-q", is_flag=True, help="Print one line for each receipt.")
 @pass_session
 def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...], as_json: bool, quiet: bool) -> int:
-    """Check receipts against their lanes' rules, without storing anything.
+    """Check receipts against the rules of their lanes, and store nothing.
 
-    All errors of all documents are printed at once. A profiled launch among them shows the path of the launch that it
-    names. Where --store names a store, or a receipt is given by its id, that store is asked for witnesses, successors
-    and earlier failures.
+    Prints all errors of all documents. A profiled launch among them is the witness of the launch that it names. With
+    --store, or if a receipt is given by its id, the store is also searched for witnesses, successors and earlier
+    failures.
     """
     from receipts.base.errors import InputError, NotFound
     from receipts.judging.judge import judge_receipt

@@ -25,10 +25,10 @@ Examples:
   receipts chips before.json after.json
   receipts chips 3f9c 81aa --json
 
-Each cell is a physical chip where it stands: v6e and v5p slices by their coordinates, other machines a row a host.
-Amounts are GiB (bytes in --json). Live peak, pool peak and what was in use are never mixed, and one figure for
-several chips is no chip's. With B, cells show B less A, and the last line says whether pressure fell or moved.
-Exit codes: 0 drawn, 2 wrong call or input, 3 no figure of a chip is stated."""
+Each cell is a physical chip: v6e and v5p slices by coordinates, other machines one row per host. Amounts are GiB (bytes
+in --json). Live peak, pool peak and memory in use are never mixed, and one figure for several chips counts for none of
+them. With B, cells show B less A, and the last line states whether pressure fell or moved. Exit codes: 0 drawn, 2 wrong
+call or input, 3 no figure of a single chip is stated."""
 
 
 @click.command("chips", epilog=EPILOG)
@@ -37,22 +37,22 @@ Exit codes: 0 drawn, 2 wrong call or input, 3 no figure of a chip is stated."""
 @click.option(
     "--phase",
     type=click.Choice(["post_init", "post_compile", "post_step0", "steady"]),
-    help="The phase to draw; that in which the figure is worst unless named.",
+    help="The phase to draw. Default: the one in which the figure is worst.",
 )
 @click.option(
     "--metric",
     "-m",
     type=click.Choice(["used", "peak", "pool", "headroom"]),
-    help="In use, live peak, pool peak, or what the limit leaves above the live peak. Unless named, the first stated "
-    "of live peak, pool peak and in use.",
+    help="In use, live peak, pool peak, or headroom: the limit less the live peak. Default: the first stated of live "
+    "peak, pool peak and in use.",
 )
-@click.option("--svg", "svg", metavar="FILE", help="Write the picture there as well.")
+@click.option("--svg", "svg", metavar="FILE", help="Also write the picture to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print every phase and chip as JSON, in bytes.")
 @pass_session
 def command(
     session: Session, a: str, b: str | None, phase: str | None, metric: Metric | None, svg: str | None, as_json: bool
 ) -> int:
-    """Draw memory by physical chip: who leads, who peaks earlier, what is left; or what B changed against A."""
+    """Draw memory by physical chip: which uses most, which peaks earlier, what is left; or what B changed against A."""
     from receipts.base.errors import UsageError
 
     if b is not None:

@@ -24,13 +24,13 @@ Examples:
   receipts claim check --all
   receipts claim footnote mtp-off
 
-A claim is supported, refuted, unproven, or stale. docs/claims.md says how a claims.toml is written.
+A claim is supported, refuted, unproven, or stale. docs/claims.md describes the format of a claims.toml.
 Exit codes: 0 supported, 1 refuted, 2 wrong call or input, 3 unproven or stale."""
 
 
 @click.group("claim", epilog=EPILOG)
 def command() -> None:
-    """Check published sentences about performance against their receipts."""
+    """Check published claims about performance against their receipts."""
 
 
 CHECK_EPILOG = """\b
@@ -44,10 +44,10 @@ Exit codes: 0 all are supported, 1 some are refuted, 2 wrong call or input, 3 so
 
 @command.command("check", epilog=CHECK_EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--all", "every", is_flag=True, help="Check every claim in the store that stands.")
-@click.option("--only", multiple=True, metavar="ID", help="Check this claim only; may be given again.")
+@click.option("--all", "every", is_flag=True, help="Check every claim in the store that is in force.")
+@click.option("--only", multiple=True, metavar="ID", help="Check only this claim; may be repeated.")
 @click.option("--no-replicates", is_flag=True, help="Do not look for replicates in the store.")
-@click.option("--record", is_flag=True, help="Keep the verdicts in the store.")
+@click.option("--record", is_flag=True, help="Store the verdicts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @pass_session
 def check(
@@ -128,8 +128,8 @@ Examples:
   receipts claim add claims.toml
   receipts claim add claims.toml --json
 
-Each claim is judged as it is added, and the receipts that it stands on are kept with the verdict.
-Exit codes: 0 added, 2 wrong call or input; what the claims came out as is printed and does not change the code."""
+Each claim is judged when it is added, and the receipts that support it are stored with the verdict. Exit codes: 0
+added, 2 wrong call or input; the verdicts are printed and do not change the code."""
 
 
 @command.command("add", epilog=ADD_EPILOG)
@@ -167,11 +167,11 @@ Examples:
 @click.option(
     "--status", type=click.Choice(["supported", "refuted", "unproven", "stale"]), help="Only claims with this verdict."
 )
-@click.option("--everything", is_flag=True, help="Also claims that were superseded or withdrawn.")
+@click.option("--everything", is_flag=True, help="Also list superseded and withdrawn claims.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
 def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
-    """List the store's claims with their present verdicts."""
+    """List the store's claims with their current verdicts."""
     from receipts.judging.verdict import to_json
     from receipts.questions.claims.gather import stored
 
@@ -204,7 +204,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
 def show(session: Session, claim_id: str, as_json: bool) -> int:
-    """Show one claim: its verdict now, how it was judged before, and what was decided on its receipts."""
+    """Show one claim: its current and earlier verdicts, and the decisions about its receipts."""
     from receipts.questions.claims.stored import history
 
     with session.open_store() as store:
@@ -227,11 +227,11 @@ Examples:
 @command.command("supersede", epilog=SUPERSEDE_EPILOG)
 @click.argument("claim_id", metavar="ID")
 @click.option("--by", "successor", metavar="ID", help="The claim that replaces it; without it the claim is withdrawn.")
-@click.option("--reason", required=True, help="Why it no longer stands.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was said as JSON.")
+@click.option("--reason", required=True, help="Why it is replaced or withdrawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
 def supersede(session: Session, claim_id: str, successor: str | None, reason: str, as_json: bool) -> int:
-    """Say that a claim no longer stands. It stays in the store, with the reason."""
+    """Replace or withdraw a claim. It stays in the store, with the reason."""
     with session.open_store() as store:
         store.supersede_claim(claim_id, successor, reason)
     if as_json:
@@ -247,7 +247,7 @@ Examples:
   receipts claim pending
   receipts claim pending claims.toml --json
 
-A win that was shown at a small shape waits here until both sides have run at the target."""
+A win that was measured at a small shape is listed until both sides have run at the target."""
 
 
 @command.command("pending", epilog=PENDING_EPILOG)
@@ -281,7 +281,7 @@ Examples:
 
 @command.command("footnote", epilog=FOOTNOTE_EPILOG)
 @click.argument("claim_id", metavar="ID")
-@click.option("--file", "file", metavar="FILE", help="A claims.toml that holds it, rather than the store.")
+@click.option("--file", "file", metavar="FILE", help="Read the claim from this claims.toml, not from the store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the footnote and its verdict as JSON.")
 @pass_session
 def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -> int:

@@ -30,8 +30,8 @@ Examples:
   receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
 
-The last line answers: is it one experiment? did it run where it says? what is the effect?
-Findings: E rejects, I leaves a question open, W is only shown; receipts rules CODE explains one.
+The last line answers: is it one experiment? did it run on the intended path? what is the effect?
+Findings: E rejects, I leaves a question open, W is a warning; receipts rules CODE explains one.
 Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
 
@@ -50,9 +50,9 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
     "--require",
     metavar="faster|not-slower[=SHARE]|equivalent",
     callback=_requirement,
-    help="A gate: exit 0 only where B is that, 1 where it is not, 3 where it is not proven. not-slower=2% allows 2 %.",
+    help="A gate: exit 0 if B is that, 1 if it is not, 3 if it is not proven. not-slower=2% allows 2 %.",
 )
-@click.option("--record", is_flag=True, help="Keep the verdict in the store.")
+@click.option("--record", is_flag=True, help="Store the verdict.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
 )
@@ -61,8 +61,8 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
 def command(session: Session, asked: Asked, require: Required | None, record: bool, form: str, as_json: bool) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
-    a side. Two files need no store; a store is also asked for replicates, and for launches that show the path.
+    A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.
+    Two files need no store; with a store, replicates and witnesses are added from it.
     """
     form = "json" if as_json else form
     stored = record or not asked.all_files

@@ -22,7 +22,7 @@ Examples:
 
 @click.group("db", epilog=EPILOG)
 def command() -> None:
-    """Upgrade or check the store's schema, write its indexes again, or print its roles."""
+    """Upgrade or check the store's schema, rebuild its indexes, or print its roles."""
 
 
 @command.command(
@@ -33,9 +33,9 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def upgrade(session: Session, as_json: bool) -> int:
-    """Bring the store to this version's schema, completely or not at all, and index what is not indexed yet.
+    """Bring the store to this version's schema, completely or not at all, and index what is not yet indexed.
 
-    Indexing can be stopped at any time: receipts db reindex goes on with it.
+    You can stop indexing at any time: receipts db reindex continues it.
     """
     from receipts.store import schema
     from receipts.store.address import address
@@ -61,16 +61,16 @@ def upgrade(session: Session, as_json: bool) -> int:
 
 @command.command(
     "reindex",
-    short_help="Write the indexes again from the documents.",
+    short_help="Rebuild the indexes from the documents.",
     epilog="\b\nExamples:\n  receipts db reindex\n  receipts --store lab.sqlite db reindex --all",
 )
 @click.option("--all", "everything", is_flag=True, help="Read every document, not only those that need it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 @pass_session
 def reindex(session: Session, everything: bool, as_json: bool) -> int:
-    """Write the indexes of axes and signatures again from the documents, while others go on writing.
+    """Rebuild the indexes of axes and signatures from the documents. Others may write meanwhile.
 
-    It can be stopped at any time; the next call goes on where it stopped. Exit code 1 where a document is damaged.
+    You can stop it at any time; the next call continues. Exit code 1 if a document is damaged.
     """
     made = _reindex(session, everything=everything)
     if as_json:
@@ -109,12 +109,12 @@ def _print(made: Reindexed) -> None:
     short_help="Check schema, triggers and indexes.",
     epilog="\b\nExamples:\n  receipts db check\n  receipts db check --json",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
 def check(session: Session, as_json: bool) -> int:
     """Check the store: schema, triggers, indexes, and the database engine's own check.
 
-    Exit code 1 where something is wrong.
+    Exit code 1 if something is wrong.
     """
     from receipts.cli.spooling import remind
     from receipts.store import schema

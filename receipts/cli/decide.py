@@ -15,7 +15,7 @@ Examples:
   receipts decide @golden ship --reason "validated on both hosts"
   receipts decide 3f9c          (what was decided on it)
 
-Nothing is overwritten: a later decision stands beside an earlier one, and the last one counts."""
+Nothing is overwritten: every decision is kept, and the last one counts."""
 
 
 @click.command("decide", epilog=EPILOG)
@@ -25,7 +25,7 @@ Nothing is overwritten: a later decision stands beside an earlier one, and the l
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt's decisions as JSON.")
 @pass_session
 def command(session: Session, receipt: str, decision: str | None, reason: str | None, as_json: bool) -> int:
-    """Write down a decision on a receipt, or show those that were made."""
+    """Record a decision about a receipt, or show earlier ones."""
     if (decision is None) is not (reason is None):
         raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')
     with session.open_store() as store:

@@ -36,10 +36,13 @@ Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the sto
     "-f",
     "form",
     type=click.Choice(["parquet", "jsonl", "csv"]),
-    help="[default: by the ending of the name]",
+    help="[default: by the file's suffix]",
 )
 @click.option(
-    "--where", multiple=True, metavar="NAME=VALUE", help="Only receipts that meet this, as for `list`; may be repeated."
+    "--where",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only receipts that meet this condition, as for `list`; may be repeated.",
 )
 @click.option("--since", metavar="TIME", help="Only runs that finished (else: started) from then on.")
 @click.option("--until", metavar="TIME", help="Only runs before then.")
@@ -58,8 +61,8 @@ def command(
 ) -> int:
     """Write the store to a folder of Parquet files, or to one file, completely or not at all.
 
-    Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. With a condition, whatever
-    is about a receipt that is left out is left out as well.
+    Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. A condition that leaves out
+    a receipt also leaves out everything about it.
     """
     from receipts.workflows.export import export
 

@@ -27,9 +27,9 @@ Examples:
   receipts fit 3f9c --calibrate             # by the lane's own measured peaks
   receipts fit plan.json --aot              # ask the TPU compiler as well
 
-The estimate is for the fullest chip at the fullest moment of a step. What the plan does not state is listed with the
-value assumed for it. The budget is the runtime's limit, not the chip's physical memory.
-Exit codes: 0 it fits, 1 it does not, 2 wrong call or input, 3 too little is stated to say."""
+The estimate is for the fullest chip at the fullest moment of a step. Values that the plan does not state are listed
+with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1 it
+does not, 2 wrong call or input, 3 too little is stated to decide."""
 
 
 @click.command("fit", epilog=EPILOG)
@@ -42,7 +42,9 @@ Exit codes: 0 it fits, 1 it does not, 2 wrong call or input, 3 too little is sta
 )
 @click.option("--aot", is_flag=True, help="Compile the train step for TPU v6e and show the compiler's bytes.")
 @click.option(
-    "--oom", type=click.Path(dir_okay=False), help="With --aot: where it does not fit, write that as a receipt here."
+    "--oom",
+    type=click.Path(dir_okay=False),
+    help="With --aot: if it does not fit, write that failure as a receipt here.",
 )
 @pass_session
 def command(
@@ -55,7 +57,7 @@ def command(
     aot: bool,
     oom: str | None,
 ) -> int:
-    """Estimate the memory of PLAN on its fullest chip; with OTHER, say which part grows.
+    """Estimate the memory of PLAN on its fullest chip; with OTHER, show which part grows.
 
     PLAN and OTHER are receipts, or plans as ``receipts init`` writes them: files, ids, labels or pins.
     """

@@ -19,18 +19,18 @@ Examples:
   receipts --store postgresql+psycopg://me@db/receipts flush
   receipts flush --again
 
-Where a store's server does not answer, receipts submit keeps the documents on this machine: in the user's data folder,
-or in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time, stores each document once.
+If a store's server does not answer, receipts submit keeps the documents on this machine: in the user's data folder, or
+in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time, stores each document once.
 
 Exit codes: 0 all are stored, 2 some were refused and stay here with the reason, 4 the store still does not answer."""
 
 
 @click.command("flush", epilog=EPILOG)
-@click.option("--again", is_flag=True, help="Also try again what the store refused before.")
-@click.option("--json", "as_json", is_flag=True, help="Print what became of each document as JSON.")
+@click.option("--again", is_flag=True, help="Also retry documents that the store refused before.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @pass_session
 def command(session: Session, again: bool, as_json: bool) -> int:
-    """Store every document that was kept on this machine while the store's server did not answer."""
+    """Store every document that was kept on this machine while the store's server was down."""
     from receipts.store.address import address
     from receipts.workflows import spool
 

@@ -13,53 +13,53 @@ from receipts.base.errors import ReceiptsError
 
 # Section of --help → name → (module, one line). The command object in the module is called `command`.
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Make and keep receipts": {
-        "ingest": ("ingest", "Make one receipt from a run's logs, profiles and reports."),
+    "Make and store receipts": {
+        "ingest": ("ingest", "Make a receipt from the logs, profiles and reports of one run."),
         "merge": ("merge", "Merge the parts of many ranks into one receipt."),
         "recover": ("recover", "Make the receipt of a run that was killed, from its journal."),
-        "init": ("init", "Write an empty receipt or plan for a lane, to be filled in."),
+        "init": ("init", "Write a receipt or plan template for a lane."),
         "check": ("check", "Check receipts without storing them."),
         "submit": ("submit", "Check receipts and store them."),
     },
     "Compare and explain": {
-        "compare": ("compare", "Say what the difference between two runs means."),
+        "compare": ("compare", "Compare two runs, or two groups of launches."),
         "neighbours": ("neighbours", "Show every stored receipt that differs in one axis."),
-        "bridge": ("bridge", "Explain a whole gain by a chain of one-axis comparisons."),
-        "sweep": ("sweep", "Show the launches of a grid as a table, each against a base."),
-        "noise": ("noise", "Show how much equal launches differ."),
+        "bridge": ("bridge", "Split a gain into a chain of one-axis comparisons."),
+        "sweep": ("sweep", "Show a grid of launches as a table, each compared with a base."),
+        "noise": ("noise", "Show how much identical launches vary."),
         "list": ("list_", "List receipts by any axis, lane or outcome."),
-        "show": ("show", "Show one receipt: what ran, where, on which path, how fast."),
-        "chips": ("chips", "Draw memory by physical chip, and what changed."),
-        "repro": ("repro", "Print what it takes to run a receipt again."),
+        "show": ("show", "Show one receipt: what ran, where, and how fast."),
+        "chips": ("chips", "Draw memory by physical chip, or how it changed."),
+        "repro": ("repro", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {
-        "preflight": ("preflight", "Say whether a plan is known to work or to fail, and what to try."),
-        "fit": ("fit", "Estimate the memory of a launch on its fullest chip."),
-        "run": ("run", "Launch a plan; where memory runs out, launch a smaller one."),
-        "ceiling": ("ceiling", "Show the largest shapes that a lane sustained, and what failed."),
+        "preflight": ("preflight", "Tell whether a plan is known to work, and what to try if not."),
+        "fit": ("fit", "Estimate a launch's memory on the chip that uses most."),
+        "run": ("run", "Launch a plan; if memory runs out, launch a smaller one."),
+        "ceiling": ("ceiling", "Show the largest shapes that a lane sustained."),
     },
     "Publish": {
-        "report": ("report", "Write a report: of a week, a lane, a comparison or a claim."),
-        "claim": ("claim", "Check published sentences against their receipts."),
+        "report": ("report", "Write a report on a week, a lane, a comparison or a claim."),
+        "claim": ("claim", "Check published claims against their receipts."),
         "lint": ("lint", "Check the performance statements in Markdown files."),
-        "decide": ("decide", "Write down what was decided on a receipt, and why."),
-        "impact": ("impact", "List what goes stale with a receipt."),
+        "decide": ("decide", "Record a decision about a receipt, and the reason."),
+        "impact": ("impact", "List the claims and documents that depend on a receipt."),
     },
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),
         "lanes": ("lanes", "List the lanes, or show one."),
-        "axes": ("axes", "List every leaf of the receipt with its role."),
+        "axes": ("axes", "List every field of a receipt and its role."),
     },
-    "Look after the store": {
-        "pin": ("pin", "Name a receipt, such as @golden."),
+    "Maintain the store": {
+        "pin": ("pin", "Give a receipt a name, for example @golden."),
         "retract": ("retract", "Withdraw a receipt; it stays in the store, with the reason."),
-        "purge": ("purge", "Erase a receipt for good, such as one that holds a secret."),
-        "revalidate": ("revalidate", "Judge what is stored again, by the present rules."),
-        "flush": ("flush", "Store what was kept here while the server did not answer."),
-        "audit": ("audit", "Check every row against its digests and seals."),
-        "import": ("import_", "Import a notebook's table, or another store's export."),
+        "purge": ("purge", "Erase a receipt for good, for example one that holds a secret."),
+        "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
+        "flush": ("flush", "Store documents that were kept while the server was down."),
+        "audit": ("audit", "Verify every row against its digests and seals."),
+        "import": ("import_", "Import a table of runs, or another store's export."),
         "export": ("export", "Write the store as Parquet, JSON lines or CSV."),
-        "backup": ("backup", "Write the whole store into one file."),
+        "backup": ("backup", "Write the whole store to one file."),
         "restore": ("restore", "Make a store from a backup."),
         "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
     },
@@ -116,7 +116,7 @@ Examples:
   receipts compare before.json after.json --metric step_seconds
   receipts report weekly --out report
 
-Exit codes: 0 it holds, 1 it does not, 2 the call or the input is wrong, 3 not enough to say, 4 the store failed."""
+Exit codes: 0 yes, 1 no, 2 wrong call or input, 3 undecided, 4 the store failed."""
 
 
 @click.command(
@@ -144,7 +144,7 @@ Exit codes: 0 it holds, 1 it does not, 2 the call or the input is wrong, 3 not e
 )
 @click.pass_context
 def group(ctx: click.Context, store: str | None, config: str | None) -> None:
-    """Receipts: where a training-performance number earns the right to be believed."""
+    """Receipts: record training runs, and check what is claimed about their performance."""
     from receipts.cli.session import Session
 
     asked = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE

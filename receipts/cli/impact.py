@@ -20,17 +20,17 @@ Examples:
   receipts impact @golden --json
   receipts impact 3f9c --in docs --in README.md
 
-Documents are those that claims name under quoted_in, reports written from this store, and what --in finds.
-Exit codes: 0 it stands, or nothing quotes it; 3 it no longer stands, and what is listed is stale."""
+Documents are those that claims name under quoted_in, reports written from this store, and what --in finds. Exit codes:
+0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is stale."""
 
 
 @click.command("impact", epilog=EPILOG)
 @click.argument("receipt", metavar="ID")
-@click.option("--in", "places", multiple=True, metavar="PATH", help="Look for its id in this file or folder as well.")
+@click.option("--in", "places", multiple=True, metavar="PATH", help="Also search this file or folder for its id.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @pass_session
 def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bool) -> int:
-    """List what quotes a receipt: claims that stand on it, and documents. All of it goes stale with the receipt."""
+    """List the claims and documents that depend on a receipt. They go stale with the receipt."""
     from receipts.questions.claims.stored import impact
 
     with session.open_store() as store:

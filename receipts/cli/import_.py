@@ -22,9 +22,8 @@ Examples:
   receipts import notebook runs.csv --mapping mapping.toml -o receipts/
   receipts import notebook notes.md --mapping mapping.toml --submit
 
-Without -o and --submit nothing is written: it prints what it would read, and what it cannot read.
-How a mapping is written: docs/import-notebook.md.
-Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
+Without -o or --submit nothing is written: the values that can and cannot be read are printed. The format of a mapping:
+docs/import-notebook.md. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store failed."""
 
 SHOWN = 12
 
@@ -37,7 +36,7 @@ Examples:
 
 @click.group("import", epilog=GROUP)
 def command() -> None:
-    """Import tables that people keep, or another store's export. Importing adds no value of its own."""
+    """Import tables that people keep, or another store's export. Importing invents no values."""
 
 
 command.add_command(store)
@@ -56,12 +55,12 @@ command.add_command(store)
     help="Write the receipt of each row here.",
 )
 @click.option("--submit", "submitting", is_flag=True, help="Store the receipts.")
-@click.option("--json", "as_json", is_flag=True, help="Print what became of every row as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of every row as JSON.")
 @pass_session
 def notebook(session: Session, table: Path, mapping: Path, out: Path | None, submitting: bool, as_json: bool) -> int:
     """Read a JSON list, JSON lines, CSV or the tables of a Markdown note by a mapping.
 
-    What the table does not state stays unstated. What cannot be read is printed, and kept under notes.
+    Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes.
     """
     from receipts.workflows.tables import import_file
 

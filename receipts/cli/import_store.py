@@ -20,21 +20,21 @@ Examples:
   receipts import store lab.jsonl
   receipts --store merged.sqlite import store lab-export --json
 
-Some hundred receipts are one transaction; after an interruption, call it again. Refused are a launch
-that has another receipt here, and a document whose bytes do not have its id; each is printed, and
-everything else is imported. How stores merge: docs/export.md.
-Exit codes: 0 all is imported, 2 something was refused or cannot be read, 4 the store failed."""
+A few hundred receipts are one transaction; after an interruption, run the command again. A launch that has another
+receipt here is refused, and so is a document whose bytes do not hash to its id; each is printed, and everything else is
+imported. How stores merge: docs/export.md. Exit codes: 0 all is imported, 2 something was refused or cannot be read, 4
+the store failed."""
 SHOWN = 20
 
 
 @click.command("store", short_help="Import what receipts export wrote.", epilog=EPILOG)
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
-@click.option("--json", "as_json", is_flag=True, help="Print what became of it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_session
 def store(session: Session, place: Path, as_json: bool) -> int:
     """Import what `receipts export` wrote: documents, verdicts, supersessions, claims, decisions, seals.
 
-    Every document is hashed and checked again. What this store holds already is skipped; nothing in it changes.
+    Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
     """
     from receipts.workflows.export.bring import bring
     from receipts.workflows.export.source import source

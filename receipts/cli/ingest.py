@@ -27,9 +27,9 @@ Examples:
   receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
   kubectl logs trainer-0 | receipts ingest - -o run.json
 
-Files are recognised by their content, not by their names. Without -o and --submit nothing is written.
+Files are recognized by content, not by name. Without -o or --submit, nothing is written.
 How files become a receipt: docs/ingest.md.
-Exit codes: 0 there is a receipt, 2 nothing was readable or the call is wrong, 4 the store failed."""
+Exit codes: 0 a receipt was made, 2 nothing was readable or the call is wrong, 4 the store failed."""
 
 PATIENCE = 1.0  # seconds before progress is worth a line
 KINDS = ("training", "microbench", "profile", "serving")
@@ -37,9 +37,9 @@ KINDS = ("training", "microbench", "profile", "serving")
 
 @click.command("ingest", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-…")
-@click.option("--lane", metavar="LANE", help="The lane of the run; where it is not given, one is proposed.")
+@click.option("--lane", metavar="LANE", help="The lane of the run; without it, one is proposed.")
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; it overrides every file.")
-@click.option("--kind", type=click.Choice(KINDS), help="What was run.  [default: training]")
+@click.option("--kind", type=click.Choice(KINDS), help="The kind of run.  [default: training]")
 @click.option("--witness-for", metavar="LAUNCH", help="The measured launch whose path this profiled one shows.")
 @click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
 @click.option("--submit", "submitting", is_flag=True, help="Store the receipt.")
@@ -56,10 +56,10 @@ def command(
     submitting: bool,
     as_json: bool,
 ) -> int:
-    """Read logs, profiles, reports and configurations of ONE run, and put one receipt together.
+    """Read the logs, profiles, reports and configurations of ONE run, and make one receipt.
 
-    Every value is printed with the place it was read from. What no file shows stays unstated. Where two places
-    contradict each other both are printed, and the value stays unstated unless one of them is the better source.
+    Prints every value with the place it was read from. A value that no file shows stays unstated. If two places
+    contradict each other, both are printed, and the value stays unstated unless one is the better source.
     """
     from receipts.cli.ingest_text import document, print_ingested
     from receipts.ingest import assemble, gather

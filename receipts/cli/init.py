@@ -24,10 +24,16 @@ Examples:
 
 @click.command("init", epilog=EPILOG)
 @click.argument("lane")
-@click.option("--output", "-o", "path", type=click.Path(dir_okay=False), help="Write here; an existing file is kept.")
+@click.option(
+    "--output",
+    "-o",
+    "path",
+    type=click.Path(dir_okay=False),
+    help="Write here; an existing file is not overwritten.",
+)
 @pass_session
 def command(session: Session, lane: str, path: str | None) -> int:
-    """Write a receipt skeleton for LANE: required keys filled, every axis of the lane present and null.
+    """Write a receipt template for LANE: required keys are filled, every other axis of the lane is null.
 
     A null means *not stated*. Fill in what is known and leave the rest.
     """

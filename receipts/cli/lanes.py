@@ -25,7 +25,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the lanes as JSON.")
 @pass_session
 def command(session: Session, name: str | None, as_json: bool) -> int:
-    """List the lanes, or show all that one lane says."""
+    """List the lanes, or show one in full."""
     lanes = session.rulebook.lanes
     if as_json:
         output.as_json([asdict(lanes.get(item)) for item in ([name] if name else lanes.names())])

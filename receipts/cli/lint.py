@@ -24,8 +24,8 @@ Examples:
   receipts lint README.md --claims claims.toml --format github
 
 A statement names its receipts in a link: [+13.3 % tok/s](receipt:81aa..3f9c), [289 TFLOP/s](receipt:3f9c),
-[twice as fast](claim:fused-heads). docs/lint.md says more.
-Exit codes: 0 nothing is wrong, 1 a linked statement does not hold (with --strict: or one has no link, or more than
+[twice as fast](claim:fused-heads). More: docs/lint.md.
+Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or one has no link, or more than
 --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale."""
 
 
@@ -50,7 +50,7 @@ def command(
 ) -> int:
     """Find performance statements in Markdown files, or below folders, and check those that name receipts.
 
-    The store is only opened where some statement names a receipt or a claim.
+    The store is opened only if a statement names a receipt or a claim.
     """
     from receipts.publish.lint.check import Checker
     from receipts.publish.lint.files import pages

@@ -26,8 +26,8 @@ A value may be a pattern (*, ?); - means not stated."""
 
 @click.command("list", epilog=EPILOG)
 @click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
-@click.option("--limit", "-n", default=PAGE, show_default=True, help="Most rows to print; 0 for all.")
-@click.option("--all", "-a", "superseded", is_flag=True, help="Show receipts that no longer stand as well.")
+@click.option("--limit", "-n", default=PAGE, show_default=True, help="Print at most this many rows; 0 for all.")
+@click.option("--all", "-a", "superseded", is_flag=True, help="Also show superseded and retracted receipts.")
 @click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 @pass_session

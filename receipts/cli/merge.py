@@ -22,21 +22,21 @@ Examples:
   receipts merge run.rank*.part.json run.1f8e2a3c-4711.journal -o run.json
   torchrun --nproc-per-node 8 train.py; receipts merge out/*.part.json -o run.json
 
-A rank that was killed left a journal instead of its part; name it with the parts.
+A rank that was killed leaves a journal instead of a part; give it along with the parts.
 Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are not of one launch, or the call is
-wrong, 3 ranks are missing (--partial writes the receipt all the same)."""
+wrong, 3 ranks are missing (--partial still writes the receipt)."""
 
 
 @click.command("merge", epilog=EPILOG)
 @click.argument("parts", nargs=-1, required=True, metavar="PART|JOURNAL…")
 @click.option("--output", "-o", "path", required=True, metavar="FILE", help="Write here, - for standard output.")
-@click.option("--partial", is_flag=True, help="Write a receipt although ranks are missing.")
+@click.option("--partial", is_flag=True, help="Write a receipt even if ranks are missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was merged as JSON.")
 def command(parts: tuple[str, ...], path: str, partial: bool, as_json: bool) -> int:
     """Merge the PARTS that the ranks of one launch wrote into one receipt.
 
-    The receipt holds the memory of every chip, for every step the time of the slowest rank, and how far the ranks
-    differ. The same parts give the same bytes.
+    The receipt holds the memory of every chip, the slowest rank's time for every step, and how much the ranks differ.
+    The same parts give the same bytes.
     """
     if path != "-":
         files.refuse_existing(path)

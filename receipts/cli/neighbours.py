@@ -23,20 +23,20 @@ Examples:
   receipts neighbours run.json --metric step_seconds --limit 50
   receipts neighbours @golden --json
 
-Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis stands first.
-Exit codes: 0 there are neighbours, 2 wrong call or input, 3 there is none that can be compared."""
+Each is compared with its replicates and witnesses, as receipts compare does; the best of an axis comes first.
+Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compared."""
 
 
 @click.command("neighbours", epilog=EPILOG)
 @click.argument("receipt", metavar="ID|FILE")
 @click.option("--axis", "-a", metavar="AXIS", help="Only receipts that differ in this axis; see: receipts axes.")
-@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+@click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Most configurations to show for an axis, the newest.",
+    help="Show at most this many configurations per axis, the newest.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the neighbours as JSON.")
 @pass_session

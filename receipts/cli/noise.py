@@ -22,9 +22,9 @@ Examples:
   receipts noise
   receipts noise --lane nvidia-megatron --json
 
-σ is the standard deviation of a launch's log step time, pooled over launches that differ in no axis. δ is the smallest
-effect that matters: people decide it, and no noise moves it. ~ means that too little is stored.
-Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet."""
+σ is the standard deviation of a launch's log step time, pooled over launches of one configuration. δ is the smallest
+effect that matters: people choose it, and noise does not change it. ~ means that too little is stored. Exit codes: 0 a
+floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet."""
 
 
 @click.command("noise", epilog=EPILOG)
@@ -32,7 +32,7 @@ Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 not
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_session
 def command(session: Session, lane: str | None, as_json: bool) -> int:
-    """Show how much equal launches differ (the noise floor), and check the statistics on them."""
+    """Show how much identical launches vary (the noise floor), and check the statistics on them."""
     from receipts.questions.noise import survey
     from receipts.stats.noise import together
 

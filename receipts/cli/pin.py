@@ -21,13 +21,13 @@ Examples:
 @click.argument("name", required=False, metavar="[@NAME]")
 @click.argument("receipt", required=False, metavar="[ID]")
 @click.option("--note", help="Why it is pinned.")
-@click.option("--remove", is_flag=True, help="Take the name away; its history stays.")
+@click.option("--remove", is_flag=True, help="Remove the pin; its history stays.")
 @click.option("--json", "as_json", is_flag=True, help="Print pins as JSON.")
 @pass_session
 def command(
     session: Session, name: str | None, receipt: str | None, note: str | None, remove: bool, as_json: bool
 ) -> int:
-    """Name a receipt, list what is named, or show what a name has pointed at."""
+    """Pin a name to a receipt, list the pins, or show the history of one."""
     if remove and (receipt or not name):
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")

@@ -29,9 +29,8 @@ Examples:
   receipts preflight --rank candidates.jsonl
   receipts preflight --rank candidates.jsonl --out ordered.jsonl
 
-A plan is what `receipts init` writes, filled in; a receipt is a plan, too.
-Exit codes: 0 known or likely to work, 1 known or predicted to fail, 2 no plan, 3 unknown.
-With --rank: 1 where every candidate is known or predicted to fail."""
+A plan is what `receipts init` writes, filled in; a receipt is a plan, too. Exit codes: 0 known or likely to work, 1
+known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to fail."""
 SAYS = {
     "worked": "known to work",
     "likely": "likely to work",
@@ -50,7 +49,7 @@ STYLES = {"worked": "accepted", "likely": "accepted", "unknown": "unknown", "pre
 @click.option(
     "--rank",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help="Order the plans of a JSONL file, likely to work first.",
+    help="Order the plans of a JSONL file, most likely to work first.",
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="With --rank: write the reordered lines here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
@@ -58,11 +57,11 @@ STYLES = {"worked": "accepted", "likely": "accepted", "unknown": "unknown", "pre
 def command(
     session: Session, plan: str | None, smaller: str | None, rank: str | None, out: str | None, as_json: bool
 ) -> int:
-    """Say whether a plan is known to work or to fail, and what to try where it fails.
+    """Tell whether a plan is known to work or to fail, and what to try if it fails.
 
     Launches are looked up by their signature: one hash over code, hardware, model, parallelism, batch and features. If
-    none has the plan's signature, launches that differ in micro batch, sequence length or optional features alone
-    decide: a smaller one that ran out of memory, or a larger one that worked. If there is none, the estimate of
+    no launch has the plan's signature, launches that differ only in micro batch, sequence length or optional features
+    decide: a smaller one that ran out of memory, or a larger one that worked. If there are none, the estimate of
     receipts fit decides.
     """
     if (plan is None) == (rank is None):

@@ -24,9 +24,9 @@ Examples:
   receipts recover run.1f8e2a3c-4711.journal --outcome preempted
   receipts recover run.1f8e2a3c-4711.journal --outcome hang
 
-The journal of one rank of many gives that rank's part, for receipts merge. A run that is still going is refused,
-unless it is stuck in a step and --outcome hang says so; its process is left alone.
-Exit codes: 0 written, 2 it is no journal, the run is still going, or the call is wrong."""
+The journal of one rank of many gives that rank's part, for receipts merge. A journal whose run is still going is
+refused, unless the run is stuck in a step and --outcome hang is given; its process is left alone. Exit codes: 0
+written, 2 not a journal, the run is still going, or the call is wrong."""
 
 OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
 
@@ -37,15 +37,19 @@ OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
     "--output", "-o", "path", metavar="FILE", help="Write here.  [default: where the run would have written it]"
 )
 @click.option(
-    "--log", "logs", multiple=True, metavar="FILE", help="A log that says how it ended, such as the job's or dmesg's."
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    help="A log that shows how the run ended, for example the job's or dmesg's.",
 )
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="How it ended, where you know it from elsewhere.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="How the run ended, if you know it from elsewhere.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was recovered as JSON.")
 def command(journal: str, path: str | None, logs: tuple[str, ...], outcome: str | None, as_json: bool) -> int:
     """Make the receipt of a run from the JOURNAL that it left.
 
-    For a run that was killed, ran out of memory or was preempted: every step that had ended is kept. How the run ended
-    is read from the process's last messages, as `ingest` reads logs.
+    For a run that was killed, ran out of memory or was preempted. Keeps every completed step, and reads how the run
+    ended from the process's last messages, as `ingest` reads logs.
     """
     from receipts.emit import parts
     from receipts.emit.files import receipt_path

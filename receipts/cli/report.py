@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 WRITES = """Writes report.md, index.html and report.json; other files in the folder are left alone."""
-BASIS = """What they were computed from lies beside them, as Parquet: receipts.parquet and comparisons.parquet."""
+BASIS = """Their data is written as Parquet: receipts.parquet and comparisons.parquet."""
 TEMPLATES = (
-    "Templates: the key reports of a receipts.toml names folders that come before the built-in.\n"
+    "Templates: the key reports of a receipts.toml names folders that are searched before the built-in ones.\n"
     "Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed."
 )
 EPILOG = f"""\b
@@ -38,7 +38,7 @@ The same store, --as-of and rules give the same bytes. {TEMPLATES}"""
 
 @click.group("report")
 def command() -> None:
-    """Write reports. They judge the store's receipts again, under the rules in force."""
+    """Write reports. They judge the store's receipts again under the current rules."""
 
 
 def _out(place: str) -> Callable[[F], F]:
@@ -49,21 +49,21 @@ def _out(place: str) -> Callable[[F], F]:
         default=Path(place),
         show_default=True,
         metavar="DIR",
-        help="Folder to write to; it is made if it is missing.",
+        help="Folder to write to; created if missing.",
     )
 
 
-_SINCE = click.option("--since", metavar="TIME", help="Begin of an interval other than a week; a day or a time.")
+_SINCE = click.option("--since", metavar="TIME", help="Start of an interval other than a week; a day or a time.")
 _UNTIL = click.option("--until", metavar="TIME", help="Its end, that day included.  [default: --as-of]")
-_AS_OF = click.option("--as-of", metavar="TIME", help="Report what ran until then.  [default: now]")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print report.json as well.")
+_AS_OF = click.option("--as-of", metavar="TIME", help="Only what ran up to then.  [default: now]")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Also print report.json.")
 
 
 @command.command("weekly", epilog=EPILOG)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, in UTC.  [default: that of --as-of]")
 @_SINCE
 @_UNTIL
-@click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be given again.")
+@click.option("--lane", "-l", "lanes", multiple=True, metavar="NAME", help="Only this lane; may be repeated.")
 @_out("report")
 @_AS_OF
 @_JSON
@@ -80,8 +80,8 @@ def weekly(
 ) -> int:
     """Write the frontier report of a week, or of any interval.
 
-    Frontier and ceilings per lane, comparable and refused comparisons with their axes, what did not survive, claims,
-    failures, and the receipts behind every number.
+    Frontier and ceilings per lane, accepted and rejected comparisons with their axes, gains that did not survive,
+    claims, failures, and the receipts behind every number.
     """
     from receipts.publish.report import asked, collect_with_basis, moment, parquet, render
 
@@ -145,8 +145,7 @@ Examples:
   receipts report compare a.json b.json --also-a a2.json --also-b b2.json
   receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
 
-{WRITES} Its verdict is told and does not
-change the exit code: receipts compare answers with its own. {TEMPLATES}"""
+{WRITES} The verdict does not change the exit code; receipts compare answers with its own. {TEMPLATES}"""
 
 
 @command.command("compare", epilog=COMPARE_EPILOG)
@@ -157,7 +156,7 @@ change the exit code: receipts compare answers with its own. {TEMPLATES}"""
 def compare_(session: Session, asked: Asked, out: Path, as_json: bool) -> int:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
-    A and B are files, ids or unique beginnings of ids, labels, label=GLOB, or @pins; ID,ID names several launches of
+    A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
     a side. Two files need no store.
     """
     from receipts.publish.report import pair, render_pair
@@ -185,18 +184,17 @@ Examples:
   receipts report claim mtp-off
   receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
 
-{WRITES} Its verdict is told and does not
-change the exit code: receipts claim show answers with its own. {TEMPLATES}"""
+{WRITES} The verdict does not change the exit code; receipts claim show answers with its own. {TEMPLATES}"""
 
 
 @command.command("claim", epilog=CLAIM_EPILOG)
 @click.argument("claim_id", metavar="ID")
 @_out("report/claim")
-@click.option("--as-of", metavar="TIME", help="Verdicts, decisions and documents until then.  [default: now]")
+@click.option("--as-of", metavar="TIME", help="Only verdicts, decisions and documents up to then.  [default: now]")
 @_JSON
 @pass_session
 def claim_(session: Session, claim_id: str, out: Path, as_of: str | None, as_json: bool) -> int:
-    """Write the page of one claim of the store: its verdict, its comparison, its past, and who quotes it."""
+    """Write the page of one claim of the store: its verdict, comparison and history, and where it is quoted."""
     from receipts.publish.report import claim, moment, render_claim
 
     with session.open_store() as store:

@@ -21,7 +21,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the parts as JSON.")
 @pass_session
 def command(session: Session, receipt: str, as_json: bool) -> int:
-    """Print the command, flags and wheels of a receipt as a shell script, and what the receipt does not say."""
+    """Print the command, flags and wheels of a receipt as a shell script, and list what the receipt does not state."""
     from receipts.questions.repro import recipe
 
     found = fetch(session, [receipt])[0]

@@ -22,7 +22,7 @@ A backup of an SQLite store can be restored to PostgreSQL, and the other way rou
 @click.option("--json", "as_json", is_flag=True, help="Print what was restored as JSON.")
 @pass_session
 def command(session: Session, file: Path, as_json: bool) -> int:
-    """Make a store from a backup, where there is none yet; completely or not at all.
+    """Make a new store from a backup, completely or not at all.
 
     It is the same store, with the same id and the same row numbers, so every seal still holds.
     """

@@ -16,11 +16,11 @@ To replace a receipt by a better one of the same launch, submit the better one w
 
 @click.command("retract", epilog=EPILOG)
 @click.argument("receipt", metavar="ID")
-@click.option("--reason", required=True, help="Why it no longer stands; shown wherever it is quoted.")
+@click.option("--reason", required=True, help="The reason; shown wherever the receipt is quoted.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was withdrawn as JSON.")
 @pass_session
 def command(session: Session, receipt: str, reason: str, as_json: bool) -> int:
-    """Withdraw a receipt. It stays in the store, with the reason, and no comparison accepts it any more."""
+    """Withdraw a receipt. It stays in the store with the reason, and comparisons no longer accept it."""
     with session.open_store() as store:
         found = store.resolve(receipt)
         store.retract(found, reason)

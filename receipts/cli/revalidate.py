@@ -20,8 +20,8 @@ Examples:
   receipts revalidate
   receipts revalidate --since 2026-03-01 --lane 'gb200-*'
 
-Earlier verdicts stay. What was judged under the present rule set already is skipped, so after an interruption the same
-call goes on where it stopped.
+Earlier verdicts are kept. What was already judged under the current rule set is skipped, so after an interruption, run
+the same command again.
 
 Exit codes: 0 all that was valid, accepted or supported still is, 1 something no longer is, 2 wrong call,
 4 the store failed."""
@@ -29,12 +29,12 @@ Exit codes: 0 all that was valid, accepted or supported still is, 1 something no
 
 @click.command("revalidate", epilog=EPILOG)
 @click.option("--since", metavar="WHEN", help="Only what was stored or judged since then: 2026-03-01, or 7d.")
-@click.option("--lane", "lanes", multiple=True, metavar="GLOB", help="Only receipts of this lane; may be given again.")
+@click.option("--lane", "lanes", multiple=True, metavar="GLOB", help="Only receipts of this lane; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Print what would flip, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print what flipped as JSON.")
 @pass_session
 def command(session: Session, since: str | None, lanes: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
-    """Judge stored receipts, comparisons and claims again by the present rules, and list what flipped and why.
+    """Judge stored receipts, comparisons and claims again under the current rules, and list what flipped and why.
 
     A flip is a change of status. It is printed with the findings that appeared or vanished, and their rules.
     """

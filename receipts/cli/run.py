@@ -27,7 +27,7 @@ Examples:
 In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
 file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment holds
 RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and RECEIPTS_JOURNAL, which the recorder reads. More: docs/run.md.
-Exit codes: the command's own (128 + n for signal n); 1 where nothing was launched, 2 wrong call, 4 the store failed."""
+Exit codes: the command's own (128 + n for signal n); 1 if nothing was launched, 2 wrong call, 4 the store failed."""
 
 
 @click.command("run", epilog=EPILOG)
@@ -35,21 +35,25 @@ Exit codes: the command's own (128 + n for signal n); 1 where nothing was launch
 @click.option(
     "--dir", "place", metavar="DIR", help="Folder for plans, logs and receipts.  [default: receipts-run-TIME]"
 )
-@click.option("--resume", metavar="DIR", help="Go on with a run whose `receipts run` was killed.")
-@click.option("--retries", type=click.IntRange(0), help="Most smaller plans to launch.  [default: to the ladder's end]")
+@click.option("--resume", metavar="DIR", help="Resume a run whose `receipts run` was killed.")
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    help="Launch at most this many smaller plans.  [default: to the ladder's end]",
+)
 @click.option(
     "--silence",
     type=click.FloatRange(1),
     metavar="SECONDS",
-    help="End a command that prints nothing for so long: it hangs.",
+    help="Stop a command that prints nothing for this long.",
 )
 @click.option(
     "--grace", type=click.FloatRange(0), default=30, show_default=True, help="Seconds from SIGTERM to SIGKILL."
 )
-@click.option("--force", is_flag=True, help="Launch a plan although it is known or predicted to fail.")
-@click.option("--nodes", type=int, default=1, show_default=True, help="Nodes that run the plan together.")
+@click.option("--force", is_flag=True, help="Launch a plan even if it is known or predicted to fail.")
+@click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes that run the plan together.")
 @click.option(
-    "--node-rank", type=int, default=0, show_default=True, help="Which of them this is; node 0 chooses the plans."
+    "--node-rank", type=int, default=0, show_default=True, help="The number of this node; node 0 chooses the plans."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the attempts as JSON instead of what the command prints.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
@@ -68,11 +72,10 @@ def command(
     as_json: bool,
     words: tuple[str, ...],
 ) -> int:
-    """Launch a plan's command, watch it, and keep a receipt of every attempt.
+    """Launch a plan's command, watch it, and write a receipt of every attempt.
 
-    Where memory runs out at start-up or in the first window that compiles, the next smaller plan of the lane's ladder
-    is launched, the same for every rank. A plan that is known or predicted to fail is not launched: the next smaller
-    one is.
+    If memory runs out at start-up or in the first window that compiles, the next smaller plan of the lane's ladder is
+    launched, the same for every rank. A plan that is known or predicted to fail is skipped for the next smaller one.
     """
     from receipts.cli.run_tools import Launcher
     from receipts.workflows.run.child import Limits

@@ -34,12 +34,12 @@ Examples:
 
 @click.command("show", epilog=EPILOG)
 @click.argument("receipt", metavar="ID|FILE")
-@click.option("--facts", "all_facts", is_flag=True, help="List every stated leaf as well.")
+@click.option("--facts", "all_facts", is_flag=True, help="Also list every stated leaf.")
 @click.option("--raw", is_flag=True, help="Print the document's bytes as they came.")
 @click.option("--json", "as_json", is_flag=True, help="Print answers, verdict and stated leaves as JSON.")
 @pass_session
 def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json: bool) -> int:
-    """Show one receipt: what ran, where, on which path, what it measured, and what the rules say."""
+    """Show one receipt: what ran, where, on which path, what was measured, and the rules' verdict."""
     from receipts.judging.facts import Facts
 
     if is_file(receipt):

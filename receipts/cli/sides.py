@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.store import Decision, Store
 
-METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="What to compare on.")
+METRIC = click.option("--metric", "-m", default="tokens_per_second", show_default=True, help="The metric to compare.")
 WAIVE = click.option(
     "--waive", "-w", multiple=True, metavar='AXIS="REASON"', help="Do not count an axis that the lane allows to waive."
 )
 STUDY = click.option(
     "--study",
     metavar="NAME",
-    help="A study of validators/studies.toml: its axes move together on purpose, and count as one.",
+    help="A study of validators/studies.toml: its axes change together on purpose, and count as one.",
 )
 _OPTIONS = (
     click.argument("a", metavar="A"),
@@ -32,10 +32,10 @@ _OPTIONS = (
     METRIC,
     WAIVE,
     STUDY,
-    click.option("--also-a", multiple=True, metavar="A", help="A further launch of side A."),
-    click.option("--also-b", multiple=True, metavar="B", help="A further launch of side B."),
+    click.option("--also-a", multiple=True, metavar="A", help="Another launch of side A."),
+    click.option("--also-b", multiple=True, metavar="B", help="Another launch of side B."),
     click.option("--witness", multiple=True, metavar="FILE|ID", help="A launch that shows the path of one of A or B."),
-    click.option("--no-replicates", is_flag=True, help="Do not add the store's equal launches to each side."),
+    click.option("--no-replicates", is_flag=True, help="Do not add the store's replicates to each side."),
 )
 _NAMES = ("metric", "waive", "study", "witness", "no_replicates")
 Command = Callable[..., Any]

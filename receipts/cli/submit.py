@@ -26,22 +26,22 @@ Examples:
   receipts submit runs.jsonl
   ssh node cat run.json | receipts submit -
 
-Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open),
-2 some document was refused (all others are stored), 4 the store failed. Where the store's server does not answer, the
-documents are kept on this machine until receipts flush stores them (exit code 4)."""
+Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some document
+was refused (all others are stored), 4 the store failed. If the store's server does not answer, the documents are kept
+on this machine until receipts flush stores them (exit code 4)."""
 
 
 @click.command("submit", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|DIR|-")
-@click.option("--require", type=click.Choice(["valid"]), help="Exit 1 or 3 where a receipt is stored but not valid.")
+@click.option("--require", type=click.Choice(["valid"]), help="Exit 1 or 3 if a receipt is stored but not valid.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
     default=1,
     metavar="N",
-    help="Processes that parse and judge, beside the one that writes; they pay off from some hundred receipts on.",
+    help="Processes that parse and judge, besides the one that writes; useful from a few hundred receipts.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what became of each document as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
 @pass_session
 def command(
@@ -49,12 +49,12 @@ def command(
 ) -> int:
     """Check receipts and store them. `-` is standard input.
 
-    A receipt that is invalid, or that tells of a failure, is stored all the same. Only a document that is no receipt is
-    refused, with all its errors at once. Submitting the same bytes again changes nothing.
+    A receipt that is invalid, or that records a failure, is stored too. Only a document that is not a receipt is
+    refused, with all its errors. Submitting the same bytes again changes nothing.
 
-    A folder stands for the .json and .jsonl files in it. A .jsonl file, or such a stream, holds one receipt a line. For
-    many receipts a summary is printed; they are written a hundred at a time. After an interruption the same call
-    goes on where it stopped, since it skips what is stored already. At the end a seal is written (receipts audit).
+    A folder means the .json and .jsonl files in it. A .jsonl file or stream holds one receipt per line. Receipts are
+    written a hundred at a time, and many are printed as a summary. After an interruption, run the same command again:
+    it skips what is already stored. At the end it writes a seal (receipts audit).
     """
     from receipts.receipt.stream import documents, is_many
     from receipts.workflows.submit import exit_code, submit

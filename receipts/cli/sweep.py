@@ -40,7 +40,7 @@ def command(
     study: str | None,
     as_json: bool,
 ) -> int:
-    """Lay receipts out as a grid: effects against a base, one-axis links, and refused cells with the reason."""
+    """Show receipts as a grid: effects against a base, one-axis links, and rejected cells with the reason."""
     from receipts.base.errors import UsageError
     from receipts.judging.compare import Request
     from receipts.judging.facts import Facts
