@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != HERE), str(HERE)]
 
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit import Estimate, calibrate, estimate, point_of
+from receipts.questions.fit import MemoryEstimate, calibrate, estimate, point_of
 from receipts.receipt import Parsed
 from receipts.workflows.tables import import_file
 
@@ -52,7 +52,7 @@ class Run:
     id: str
     name: str
     parsed: Parsed
-    made: Estimate
+    made: MemoryEstimate
     measured: int
     why_not: str
 
@@ -85,7 +85,7 @@ def peak(parsed: Parsed) -> int | None:
     return int(one.bytes) if one is not None and one.kind == "live" and one.over in ("unstated", "max") else None
 
 
-def why_not(parsed: Parsed, made: Estimate) -> str:
+def why_not(parsed: Parsed, made: MemoryEstimate) -> str:
     """The first condition that a run fails; empty where it states enough."""
     stated = parsed.stated
     if parsed.receipt.run.outcome != "ok":

@@ -36,7 +36,7 @@ from receipts.judging.verdict import Comparison, Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics import get as get_metric
 from receipts.receipt import Parsed
-from receipts.workflows.tables import Imported, import_file
+from receipts.workflows.tables import ImportedTable, import_file
 
 STUDY = "fixed-accumulation"
 # The person rejects for a second change that the records do not state: they show one axis, or none.
@@ -122,7 +122,7 @@ class Judged:
         return person == product
 
 
-def judge(cases: Path, mapping: Path) -> tuple[list[Judged], Imported, list[str]]:
+def judge(cases: Path, mapping: Path) -> tuple[list[Judged], ImportedTable, list[str]]:
     """Import the runs and compare the pair of every claim that has two.
 
     The last part names claims one of whose rows did not become a receipt: nothing can be asked of them.
@@ -256,7 +256,7 @@ def broken_bars(found: Mapping[str, Any]) -> list[str]:
     return over + under + unnamed
 
 
-def print_summary(found: Mapping[str, Any], imported: Imported) -> None:
+def print_summary(found: Mapping[str, Any], imported: ImportedTable) -> None:
     """The table, the shares, and every disagreement with both reasons."""
     print(f"{len(imported.made)} receipts, {len(imported.refused)} rows refused, {len(imported.unread)} values unread")
     print(f"{found['n']} claims with two runs; study {STUDY} asked for on each, holds in {found['study_held_in']}")

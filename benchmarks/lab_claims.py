@@ -23,7 +23,7 @@ from typing import Any
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import ClaimVerdict
-from receipts.questions.claims import Evidence, from_json, judge
+from receipts.questions.claims import ClaimEvidence, from_json, judge
 from receipts.receipt import Parsed
 
 # One signed percentage and nothing beside it, or such a one in brackets behind the two numbers.
@@ -77,7 +77,7 @@ def publish(record: Mapping[str, Any], metric: str, a: Parsed, b: Parsed, study:
         "study": study,
     }
     claim = from_json(json.dumps(stated), record["id"])
-    return Published(record, judge(claim, Evidence((b,), (a,), Facts()), rulebook))
+    return Published(record, judge(claim, ClaimEvidence((b,), (a,), Facts()), rulebook))
 
 
 def claim_figures(published: Sequence[Published], without_pair: int) -> dict[str, Any]:

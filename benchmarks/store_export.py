@@ -26,9 +26,9 @@ from benchmarks.store_submit import document
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.workflows.export import Asked, export
-from receipts.workflows.export.bring import bring
+from receipts.workflows.export import ExportOptions, export
 from receipts.workflows.export.source import source
+from receipts.workflows.export.store_import import import_store
 from receipts.workflows.submit import submit
 
 BYTES_BAR = 3_300
@@ -44,13 +44,13 @@ print(most_memory())
 def out(store: str, place: str) -> None:
     """Export a store as Parquet."""
     with open_store(store, create=False) as opened:
-        export(opened, Path(place), "parquet", Asked())
+        export(opened, Path(place), "parquet", ExportOptions())
 
 
 def back(store: str, place: str) -> None:
     """Import an export into a new store."""
     with open_store(store) as opened:
-        bring(source(Path(place)), opened, Rulebook())
+        import_store(source(Path(place)), opened, Rulebook())
 
 
 def fill(store: Path, count: int) -> None:

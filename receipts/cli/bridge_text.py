@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from receipts.cli import output
 from receipts.cli.comparison_text import effect_word, value
-from receipts.questions.bridge import Bridge, Chain, Gain, Hop, Interaction, Point, Route, Run
+from receipts.questions.bridge import Bridge, BridgePoint, Chain, Hop, HopGain, Interaction, MissingRun, Route
 from receipts.questions.bridge.data import percent
 
 NARROW = 100  # columns under which a hop is told in lines and not in a row
@@ -47,7 +47,7 @@ def _axes(found: Bridge) -> None:
     output.wrapped(f"apart in {axes}{names}", 3, 5)
 
 
-def _launches(point: Point) -> str:
+def _launches(point: BridgePoint) -> str:
     return f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
 
 
@@ -114,7 +114,7 @@ def _effect(hop: Hop) -> str:
     return effect_word(hop.headline) if hop.headline is not None else hop.verdict.effect
 
 
-def _gain(item: Gain | None) -> str:
+def _gain(item: HopGain | None) -> str:
     return "~" if item is None else percent(item.log) + ("" if item.measured else "*")
 
 
@@ -122,7 +122,7 @@ def _change(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.2f} %"
 
 
-def _interval(item: Gain | None) -> str:
+def _interval(item: HopGain | None) -> str:
     if item is None or item.low is None or item.high is None:
         return "~"
     return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
@@ -207,7 +207,7 @@ def _leg(axis: str, name: str, state: str) -> str:
     return f"{axis} to {name} ({state})"
 
 
-def _run(run: Run) -> str:
+def _run(run: MissingRun) -> str:
     cost = f", about {run.chip_seconds:.3g} chip-seconds a step" if run.chip_seconds is not None else ""
     count = f"{run.launches} {'' if run.afresh else 'more '}launch{'es' if run.launches != 1 else ''}"
     kind = "new" if run.stored is None else f"again ({run.stored.parsed.id[:12]})"

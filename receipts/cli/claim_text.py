@@ -11,7 +11,7 @@ from receipts.cli.findings import print_findings
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ClaimVerdict
-    from receipts.questions.claims.stored import History
+    from receipts.questions.claims.stored import ClaimHistory
 
 MOST_REASONS = 6
 
@@ -46,7 +46,7 @@ def print_verdicts(verdicts: Sequence[ClaimVerdict]) -> None:
     output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {said or 'none'}")
 
 
-def print_history(found: History) -> None:
+def print_history(found: ClaimHistory) -> None:
     """A stored claim: verdict now, then its past, then decisions on its receipts."""
     print_verdict(found.verdict)
     stored = found.stored

@@ -9,7 +9,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.cli.sides import Asked, gather, of_two_sides
+from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
 if TYPE_CHECKING:
     from receipts.cli.requirement import Required
@@ -58,7 +58,9 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @pass_session
-def command(session: Session, asked: Asked, require: Required | None, record: bool, form: str, as_json: bool) -> int:
+def command(
+    session: Session, asked: ComparisonOptions, require: Required | None, record: bool, form: str, as_json: bool
+) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of a side.

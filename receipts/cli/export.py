@@ -14,7 +14,7 @@ from receipts.cli.moments import moment
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.export import Asked, Exported
+    from receipts.workflows.export import Exported, ExportOptions
 
 EPILOG = """\b
 Examples:
@@ -99,12 +99,12 @@ def _by_name(place: Path) -> str:
     return found
 
 
-def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> Asked:
+def _asked(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:
     from receipts.store import Filters, condition
-    from receipts.workflows.export import Asked
+    from receipts.workflows.export import ExportOptions
 
     filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
     begin, end = (
         None if text is None else moment(name, text) for name, text in (("--since", since), ("--until", until))
     )
-    return Asked(filters, begin, end)
+    return ExportOptions(filters, begin, end)

@@ -13,9 +13,9 @@ from receipts.cli.session import Session, named_plan, pass_session
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
-    from receipts.questions.fit import Estimate
+    from receipts.questions.fit import MemoryEstimate
     from receipts.questions.fit.calibrate import Calibration
-    from receipts.questions.fit.compiled import Answer
+    from receipts.questions.fit.compiled import CompilerAnswer
     from receipts.receipt import Parsed
 
 EPILOG = """\b
@@ -92,13 +92,13 @@ def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibratio
         return calibrations(store, lanes, [lanes.of(item.receipt.run.lane).name for item in found])
 
 
-def _compile(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
+def _compile(parsed: Parsed, lane: Lane, made: MemoryEstimate) -> CompilerAnswer:
     from receipts.questions.fit.compiled import ask_compiler
 
     return ask_compiler(parsed, lane, made)
 
 
-def _write_refusal(path: str, parsed: Parsed, made: Estimate, answer: Answer) -> None:
+def _write_refusal(path: str, parsed: Parsed, made: MemoryEstimate, answer: CompilerAnswer) -> None:
     import json
 
     from receipts.questions.fit.compiled import oom_receipt
@@ -107,7 +107,7 @@ def _write_refusal(path: str, parsed: Parsed, made: Estimate, answer: Answer) ->
     output.note(f"wrote {path}; then: receipts check {path}")
 
 
-def _code(made: list[Estimate], answer: Answer | None) -> int:
+def _code(made: list[MemoryEstimate], answer: CompilerAnswer | None) -> int:
     """Of two plans the second decides: it is the one that is asked about. A compiler's answer outranks an estimate."""
     if answer is not None:
         return 0 if answer.compiled.total is not None else 1

@@ -11,8 +11,8 @@ from receipts.base.units import amount
 from receipts.cli import output
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
-from receipts.questions.fit import Estimate, compared, growth
-from receipts.questions.fit.compiled import Answer, as_json
+from receipts.questions.fit import MemoryEstimate, compared, growth
+from receipts.questions.fit.compiled import CompilerAnswer, as_json
 
 if TYPE_CHECKING:
     from receipts.questions.fit.calibrate import Calibration
@@ -21,7 +21,7 @@ _ORDER = {name: index for index, name in enumerate(Name)}
 _MOST = 8  # changes that are told; --json has them all
 
 
-def tell(made: Sequence[Estimate], answer: Answer | None, *, calibrated: bool) -> None:
+def tell(made: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> None:
     """Everything about one estimate, or two side by side."""
     if len(made) == 2:
         _tell_two(made[0], made[1])
@@ -31,7 +31,7 @@ def tell(made: Sequence[Estimate], answer: Answer | None, *, calibrated: bool) -
         _tell_compiler(answer)
 
 
-def _tell_compiler(answer: Answer) -> None:
+def _tell_compiler(answer: CompilerAnswer) -> None:
     found = answer.compiled
     output.heading(f"The compiler, {found.versions}, {found.seconds:.0f} s")
     if found.total is None:
@@ -51,7 +51,7 @@ def _amount(value: float | None, like: float | None = None) -> str:
     return "~" if value is None else amount(value, like)
 
 
-def _tell_one(item: Estimate, *, calibrated: bool) -> None:
+def _tell_one(item: MemoryEstimate, *, calibrated: bool) -> None:
     output.wrapped(f"{item.name} · {item.lane}: {answer(item)}", 0, 2)
     if item.surfaces:
         output.heading("On the fullest chip")
@@ -69,7 +69,7 @@ def _tell_one(item: Estimate, *, calibrated: bool) -> None:
     _unstated(item)
 
 
-def answer(item: Estimate) -> str:
+def answer(item: MemoryEstimate) -> str:
     """The one-sentence answer."""
     assumed = f", on {len(item.assumed)} assumptions" if item.assumed else ""
     if item.missing:
@@ -85,13 +85,13 @@ def answer(item: Estimate) -> str:
     return f"fits: {total}, {_amount(left)} ({share:.1%}) left{tight}{assumed}"
 
 
-def _no_budget(item: Estimate) -> str:
+def _no_budget(item: MemoryEstimate) -> str:
     if item.accelerator is None:
         return "state hardware.accelerator, or a chip's bytes_limit"
     return f"what {item.accelerator!r} lets a launch hold is not known; state a chip's bytes_limit"
 
 
-def _table(item: Estimate) -> None:
+def _table(item: MemoryEstimate) -> None:
     total = item.total_bytes or 1.0
     rows = [
         (SIGNS[_ORDER[each.name]], each.name.value, _amount(each.peak_bytes, total), f"{each.peak_bytes / total:.1%}",
@@ -104,7 +104,7 @@ def _table(item: Estimate) -> None:
     output.table(columns[:shown], [row[:shown] for row in rows], right=(2, 3, 4))
 
 
-def _bar(made: Sequence[Estimate]) -> None:
+def _bar(made: Sequence[MemoryEstimate]) -> None:
     bars = [_drawn(item) for item in made]
     reach = max(bar.reach for bar in bars)
     for bar in bars:
@@ -117,7 +117,7 @@ def _bar(made: Sequence[Estimate]) -> None:
         output.line(f"  {', '.join(said)}")
 
 
-def _marks(item: Estimate) -> None:
+def _marks(item: MemoryEstimate) -> None:
     if item.dominant is not None:
         at = f"at {item.moment}" + (f" on stage {item.stage} of {item.stages}" if item.stages > 1 else "")
         share = item.dominant.peak_bytes / (item.total_bytes or 1.0)
@@ -135,7 +135,7 @@ def _marks(item: Estimate) -> None:
         )
 
 
-def _fits(item: Estimate, total: float) -> str:
+def _fits(item: MemoryEstimate, total: float) -> str:
     return "~" if item.budget is None else "yes" if total <= item.budget.bytes else "no"
 
 
@@ -150,7 +150,7 @@ def calibration_says(found: Calibration | None, lane: str) -> str:
     )
 
 
-def _unstated(item: Estimate) -> None:
+def _unstated(item: MemoryEstimate) -> None:
     if item.assumed:
         output.heading("Not stated, and assumed")
         for each in item.assumed:
@@ -161,7 +161,7 @@ def _unstated(item: Estimate) -> None:
             output.wrapped(text, 2, 4)
 
 
-def _tell_two(a: Estimate, b: Estimate) -> None:
+def _tell_two(a: MemoryEstimate, b: MemoryEstimate) -> None:
     for name, item in (("A", a), ("B", b)):
         output.wrapped(f"{name} {item.name} · {item.lane}: {answer(item)}", 0, 2)
     if a.missing or b.missing:
@@ -184,13 +184,13 @@ def _tell_two(a: Estimate, b: Estimate) -> None:
         output.wrapped(f"assumed in one of them only: {path} = {value}", 2, 4)
 
 
-def _drawn(item: Estimate) -> Bar:
+def _drawn(item: MemoryEstimate) -> Bar:
     parts = tuple(Part(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
     budget, peak = item.budget_bytes, item.measured.bytes if item.measured else None
     return Bar(item.name, parts, budget, peak)
 
 
-def write_svg(path: str, made: Sequence[Estimate]) -> None:
+def write_svg(path: str, made: Sequence[MemoryEstimate]) -> None:
     """The bars as a picture. Raises UsageError where there is nothing to draw, or the file cannot be written."""
     if not all(item.surfaces for item in made):
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
@@ -200,7 +200,7 @@ def write_svg(path: str, made: Sequence[Estimate]) -> None:
     output.note(f"wrote {path}")
 
 
-def document(made: Sequence[Estimate], answer: Answer | None, *, calibrated: bool) -> dict[str, Any]:
+def document(made: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> dict[str, Any]:
     """The answer as JSON: bytes throughout, None where something is unknown."""
     found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in made]}
     if len(made) == 2:
@@ -211,7 +211,7 @@ def document(made: Sequence[Estimate], answer: Answer | None, *, calibrated: boo
     return found
 
 
-def _data(item: Estimate, *, calibrated: bool) -> dict[str, Any]:
+def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
     surfaces = [
         {"surface": each.name.value, "bytes": each.bytes, "peak_bytes": each.peak_bytes, "scales_with": each.scales,
          "live": each.name not in OUTSIDE}

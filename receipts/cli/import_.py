@@ -14,7 +14,7 @@ from receipts.cli.import_store import store
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.tables import Imported
+    from receipts.workflows.tables import ImportedTable
 
 EPILOG = """\b
 Examples:
@@ -76,7 +76,7 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
     return 2 if found.refused or (stored is not None and stored < len(found.made)) else 0
 
 
-def _submit(session: Session, found: Imported) -> int:
+def _submit(session: Session, found: ImportedTable) -> int:
     from receipts.receipt import Document
     from receipts.workflows.submit import submit
 
@@ -90,7 +90,7 @@ def _submit(session: Session, found: Imported) -> int:
     return stored
 
 
-def _print(found: Imported, out: Path | None, stored: int | None) -> None:
+def _print(found: ImportedTable, out: Path | None, stored: int | None) -> None:
     for refusal in found.refused:
         for problem in refusal.problems:
             output.note(f"{refusal.where}: {output.clean(str(problem))}")
@@ -111,7 +111,7 @@ def _print(found: Imported, out: Path | None, stored: int | None) -> None:
     output.line(f"{len(found.made)} receipts, {len(found.refused)} rows refused{where}")
 
 
-def _json(found: Imported) -> dict[str, object]:
+def _json(found: ImportedTable) -> dict[str, object]:
     return {
         "receipts": [
             {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label} for item in found.made

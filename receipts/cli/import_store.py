@@ -12,7 +12,7 @@ from receipts.cli.advance import Advance, beside
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.workflows.export.bring import Imported
+    from receipts.workflows.export.store_import import ImportedStore
 
 EPILOG = """\b
 Examples:
@@ -36,13 +36,13 @@ def store(session: Session, place: Path, as_json: bool) -> int:
 
     Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
     """
-    from receipts.workflows.export.bring import bring
     from receipts.workflows.export.source import source
+    from receipts.workflows.export.store_import import import_store
 
     found = source(place)
     progress = Advance()
     with session.open_store(create=True) as opened:
-        done = bring(found, opened, session.rulebook, progress)
+        done = import_store(found, opened, session.rulebook, progress)
     progress.clear()
     for text in done.notes[:SHOWN] if not as_json else ():
         output.note(text)
@@ -57,7 +57,7 @@ def store(session: Session, place: Path, as_json: bool) -> int:
     return done.exit_code
 
 
-def _print(done: Imported) -> None:
+def _print(done: ImportedStore) -> None:
     output.line(
         f"{done.new['receipts']:,} receipts came in from store {done.store[:8]}, {done.known['receipts']:,} were here"
     )

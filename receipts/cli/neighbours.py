@@ -12,7 +12,7 @@ from receipts.cli.session import Session, is_file, parsed_file, pass_session
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison
-    from receipts.questions.neighbours import Judged, Neighbourhood
+    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
 
 SHOWN_UNSTATED = 12
 
@@ -103,7 +103,7 @@ def _print(found: Neighbourhood, axis: str | None) -> None:
         output.note(line)
 
 
-def _table(axis: str, items: Sequence[Judged], more: Sequence[str]) -> None:
+def _table(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> None:
     from receipts.cli.comparison_text import effect_word, interval, ratio
 
     cells = []
@@ -128,7 +128,7 @@ def _table(axis: str, items: Sequence[Judged], more: Sequence[str]) -> None:
         output.wrapped(f"open: {reason}", 2, 4)
 
 
-def _moved(item: Judged) -> str:
+def _moved(item: JudgedNeighbour) -> str:
     """What the axis changed from and to, leaf by leaf."""
     from receipts.cli.comparison_text import value
 
@@ -181,7 +181,7 @@ def _as_data(found: Neighbourhood) -> dict[str, Any]:
     }
 
 
-def _one(item: Judged) -> dict[str, Any]:
+def _one(item: JudgedNeighbour) -> dict[str, Any]:
     headline = item.headline
     return {
         "axis": item.axis,

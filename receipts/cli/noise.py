@@ -13,7 +13,7 @@ from receipts.cli.session import Session, pass_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from receipts.questions.noise import Noise
+    from receipts.questions.noise import LaneNoise
     from receipts.stats.noise import SelfCheck
 
 COLUMNS = ("lane", "accelerator", "chips", "sequence", "groups", "launches", "σ", "df", "largest spread", "δ")
@@ -51,7 +51,7 @@ def command(session: Session, lane: str | None, as_json: bool) -> int:
     return 0 if any(item.floor.sigma is not None for item in found) else 3
 
 
-def _data(item: Noise) -> dict[str, Any]:
+def _data(item: LaneNoise) -> dict[str, Any]:
     """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
     return {
         **asdict(item.shape),
@@ -69,7 +69,7 @@ def _check(check: SelfCheck) -> dict[str, Any]:
     return {**check._asdict(), "share": check.share}
 
 
-def print_noise(found: Sequence[Noise], check: SelfCheck) -> None:
+def print_noise(found: Sequence[LaneNoise], check: SelfCheck) -> None:
     """The floors as a table, what is missing from them, and the self-check."""
     output.heading("Noise floor")
     output.table(COLUMNS, [_row(item) for item in found], right=(2, 3, 4, 5, 6, 7, 8), empty="no launch kept its steps")
@@ -91,7 +91,7 @@ def _verdict(check: SelfCheck) -> str:
     return f"all together: {check.why}: {check.share:.1%}, where 5 % are expected, as often faster as slower; {state}"
 
 
-def _row(item: Noise) -> tuple[str, ...]:
+def _row(item: LaneNoise) -> tuple[str, ...]:
     shape, floor = item.shape, item.floor
     kind = "" if shape.kind == "training" else f" ({shape.kind})"
     return (
@@ -111,7 +111,7 @@ def _row(item: Noise) -> tuple[str, ...]:
 DELTA = {"lane": "set by the lane", "default": "default"}
 
 
-def _sigma(item: Noise) -> str:
+def _sigma(item: LaneNoise) -> str:
     if item.floor.sigma is not None:
         return f"{item.floor.sigma:.3%}"
     return "~" if item.declared is None else f"{item.declared:.3%} declared, not measured"
@@ -125,13 +125,13 @@ def _count(value: int | None) -> str:
     return "not stated" if value is None else str(value)
 
 
-def _name(item: Noise) -> str:
+def _name(item: LaneNoise) -> str:
     shape = item.shape
     parts = (shape.lane, shape.accelerator, _chips(shape.chips), f"sequence {_count(shape.sequence_length)}")
     return " · ".join(part for part in parts if part)
 
 
-def _missing(item: Noise) -> str | None:
+def _missing(item: LaneNoise) -> str | None:
     """What would give the number that is not there; None where it is."""
     if item.floor.sigma is not None:
         return None

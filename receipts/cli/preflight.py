@@ -17,7 +17,7 @@ from receipts.cli.session import Session, from_stdin, is_file, laid_out, pass_se
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from receipts.questions.preflight import Answer, Rung
+    from receipts.questions.preflight import PreflightAnswer, Rung
     from receipts.receipt import Parsed
     from receipts.store import Store
 
@@ -100,7 +100,7 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
             plan = read_plan(word, None if is_file(word) else store)
         lane = session.rulebook.lanes.of(plan.receipt.run.lane)
 
-        def ask(other: Parsed) -> Answer:
+        def ask(other: Parsed) -> PreflightAnswer:
             return preflight(other, lane, store)
 
         answer = ask(plan)
@@ -118,7 +118,7 @@ def _one(session: Session, word: str, smaller: str | None, as_json: bool) -> int
     return answer.code
 
 
-def _write(path: str, rung: Rung | None, answer: Answer) -> None:
+def _write(path: str, rung: Rung | None, answer: PreflightAnswer) -> None:
     """Write the next plan whole or not at all; an existing file is kept."""
     if rung is None or rung.plan is None:
         why = "no rung is left: record the frontier" if rung is not None else f"the plan is {SAYS[answer.status]}"
@@ -127,7 +127,7 @@ def _write(path: str, rung: Rung | None, answer: Answer) -> None:
     files.write(path, rung.plan)
 
 
-def _print(plan: Parsed, answer: Answer, rung: Rung | None, smaller: str | None) -> None:
+def _print(plan: Parsed, answer: PreflightAnswer, rung: Rung | None, smaller: str | None) -> None:
     from receipts.cli.preflight_text import print_evidence, print_rung
 
     output.wrapped(f"{plan.name} · lane {plan.receipt.run.lane}", 0)
@@ -151,7 +151,7 @@ def _rank(session: Session, source: str, out: str | None, as_json: bool) -> int:
     with _known(session, needed=False) as store:
         lanes = session.rulebook.lanes
 
-        def ask(plan: Parsed) -> Answer:
+        def ask(plan: Parsed) -> PreflightAnswer:
             return preflight(plan, lanes.of(plan.receipt.run.lane), store)
 
         found = ranked(given, ask)

@@ -9,10 +9,10 @@ from receipts.base.units import amount
 from receipts.cli import output
 
 if TYPE_CHECKING:
-    from receipts.questions.preflight import Answer, Evidence, Ranked, Rung
+    from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Ranked, Rung
 
 
-def print_evidence(by: Evidence, answer: Answer) -> None:
+def print_evidence(by: PreflightEvidence, answer: PreflightAnswer) -> None:
     """The launch: when, how it ended, with which bytes and lineage, and where it is unlike the plan."""
     output.heading("Known launch")
     rows = [("receipt", f"{by.id[:12]}  {by.name}"), ("when", f"{by.started:%Y-%m-%d %H:%M} UTC")]

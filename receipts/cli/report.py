@@ -11,7 +11,7 @@ import click
 from receipts.base.files import write_folder
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.cli.sides import Asked, gather, of_two_sides
+from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
 
 if TYPE_CHECKING:
     from receipts.publish.report import Ref, WeekData
@@ -153,7 +153,7 @@ Examples:
 @_out("report/compare")
 @_JSON
 @pass_session
-def compare_(session: Session, asked: Asked, out: Path, as_json: bool) -> int:
+def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: bool) -> int:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of

@@ -12,7 +12,7 @@ from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.workflows.revalidate import Judged, Tally
+    from receipts.workflows.revalidate import Rejudged, Tally
 
 EPILOG = """\b
 Examples:
@@ -76,7 +76,7 @@ def _known(lane: str, store: Store, session: Session) -> None:
         raise NotFound(f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}")
 
 
-def _print(item: Judged) -> None:
+def _print(item: Rejudged) -> None:
     name = output.clean(item.label) if item.kind != "receipt" else f"{item.names[0][:12]}  {output.clean(item.label)}"
     after = item.after or "cannot be judged"
     output.line(f"{name}: {output.paint(item.before, item.before)} → {output.paint(after, after)}")

@@ -10,7 +10,7 @@ from receipts.cli import output
 
 if TYPE_CHECKING:
     from receipts.questions.preflight import Rung
-    from receipts.workflows.run import Attempt, Folder, Outcome, Step
+    from receipts.workflows.run import Attempt, Folder, RunOutcome, RunStep
 
 
 class Teller:
@@ -29,7 +29,7 @@ class Teller:
         rung = f" · {_words(attempt.rung)}" if attempt.rung else ""
         output.note(f"attempt {attempt.number}{rung} · launch {attempt.launch[:12]} · {self._folder.of(attempt)}")
 
-    def step(self, step: Step) -> None:
+    def step(self, step: RunStep) -> None:
         """An attempt has its receipt, or a plan was passed over."""
         if step.attempt is None:
             output.note(step.why)
@@ -43,7 +43,7 @@ class Teller:
         if step.rung is not None:
             _tell_rung(step.rung)
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: RunOutcome) -> None:
         """The walk is over."""
         rows = self._folder.attempts
         if self._as_json:
@@ -63,7 +63,7 @@ class Teller:
             output.note(f"{len(rows)} attempts: {' → '.join(told)}")
 
 
-def _failed(step: Step) -> str:
+def _failed(step: RunStep) -> str:
     failure = step.receipt.receipt.failure if step.receipt is not None else None
     if failure is None:
         return ""

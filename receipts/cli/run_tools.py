@@ -16,9 +16,9 @@ from receipts.cli.session import Session
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.cli.run_text import Teller
-    from receipts.questions.preflight import Answer
+    from receipts.questions.preflight import PreflightAnswer
     from receipts.receipt import Document, Parsed
-    from receipts.workflows.run import Attempt, Ended, Folder, Limits, Tools
+    from receipts.workflows.run import Attempt, Ended, Folder, Limits, RunTools
     from receipts.workflows.run.mesh import Mesh
 
 RECORDED: Final = "run.json"
@@ -97,16 +97,16 @@ class Launcher:
         }
 
 
-def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, teller: Teller, force: bool) -> Tools:
+def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, teller: Teller, force: bool) -> RunTools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
     from receipts.ingest.layout import pretty
-    from receipts.workflows.run import Tools
+    from receipts.workflows.run import RunTools
 
-    def ask(plan: Parsed) -> Answer:
-        from receipts.questions.preflight import Answer, preflight
+    def ask(plan: Parsed) -> PreflightAnswer:
+        from receipts.questions.preflight import PreflightAnswer, preflight
 
         if force:
-            return Answer("unknown", "not asked: --force", plan.name, "")
+            return PreflightAnswer("unknown", "not asked: --force", plan.name, "")
         with session.open_store(create=True) as store:
             return preflight(plan, lane, store)
 
@@ -114,7 +114,7 @@ def tools(session: Session, folder: Folder, lane: Lane, launcher: Launcher, tell
         teller.begins(attempt)
         return launcher.everywhere(attempt)
 
-    return Tools(
+    return RunTools(
         launch=launch,
         gather=lambda attempt: gather(session, folder, attempt, lane, launcher),
         encode=pretty,

@@ -41,7 +41,7 @@ _NAMES = ("metric", "waive", "study", "witness", "no_replicates")
 Command = Callable[..., Any]
 
 
-class Asked:
+class ComparisonOptions:
     """What a command line says of a comparison, as it was typed."""
 
     # No dataclass: every --help would load `dataclasses`.
@@ -78,7 +78,7 @@ def of_two_sides(command: Command) -> Command:
     @wraps(command)
     def call(*given: Any, a: str, b: str, also_a: tuple[str, ...], also_b: tuple[str, ...], **options: Any) -> Any:
         sides = (*several(a), *also_a), (*several(b), *also_b)
-        asked = Asked(sides, **{name: options.pop(name) for name in _NAMES})
+        asked = ComparisonOptions(sides, **{name: options.pop(name) for name in _NAMES})
         return command(*given, asked=asked, **options)
 
     for option in reversed(_OPTIONS):
@@ -86,7 +86,7 @@ def of_two_sides(command: Command) -> Command:
     return call
 
 
-class Gathered(NamedTuple):
+class GatheredSides(NamedTuple):
     """Both sides as far as they count, the verdict on them, and what was decided on their receipts."""
 
     sides: Sides
@@ -94,7 +94,7 @@ class Gathered(NamedTuple):
     decided: list[Decision]
 
 
-def gather(session: Session, asked: Asked, *, stored: bool, prove: bool = False) -> Gathered:
+def gather(session: Session, asked: ComparisonOptions, *, stored: bool, prove: bool = False) -> GatheredSides:
     """The receipts of both sides, compared.
 
     With ``stored`` a store is asked: for what the words name, for replicates, for its noise floor. A launch that is
@@ -122,12 +122,12 @@ def gather(session: Session, asked: Asked, *, stored: bool, prove: bool = False)
 def _compared(
     store: Store | None,
     session: Session,
-    asked: Asked,
+    asked: ComparisonOptions,
     groups: Sequence[list[Parsed]],
     own: set[str] | None,
     witnesses: Sequence[Parsed],
     prove: bool,
-) -> Gathered:
+) -> GatheredSides:
     from receipts.questions.comparisons import Comparisons
 
     a, b = groups
@@ -137,7 +137,7 @@ def _compared(
     witnessing(witnesses, [*sides.a, *sides.b])
     verdict = comparisons.verdict(sides, waivers=waivers(asked.waive), study=asked.study, prove=prove)
     decided = store.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
-    return Gathered(sides, verdict, decided)
+    return GatheredSides(sides, verdict, decided)
 
 
 def waivers(words: tuple[str, ...]) -> dict[str, str]:

@@ -61,7 +61,7 @@ def command(
 
     wanted: Status | None = "valid" if require else None
     many = len(files) > MANY or any(is_many(word) for word in files)
-    tally = _Tally()
+    tally = _SubmitTally()
     rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
     found = documents(files, sys.stdin.buffer)
@@ -91,7 +91,7 @@ def command(
 
 
 @dataclass
-class _Tally:
+class _SubmitTally:
     """How many documents came to what, without the documents."""
 
     new: int = 0

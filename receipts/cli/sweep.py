@@ -12,7 +12,7 @@ from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import MetricResult
-    from receipts.questions.sweep import Cell, Sweep
+    from receipts.questions.sweep import Sweep, SweepCell
 
 EPILOG = """\b
 Examples:
@@ -61,7 +61,7 @@ def command(
     return 0
 
 
-def _headline(cell: Cell, metric: str) -> MetricResult | None:
+def _headline(cell: SweepCell, metric: str) -> MetricResult | None:
     if cell.against_base is None:
         return None
     return next((item for item in cell.against_base.results if item.metric == metric), None)
@@ -96,7 +96,7 @@ def _print(grid: Sweep, metric: str) -> None:
         output.wrapped(", ".join(f"{link.a}–{link.b} {link.axis}" for link in grid.links), 2)
 
 
-def _own_value(grid: Sweep, cell: Cell, metric: str) -> float | None:
+def _own_value(grid: Sweep, cell: SweepCell, metric: str) -> float | None:
     if cell.against_base is not None:
         result = _headline(cell, metric)
         return result.b.value if result else None

@@ -9,7 +9,7 @@ from receipts.publish.pictures import waterfall
 
 if TYPE_CHECKING:
     from receipts.questions.bridge.bridge import Bridge
-    from receipts.questions.bridge.gain import Gain
+    from receipts.questions.bridge.gain import HopGain
 
 
 def picture(found: Bridge, name: str = "bridge") -> str | None:
@@ -24,7 +24,7 @@ def picture(found: Bridge, name: str = "bridge") -> str | None:
     return waterfall.picture(steps, whole, metric=metrics.get(found.metric).title, name=name, title=title)
 
 
-def _step(name: str, gain: Gain) -> waterfall.Step:
+def _step(name: str, gain: HopGain) -> waterfall.Step:
     return waterfall.Step(name, gain.log, gain.low, gain.high)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Group = Sequence[Parsed]
 
 
-class Judged(NamedTuple):
+class JudgedComparison(NamedTuple):
     """Facts for some launches, and by their ids what rules find of each and how metrics read it."""
 
     facts: Facts
@@ -65,7 +65,7 @@ class Comparisons:
         *,
         until: datetime | None = None,
         witnesses: Group = (),
-        judged: Callable[[Group], Judged] | None = None,
+        judged: Callable[[Group], JudgedComparison] | None = None,
     ) -> None:
         self._store = store
         self._rulebook = rulebook
@@ -141,7 +141,7 @@ class Comparisons:
     ) -> tuple[list[Parsed], tuple[Lost, ...]]:
         return choose(group, side, self._rulebook, metric, request) if group else ([], ())
 
-    def _judge(self, group: Group) -> Judged:
+    def _judge(self, group: Group) -> JudgedComparison:
         """The facts of these launches, and what rules find of each of them under these."""
         if self._store is None:
             facts = replace(Facts.among([*group, *self._witnesses]), now=datetime.now(UTC))
@@ -151,7 +151,7 @@ class Comparisons:
             if item.id not in self._known:
                 launch = self._read[item.id] = Launch(item, self._lane(item))
                 self._known[item.id] = judge_case(Case(launch, launch.lane, facts), self._rulebook.rules)
-        return Judged(facts, self._known, self._read)
+        return JudgedComparison(facts, self._known, self._read)
 
     def _lane(self, parsed: Parsed) -> Lane:
         return self._rulebook.lanes.of(parsed.receipt.run.lane)

@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedNeighbour:
     """One neighbour: the axis, its newest launch, and the comparison of its launches with the receipt's."""
 
     axis: str
@@ -61,16 +61,16 @@ class Neighbourhood:
 
     of: Parsed
     metric: str
-    found: tuple[Judged, ...]
-    refused: tuple[Judged, ...]
+    found: tuple[JudgedNeighbour, ...]
+    refused: tuple[JudgedNeighbour, ...]
     unstated: tuple[str, ...]
     more: tuple[str, ...]
     indexed: bool
 
     @property
-    def by_axis(self) -> dict[str, list[Judged]]:
+    def by_axis(self) -> dict[str, list[JudgedNeighbour]]:
         """What was found under its axes; the axis with the best neighbour stands first."""
-        groups: dict[str, list[Judged]] = {}
+        groups: dict[str, list[JudgedNeighbour]] = {}
         for item in self.found:
             groups.setdefault(item.axis, []).append(item)
         return groups
@@ -104,7 +104,7 @@ def neighbours(
     for done, item in enumerate(candidates, 1):
         # The other is whatever launch of its configuration is the newest, and stands for none of the others.
         verdict = comparisons.compare([parsed], [store.parsed(item.entry.id)], metric, named=[parsed.id])
-        judged.append(Judged(item.axis, item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
+        judged.append(JudgedNeighbour(item.axis, item.entry, verdict, next(reasons(verdict, rulebook.rules), "")))
         if progress is not None:
             progress(done, len(candidates))
     sign = -1.0 if metrics.get(metric).better == "higher" else 1.0
@@ -120,7 +120,7 @@ def neighbours(
     )
 
 
-def _rank(item: Judged, sign: float) -> tuple[bool, float, float]:
+def _rank(item: JudgedNeighbour, sign: float) -> tuple[bool, float, float]:
     """Those with a number first, the best before the others, and the newest of equal ones."""
     ratio = item.ratio
     return ratio is None, sign * (ratio or 0.0), -item.entry.started.timestamp()

@@ -62,7 +62,7 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class NoiseShape:
     """A shape class: launches whose noise is taken to be alike. None is *not stated*."""
 
     lane: str
@@ -73,14 +73,14 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class LaneNoise:
     """What the store shows of one shape class, out of ``stored`` launches that kept their steps.
 
     `declared` is the lane's own σ, which nobody measured. `delta` is the smallest effect on step time that matters,
     as the lane's table sets it or by default: no noise moves it. `check` compares equal launches with one another.
     """
 
-    shape: Shape
+    shape: NoiseShape
     stored: int
     floor: Floor
     declared: float | None
@@ -169,28 +169,28 @@ def _exact(equal: Sequence[Sequence[Launch]]) -> Iterator[str]:
             yield metric.name
 
 
-def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[Noise]:
+def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[LaneNoise]:
     """Every lane and shape class of the store, or of one lane, in the order of their names.
 
     Reads at most `SURVEYED` launches, the newest.
     """
     wanted = {"lane": lane} if lane is not None else {}
-    classes: dict[Shape, list[Entry]] = {}
+    classes: dict[NoiseShape, list[Entry]] = {}
     for row in _entries(store, wanted, SURVEYED):
-        shape = Shape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
+        shape = NoiseShape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
         classes.setdefault(shape, []).append(row)
     return [_noise(store, shape, classes[shape], lanes.of(shape.lane)) for shape in sorted(classes, key=_order)]
 
 
-def _order(shape: Shape) -> tuple[object, ...]:
+def _order(shape: NoiseShape) -> tuple[object, ...]:
     return (shape.lane, shape.kind, shape.accelerator or "", shape.chips or 0, shape.sequence_length or 0)
 
 
-def _noise(store: Store, shape: Shape, rows: Sequence[Entry], lane: Lane) -> Noise:
+def _noise(store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane) -> LaneNoise:
     equal = _equal(store, rows, lane, SURVEYED)
     floor = _floor(equal, rows)
     delta = lane.smallest_effect("step_seconds")
-    return Noise(
+    return LaneNoise(
         shape=shape,
         stored=len(rows),
         floor=floor,

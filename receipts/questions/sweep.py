@@ -24,7 +24,7 @@ MOST_CELLS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepCell:
     """One configuration of the grid, with the launches that count and those that do not.
 
     ``against_base`` is None for the base itself.
@@ -38,7 +38,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SweepLink:
     """Two cells, by position, that are one axis apart."""
 
     a: int
@@ -51,8 +51,8 @@ class Sweep:
     """The grid. ``vary`` are leaf paths; cells stand in the order of their coordinates, the base first."""
 
     vary: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    links: tuple[Link, ...]
+    cells: tuple[SweepCell, ...]
+    links: tuple[SweepLink, ...]
 
 
 def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
@@ -136,13 +136,13 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
 
 def _side(
     key: tuple[str, ...], launches: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, request: Request
-) -> Cell:
+) -> SweepCell:
     alike, apart = _alike(launches, rulebook)
     kept, lost = choose(alike, side, rulebook, metrics.get(request.metric), request)
-    return Cell(key, tuple(kept), None, apart, lost)
+    return SweepCell(key, tuple(kept), None, apart, lost)
 
 
-def _judged(base: Cell, cell: Cell, rulebook: Rulebook, request: Request) -> Cell:
+def _judged(base: SweepCell, cell: SweepCell, rulebook: Rulebook, request: Request) -> SweepCell:
     request = replace(request, lost=(*base.lost, *cell.lost))
     verdict = compare(base.launches, cell.launches, rulebook, request)
     reasons = [item for item in (_reason(verdict, cell.launches[0], rulebook.rules), cell.refused) if item]
@@ -163,11 +163,11 @@ def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
     return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
 
 
-def _links(cells: Sequence[Cell], rulebook: Rulebook) -> list[Link]:
+def _links(cells: Sequence[SweepCell], rulebook: Rulebook) -> list[SweepLink]:
     found = []
     for (i, a), (j, b) in combinations(enumerate(cells), 2):
         lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
         apart = difference(a.launches[0], b.launches[0], tuple(lane.not_applicable))
         if len(apart.axes) == 1 and not apart.unknown:
-            found.append(Link(i, j, apart.axes[0]))
+            found.append(SweepLink(i, j, apart.axes[0]))
     return found

@@ -29,7 +29,7 @@ GOOD = ("valid", "accepted", "supported")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FindingChange:
     """A finding that appeared or vanished: the rule, the place, and what it said."""
 
     code: str
@@ -40,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Rejudged:
     """One verdict given again. `before` and `after` are statuses; `after` is None where it cannot be judged now.
 
     `changes` are the findings that make the difference, `why` the reason where there is no verdict.
@@ -51,7 +51,7 @@ class Judged:
     label: str
     before: str
     after: str | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FindingChange, ...] = ()
     why: str = ""
 
     @property
@@ -72,9 +72,9 @@ class Tally:
     judged: dict[str, int] = field(default_factory=dict)
     same: int = 0
     reworded: int = 0
-    flipped: list[Judged] = field(default_factory=list)
+    flipped: list[Rejudged] = field(default_factory=list)
 
-    def add(self, item: Judged) -> None:
+    def add(self, item: Rejudged) -> None:
         """Count one."""
         self.judged[item.kind] = self.judged.get(item.kind, 0) + 1
         if item.flipped:
@@ -110,7 +110,7 @@ class Revalidation:
         """How many receipts there are to look at; what was judged under the present rules is among them."""
         return self._stale.count()
 
-    def run(self) -> Iterator[Judged]:
+    def run(self) -> Iterator[Rejudged]:
         """Judge receipts, then comparisons, then claims; what is given is in the store.
 
         Raises StoreError, and RuleError where a rule cannot be run.
@@ -125,7 +125,7 @@ class Revalidation:
 
     # Receipts
 
-    def _receipts(self) -> Iterator[Judged]:
+    def _receipts(self) -> Iterator[Rejudged]:
         for batch in self._stale.receipts():
             told = [item for item in batch if self._wanted([item.lane])]
             found, failed = self._read(told)
@@ -136,7 +136,7 @@ class Revalidation:
             for (item, _), verdict in zip(found, verdicts, strict=True):
                 yield _changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict))
 
-    def _read(self, told: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Judged]]:
+    def _read(self, told: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
         found, failed = [], []
         for item in told:
             document = Document(item.raw, item.id[:12])
@@ -146,7 +146,7 @@ class Revalidation:
                 found.append((item, parse_again(document)))
             except ReceiptsError as error:
                 label = item.document.get("label") or item.id[:12]
-                failed.append(Judged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
+                failed.append(Rejudged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
         return found, failed
 
     def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
@@ -159,7 +159,7 @@ class Revalidation:
 
     # Comparisons
 
-    def _comparisons(self) -> Iterator[Judged]:
+    def _comparisons(self) -> Iterator[Rejudged]:
         comparisons = Comparisons(self.store, self.rulebook)
         for item in self._stale.comparisons():
             if not self._wanted(item.document["lanes"]):
@@ -173,7 +173,7 @@ class Revalidation:
                 raise
             except ReceiptsError as error:
                 # Sides that no longer are of one configuration, a waiver that the lane no longer grants.
-                yield Judged("comparison", names, label, told["status"], None, (), str(error))
+                yield Rejudged("comparison", names, label, told["status"], None, (), str(error))
                 continue
             if not self.dry_run:
                 self.store.record(made)
@@ -193,7 +193,7 @@ class Revalidation:
 
     # Claims
 
-    def _claims(self) -> Iterator[Judged]:
+    def _claims(self) -> Iterator[Rejudged]:
         from receipts.questions.claims import judge
         from receipts.questions.claims.gather import gather, stored
 
@@ -213,19 +213,19 @@ class Revalidation:
 
 def _changed(
     kind: Kind, names: tuple[str, ...], label: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Judged:
+) -> Rejudged:
     """What became of a verdict. The documents are verdicts as JSON values, one stored and one just given."""
-    return Judged(kind, names, label, before["status"], after["status"], _changes(before, after))
+    return Rejudged(kind, names, label, before["status"], after["status"], _changes(before, after))
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[FindingChange, ...]:
     """Findings of one verdict that the other does not have: by rule, place and level, however they are worded."""
     old, new = _findings(before), _findings(after)
-    vanished = [Change(*key, found, False) for key, found in old.items() if key not in new]
-    appeared = [Change(*key, found, True) for key, found in new.items() if key not in old]
+    vanished = [FindingChange(*key, found, False) for key, found in old.items() if key not in new]
+    appeared = [FindingChange(*key, found, True) for key, found in new.items() if key not in old]
     said = before.get("effect"), after.get("effect")
     if said[0] != said[1] and before.get("comparable") is not None:
-        appeared.append(Change("effect", str(after.get("metric")), "", f"{said[0]} became {said[1]}", True))
+        appeared.append(FindingChange("effect", str(after.get("metric")), "", f"{said[0]} became {said[1]}", True))
     return (*vanished, *appeared)
 
 

@@ -16,8 +16,8 @@ from receipts.estimate.aot import Compiled
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit import budget, calibrate, compared, estimate, measured
-from receipts.questions.fit.calibrate import Point
-from receipts.questions.fit.compiled import ACCELERATOR, Answer, oom_receipt
+from receipts.questions.fit.calibrate import CalibrationPoint
+from receipts.questions.fit.compiled import ACCELERATOR, CompilerAnswer, oom_receipt
 from receipts.questions.plan import plan_of
 from receipts.receipt import Document, Parsed, parse
 
@@ -192,7 +192,10 @@ def test_calibration_comes_from_the_stores_own_peaks(shell: Shell) -> None:
 
 
 def test_repeats_are_one_configuration() -> None:
-    points = [Point(100.0, 110.0, group="a")] * 5 + [Point(100.0, 90.0, group="b"), Point(100.0, 100.0, group="c")]
+    points = [CalibrationPoint(100.0, 110.0, group="a")] * 5 + [
+        CalibrationPoint(100.0, 90.0, group="b"),
+        CalibrationPoint(100.0, 100.0, group="c"),
+    ]
     found = calibrate(points)
     assert found is not None
     assert (found.groups, found.launches) == (3, 7)
@@ -285,7 +288,7 @@ def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
         "available HBM (31.25G)."
     )
     compiled = Compiled(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
-    answer = Answer(compiled, _failure(message), 190.0 * GIB)
+    answer = CompilerAnswer(compiled, _failure(message), 190.0 * GIB)
     item = plan_of(PLAN, "plan")
     tree = oom_receipt(item, estimate(item, LANES.of("tpu-maxtext")), answer)
     made = parse(Document(json.dumps(tree).encode(), "made"))

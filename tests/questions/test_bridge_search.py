@@ -17,9 +17,9 @@ from receipts.questions.bridge.gain import Values, gain, together
 from receipts.questions.bridge.graph import Edge, Graph
 from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.missing import Ground, launches_needed, launches_to_settle
-from receipts.questions.bridge.point import Judged
+from receipts.questions.bridge.point import JudgedHop
 from receipts.questions.bridge.search import Search
-from receipts.questions.preflight import Answer
+from receipts.questions.preflight import PreflightAnswer
 from receipts.receipt import Parsed
 from receipts.stats.estimate import Sigma
 
@@ -36,8 +36,8 @@ def cube(axes: int) -> tuple[Graph, dict[int, int]]:
     return made, dict(enumerate(corners))
 
 
-def verdict(status: str) -> Judged:
-    return Judged(cast("Any", SimpleNamespace(status=status)), None)
+def verdict(status: str) -> JudgedHop:
+    return JudgedHop(cast("Any", SimpleNamespace(status=status)), None)
 
 
 def ways(graph: Graph, most: int) -> list[tuple[int, ...]]:
@@ -59,7 +59,7 @@ def test_the_chains_are_the_shortest_ways_of_which_every_hop_is_accepted(axes: i
     graph, _ = cube(axes)
     status: dict[Edge, str] = {}
 
-    def ask(edge: Edge) -> Judged:
+    def ask(edge: Edge) -> JudgedHop:
         status[edge] = status.get(edge[::-1]) or data.draw(st.sampled_from(STATUSES))
         return verdict(status[edge])
 
@@ -81,7 +81,7 @@ def test_a_search_judges_no_hop_twice_and_none_beyond_what_it_may() -> None:
     graph, _ = cube(3)
     asked: list[Edge] = []
 
-    def ask(edge: Edge) -> Judged:
+    def ask(edge: Edge) -> JudgedHop:
         asked.append(edge)
         return verdict("accepted")
 
@@ -129,9 +129,9 @@ class Known:
     def judge(self, here: int, there: int) -> Hop | None:
         return self.known(here, there)
 
-    def preflight(self, plan: Parsed) -> Answer:
+    def preflight(self, plan: Parsed) -> PreflightAnswer:
         bad = cast("Any", plan).number in self.failing
-        return Answer("failed" if bad else "unknown", "ran out of memory" if bad else "", "", "")
+        return PreflightAnswer("failed" if bad else "unknown", "ran out of memory" if bad else "", "", "")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import rule_cases as cases
 import section_store as section
 from receipts.axes.lane import Lane
 from receipts.cli.session import Session
-from receipts.cli.sides import Asked, gather
+from receipts.cli.sides import ComparisonOptions, gather
 from receipts.judging.verdict import Comparison, to_json
 from receipts.metrics import get
 from receipts.publish.lint.check import Checker
@@ -108,7 +108,7 @@ def said(verdict: Comparison) -> tuple[object, ...]:
 
 def command(store: Store, a: Parsed, b: Parsed, **words: Any) -> Comparison:
     options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": False}
-    asked = Asked(((a.id,), (b.id,)), **{**options, **words})
+    asked = ComparisonOptions(((a.id,), (b.id,)), **{**options, **words})
     return gather(session(store.url), asked, stored=True).verdict
 
 
@@ -242,7 +242,7 @@ def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names
         put(store, *a, *b, spoilt)
         assert command(store, spoilt, b[0]).status == "rejected"
         options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "no_replicates": True}
-        asked = Asked((("label=base",), ("label=fast",)), **options)
+        asked = ComparisonOptions((("label=base",), ("label=fast",)), **options)
         assert gather(Session(store.url), asked, stored=True).verdict.status == "accepted"
 
 

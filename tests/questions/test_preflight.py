@@ -11,7 +11,7 @@ import pytest
 
 from receipts.axes.lane import Lane
 from receipts.questions.plan import parse_plan
-from receipts.questions.preflight import Answer, candidates, next_rung, preflight, ranked
+from receipts.questions.preflight import PreflightAnswer, candidates, next_rung, preflight, ranked
 from receipts.questions.preflight.answer import Fit
 from receipts.questions.preflight.ladder import FIRST_THAT_REDUCES
 from receipts.receipt import Document, Parsed
@@ -32,7 +32,7 @@ def _nothing(plan: Parsed, lane: Lane) -> Fit | None:
     return None
 
 
-def _ask(store: Store | None, lane: Lane = LANE, **leaves: Any) -> Answer:
+def _ask(store: Store | None, lane: Lane = LANE, **leaves: Any) -> PreflightAnswer:
     return preflight(parsed(**leaves), lane, store, _nothing)
 
 
@@ -134,7 +134,7 @@ def test_the_estimate_predicts_a_failure_only_beyond_its_own_tolerance(total: in
 def _rung(store: Store, lane: Lane = LANE, **leaves: Any) -> Any:
     plan = parsed(**leaves)
 
-    def ask(other: Parsed) -> Answer:
+    def ask(other: Parsed) -> PreflightAnswer:
         return preflight(other, lane, store, _nothing)
 
     return next_rung(plan, lane, ask, ask(plan))

@@ -12,10 +12,10 @@ import rule_cases as cases
 from receipts.judging.compare import Request, compare
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.workflows.export import Asked, Exported, export
-from receipts.workflows.export.bring import Imported, bring
+from receipts.workflows.export import Exported, ExportOptions, export
 from receipts.workflows.export.export import Format
 from receipts.workflows.export.source import source
+from receipts.workflows.export.store_import import ImportedStore, import_store
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim, publish
 
@@ -52,14 +52,16 @@ def fill(url: str) -> Store:
     return store
 
 
-def write(store: Store, place: Path, form: Format, asked: Asked | None = None, *, force: bool = False) -> Exported:
+def write(
+    store: Store, place: Path, form: Format, asked: ExportOptions | None = None, *, force: bool = False
+) -> Exported:
     """An export."""
-    return export(store, place, form, asked or Asked(), force=force)
+    return export(store, place, form, asked or ExportOptions(), force=force)
 
 
-def take(place: Path, store: Store) -> Imported:
+def take(place: Path, store: Store) -> ImportedStore:
     """An import."""
-    return bring(source(place), store, cases.rulebook())
+    return import_store(source(place), store, cases.rulebook())
 
 
 def content(place: Path) -> Mapping[str, list[str]]:

@@ -28,7 +28,7 @@ from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
 from receipts.judging.verdict import ClaimVerdict, Finding, Level, Lost
 from receipts.metrics import Launch
-from receipts.questions.claims import Evidence, from_json, judge
+from receipts.questions.claims import ClaimEvidence, from_json, judge
 from receipts.receipt import Document, Parsed, parse
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
@@ -262,7 +262,7 @@ def judge_claim(table: Mapping[str, Any]) -> ClaimVerdict:
     ids = {letter: made[0].id for letter, made in sides.items() if made}
     lost = tuple((ids.get(item[0], item[0]), item[1], item[2]) for item in table.get("lost", []))
     missing = tuple((side, why) for side, why in table.get("missing", []))
-    evidence = Evidence(
+    evidence = ClaimEvidence(
         baseline=tuple(sides["a"]),
         candidate=tuple(sides["b"]),
         facts=facts_of(table.get("facts"), ids, name),

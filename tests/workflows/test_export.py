@@ -24,7 +24,7 @@ from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.dump import Snapshot
 from receipts.workflows.audit import audit
-from receipts.workflows.export import Asked, export
+from receipts.workflows.export import ExportOptions, export
 from receipts.workflows.export.datasets import ORDER, datasets
 from receipts.workflows.export.export import Format
 from receipts.workflows.export.lines import NOWHERE, Partition, week
@@ -110,10 +110,10 @@ def test_an_import_that_was_stopped_is_taken_up(filled: Store, empty: Store, tmp
 
     from dataclasses import replace
 
-    from receipts.workflows.export.bring import bring
+    from receipts.workflows.export.store_import import import_store
 
     with pytest.raises(Stopped):
-        bring(replace(whole, parts=cut), empty, cases.rulebook())
+        import_store(replace(whole, parts=cut), empty, cases.rulebook())
     assert len(list(empty.find(Filters(superseded=True)))) == len(list(filled.find(Filters(superseded=True))))
     take(tmp_path / "out.jsonl", empty)
     write(empty, tmp_path / "again.jsonl", "jsonl")
@@ -213,7 +213,7 @@ def test_a_row_has_standing_the_last_verdict_and_every_axis(filled: Store, tmp_p
 
 def test_a_filter_leaves_out_what_speaks_of_others(filled: Store, empty: Store, tmp_path: Path) -> None:
     chosen = Filters((condition("outcome=oom"),), superseded=True)
-    done = write(filled, tmp_path / "out", "parquet", Asked(chosen))
+    done = write(filled, tmp_path / "out", "parquet", ExportOptions(chosen))
     assert done.rows["receipts"] == 2
     assert {row["outcome"] for row in rows_of(tmp_path / "out", "receipts")} == {"oom"}
     assert (done.rows["comparisons"], done.rows["pins"], done.rows["seals"], done.rows["claims"]) == (0, 0, 0, 0)
@@ -224,8 +224,8 @@ def test_a_filter_leaves_out_what_speaks_of_others(filled: Store, empty: Store, 
 
 def test_times_choose_by_the_end_of_the_run(filled: Store, tmp_path: Path) -> None:
     since = datetime(2026, 3, 9, tzinfo=UTC)
-    late = write(filled, tmp_path / "late.jsonl", "jsonl", Asked(since=since))
-    early = write(filled, tmp_path / "early.jsonl", "jsonl", Asked(until=since))
+    late = write(filled, tmp_path / "late.jsonl", "jsonl", ExportOptions(since=since))
+    early = write(filled, tmp_path / "early.jsonl", "jsonl", ExportOptions(until=since))
     assert late.rows["receipts"] == 1
     assert early.rows["receipts"] == len(list(filled.find(Filters(superseded=True)))) - 1
 
@@ -233,7 +233,7 @@ def test_times_choose_by_the_end_of_the_run(filled: Store, tmp_path: Path) -> No
 def test_what_a_receipt_that_stayed_behind_superseded_does_not_stand_elsewhere(
     filled: Store, empty: Store, tmp_path: Path
 ) -> None:
-    write(filled, tmp_path / "early", "parquet", Asked(until=datetime(2026, 3, 9, tzinfo=UTC)))
+    write(filled, tmp_path / "early", "parquet", ExportOptions(until=datetime(2026, 3, 9, tzinfo=UTC)))
     write(filled, tmp_path / "whole", "parquet")
     take(tmp_path / "early", empty)
     fallen = next(item for item in filled.supersessions() if item.reason == "it ran on a busy host")
@@ -308,11 +308,11 @@ def test_an_export_that_fails_leaves_nothing_and_what_was_there(form: Format, fi
         raise StoreError("the store went away")
 
     with pytest.raises(StoreError):
-        export(filled, place, form, Asked(), force=True, progress=broken)
+        export(filled, place, form, ExportOptions(), force=True, progress=broken)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert sorted(path.name for path in place.rglob("*")) == before
     with pytest.raises(StoreError):
-        export(filled, tmp_path / "new", form, Asked(), progress=broken)
+        export(filled, tmp_path / "new", form, ExportOptions(), progress=broken)
     assert not (tmp_path / "new").exists()
 
 

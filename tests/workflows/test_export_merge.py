@@ -14,7 +14,7 @@ from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.tables import origins, receipts, seals
 from receipts.workflows.audit import audit
-from receipts.workflows.export.bring import Imported
+from receipts.workflows.export.store_import import ImportedStore
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim
 from tampering import tamper
@@ -51,7 +51,7 @@ def there(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def merge(there: Store, here: Store, folder: Path, name: str = "out") -> Imported:
+def merge(there: Store, here: Store, folder: Path, name: str = "out") -> ImportedStore:
     """Export one and import it into the other."""
     write(there, folder / name, "parquet", force=True)
     return take(folder / name, here)

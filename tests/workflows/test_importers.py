@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from receipts.base.errors import InputError
 from receipts.cli.group import group
-from receipts.workflows.tables import Imported, import_file, read_mapping, read_table
+from receipts.workflows.tables import ImportedTable, import_file, read_mapping, read_table
 from receipts.workflows.tables.quantity import read_quantity, rounded_text
 
 HEAD = """
@@ -40,7 +40,7 @@ value = "quoted"
 """
 
 
-def write(folder: Path, rows: Any, mapping: str, name: str = "rows.json") -> Imported:
+def write(folder: Path, rows: Any, mapping: str, name: str = "rows.json") -> ImportedTable:
     table = folder / name
     table.write_text(rows if isinstance(rows, str) else json.dumps(rows))
     how = folder / "mapping.toml"

@@ -17,7 +17,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store, open_store
 from receipts.workflows.audit import audit
-from receipts.workflows.revalidate import Judged, Revalidation, Tally
+from receipts.workflows.revalidate import Rejudged, Revalidation, Tally
 from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def _one(store: Store) -> str:
     return min(_launches(store))
 
 
-def _run(store: Store, rulebook: Rulebook, **options: object) -> list[Judged]:
+def _run(store: Store, rulebook: Rulebook, **options: object) -> list[Rejudged]:
     return list(Revalidation(store, rulebook, **options).run())  # type: ignore[arg-type] # as a test names them
 
 
@@ -148,12 +148,12 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(store: Store, tmp_path: Pat
 
 def test_what_falls_decides_the_exit_code_and_what_rises_does_not() -> None:
     tally = Tally()
-    tally.add(Judged("receipt", ("a",), "a", "open", "valid"))
-    tally.add(Judged("comparison", ("a",), "a", "inconclusive", "rejected"))
+    tally.add(Rejudged("receipt", ("a",), "a", "open", "valid"))
+    tally.add(Rejudged("comparison", ("a",), "a", "inconclusive", "rejected"))
     assert tally.exit_code == 0
-    tally.add(Judged("claim", ("a",), "a", "supported", "stale"))
+    tally.add(Rejudged("claim", ("a",), "a", "supported", "stale"))
     assert tally.exit_code == 1
-    assert Judged("comparison", ("a",), "a", "accepted", None).fell
+    assert Rejudged("comparison", ("a",), "a", "accepted", None).fell
 
 
 def test_only_what_was_asked_for_is_judged(store: Store, tmp_path: Path) -> None:

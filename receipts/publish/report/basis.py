@@ -46,31 +46,33 @@ class Basis(NamedTuple):
 @lru_cache(maxsize=1)
 def datasets() -> Mapping[str, Dataset]:
     """Both datasets by the names of their files, without the ending."""
-    from receipts.workflows.export.datasets import Dataset, Field
+    from receipts.workflows.export.datasets import Dataset, DatasetField
     from receipts.workflows.export.datasets import datasets as exported
 
     held = [item for item in exported()["receipts"].fields if item.name not in (*_DOCUMENT, *_CONSTANT)]
     own = (
-        Field("judged_errors", "strings", "Codes of the rules of level E that it offends under the report's rules"),
-        Field("in_interval", "bool", "Whether it ran in the report's interval; else it was compared with", True),
+        DatasetField(
+            "judged_errors", "strings", "Codes of the rules of level E that it offends under the report's rules"
+        ),
+        DatasetField("in_interval", "bool", "Whether it ran in the report's interval; else it was compared with", True),
     )
     side = "Ids of the launches of side {}, oldest first"
     pairs = (
-        Field("lane", "string", "Lane of B", True),
-        Field("a", "strings", side.format("A"), True),
-        Field("b", "strings", side.format("B"), True),
-        Field("metric", "string", "What was compared", True),
-        Field("status", "string", "accepted, rejected, inconclusive: after Holm over the report", True),
-        Field("comparable", "string", "yes, unknown, no", True),
-        Field("path", "string", "witnessed, unwitnessed, left", True),
-        Field("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", True),
-        Field("counted", "strings", "Axes that changed and count", True),
-        Field("unknown", "strings", "Axes that nobody can call equal", True),
-        Field("ratio", "double", "B over A of the metric; null where there is none"),
-        Field("low", "double", "Lower end of its 95 % interval, unadjusted"),
-        Field("high", "double", "Upper end of its 95 % interval, unadjusted"),
-        Field("stated", "bool", "Whether the numbers are as stated, so that no effect follows", True),
-        Field("codes", "strings", "Codes of what refuses it or leaves it open", True),
+        DatasetField("lane", "string", "Lane of B", True),
+        DatasetField("a", "strings", side.format("A"), True),
+        DatasetField("b", "strings", side.format("B"), True),
+        DatasetField("metric", "string", "What was compared", True),
+        DatasetField("status", "string", "accepted, rejected, inconclusive: after Holm over the report", True),
+        DatasetField("comparable", "string", "yes, unknown, no", True),
+        DatasetField("path", "string", "witnessed, unwitnessed, left", True),
+        DatasetField("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", True),
+        DatasetField("counted", "strings", "Axes that changed and count", True),
+        DatasetField("unknown", "strings", "Axes that nobody can call equal", True),
+        DatasetField("ratio", "double", "B over A of the metric; null where there is none"),
+        DatasetField("low", "double", "Lower end of its 95 % interval, unadjusted"),
+        DatasetField("high", "double", "Upper end of its 95 % interval, unadjusted"),
+        DatasetField("stated", "bool", "Whether the numbers are as stated, so that no effect follows", True),
+        DatasetField("codes", "strings", "Codes of what refuses it or leaves it open", True),
     )
     says = "Receipts that the report looked at: of the interval, and what these were compared with"
     return {

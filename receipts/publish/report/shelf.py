@@ -19,7 +19,7 @@ from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Ref
 from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
-from receipts.questions.comparisons import Comparisons, Judged
+from receipts.questions.comparisons import Comparisons, JudgedComparison
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Shelf:
         """Comparisons by what had run, with verdicts that are known already."""
         return Comparisons(self.store, self.rulebook, until=self.sought.until, judged=self._known)
 
-    def _known(self, group: Sequence[Parsed]) -> Judged:
+    def _known(self, group: Sequence[Parsed]) -> JudgedComparison:
         """Facts, findings and launches of some receipts; of what is superseded nothing, as `facts` has it."""
         missing = [item.id for item in group if item.id not in self._items]
         self.items(self.stored.entries(missing) if missing else ())
@@ -150,7 +150,7 @@ class Shelf:
         witnessed = {other.id: other for item in items for other in item.facts.witnessed}
         facts = replace(self.facts(group[-1]), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
         known = {item.entry.id: item.verdict.findings for item in items}
-        return Judged(facts, known, {item.entry.id: item.launch for item in items})
+        return JudgedComparison(facts, known, {item.entry.id: item.launch for item in items})
 
     @cached_property
     def pins(self) -> tuple[Entry, ...]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from receipts.questions.bridge.bridge import Bridge, bridge
 from receipts.questions.bridge.chain import Chain, Hop, Interaction, Range, by_axis
-from receipts.questions.bridge.gain import Gain
-from receipts.questions.bridge.missing import Leg, Route, Run
-from receipts.questions.bridge.point import Point
+from receipts.questions.bridge.gain import HopGain
+from receipts.questions.bridge.missing import Leg, MissingRun, Route
+from receipts.questions.bridge.point import BridgePoint
 from receipts.questions.bridge.search import MOST_HOPS
 
 __all__ = [
     "MOST_HOPS",
     "Bridge",
+    "BridgePoint",
     "Chain",
-    "Gain",
     "Hop",
+    "HopGain",
     "Interaction",
     "Leg",
-    "Point",
+    "MissingRun",
     "Range",
     "Route",
-    "Run",
     "bridge",
     "by_axis",
 ]

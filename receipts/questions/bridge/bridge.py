@@ -17,14 +17,14 @@ from receipts.base.errors import UsageError
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison
 from receipts.questions.bridge.chain import Chain, Hop, Interaction, Range, interactions, ranges
-from receipts.questions.bridge.gain import Gain
+from receipts.questions.bridge.gain import HopGain
 from receipts.questions.bridge.graph import MOST_CHAINS, Edge, graph
 from receipts.questions.bridge.lattice import Lattice
 from receipts.questions.bridge.missing import MOST_AXES, Ground, Route, cheapest
-from receipts.questions.bridge.point import Judge, Judged, Point
+from receipts.questions.bridge.point import BridgePoint, Judge, JudgedHop
 from receipts.questions.bridge.search import MOST_HOPS, A, B, Search
 from receipts.questions.neighbours import reasons
-from receipts.questions.preflight import Answer, preflight
+from receipts.questions.preflight import PreflightAnswer, preflight
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ class Bridge:
     ``unstated`` are axes that keep the two from ever being bridged. ``cut``: hops were left unjudged.
     """
 
-    a: Point
-    b: Point
+    a: BridgePoint
+    b: BridgePoint
     metric: str
     counted: tuple[str, ...]
     direct: Comparison
-    total: Gain | None
+    total: HopGain | None
     chains: tuple[Chain, ...]
     more: bool
     broken: Chain
@@ -134,7 +134,7 @@ class _Builder:
         self._judge = judge
         self._metric = metric
         self._progress = progress
-        self._points: dict[int, Point] = {A: judge.a, B: judge.b}
+        self._points: dict[int, BridgePoint] = {A: judge.a, B: judge.b}
         self._between: list[Between] = []
         self._search = Search(graph([]), self._ask, most)
         self._numbers: dict[int, int] = {}
@@ -200,13 +200,13 @@ class _Builder:
         self._search.graph = found
         self._search.run()
 
-    def _ask(self, edge: Edge) -> Judged:
+    def _ask(self, edge: Edge) -> JudgedHop:
         judged = self._judge.compared(self._point(edge[0]), self._point(edge[1]))
         if self._progress is not None:
             self._progress(len(self._search.judged) + 1)
         return judged
 
-    def _point(self, number: int) -> Point:
+    def _point(self, number: int) -> BridgePoint:
         if number not in self._points:
             newest = self._between[number - 2].newest
             assert newest is not None  # one without is joined to nothing
@@ -255,7 +255,7 @@ class _Builder:
         edge = self._numbers[here], self._numbers[there]
         return self._hop(edge) if self._search.judge(edge) is not None else None
 
-    def preflight(self, plan: Parsed) -> Answer:
+    def preflight(self, plan: Parsed) -> PreflightAnswer:
         """What is known of a plan."""
         return preflight(plan, self._judge.lane, self._store)
 

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from receipts.axes import Member
 from receipts.judging.verdict import Comparison, MetricResult
-from receipts.questions.bridge.gain import Gain
-from receipts.questions.bridge.point import Judge, Point
+from receipts.questions.bridge.gain import HopGain
+from receipts.questions.bridge.point import BridgePoint, Judge
 
 
 @dataclass(frozen=True)
 class Hop:
     """One step of a chain: the axis in which two points differ, the verdict on them, and the gain by their launches."""
 
-    a: Point
-    b: Point
+    a: BridgePoint
+    b: BridgePoint
     axis: str
     verdict: Comparison
-    gain: Gain | None
+    gain: HopGain | None
     reason: str  # what refuses it, or what would settle it; empty where it is accepted
 
     @property
@@ -78,10 +78,10 @@ class Interaction:
     """
 
     axes: tuple[str, str]
-    corners: tuple[Point, Point, Point, Point]
-    first: tuple[Gain, Gain]
-    second: tuple[Gain, Gain]
-    together: Gain
+    corners: tuple[BridgePoint, BridgePoint, BridgePoint, BridgePoint]
+    first: tuple[HopGain, HopGain]
+    second: tuple[HopGain, HopGain]
+    together: HopGain
     status: str
 
     @property

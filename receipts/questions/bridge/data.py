@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from receipts.questions.bridge.bridge import Bridge
 from receipts.questions.bridge.chain import Chain, Hop, Interaction
-from receipts.questions.bridge.gain import Gain
-from receipts.questions.bridge.missing import Route, Run
-from receipts.questions.bridge.point import Point
+from receipts.questions.bridge.gain import HopGain
+from receipts.questions.bridge.missing import MissingRun, Route
+from receipts.questions.bridge.point import BridgePoint
 
 MOST_LISTED: Final = 24  # chains: four axes in every order; what each axis gave is of all of them
 
@@ -47,7 +47,7 @@ def as_data(found: Bridge) -> dict[str, Any]:
     }
 
 
-def _point(item: Point) -> dict[str, Any]:
+def _point(item: BridgePoint) -> dict[str, Any]:
     return {
         "receipt": item.parsed.id,
         "label": item.parsed.receipt.run.label,
@@ -55,7 +55,7 @@ def _point(item: Point) -> dict[str, Any]:
     }
 
 
-def _gain(item: Gain | None) -> dict[str, Any] | None:
+def _gain(item: HopGain | None) -> dict[str, Any] | None:
     if item is None:
         return None
     low, high = item.interval or (None, None)
@@ -106,7 +106,7 @@ def _route(route: Route) -> dict[str, Any]:
     }
 
 
-def _run(item: Run) -> dict[str, Any]:
+def _run(item: MissingRun) -> dict[str, Any]:
     return {
         "configuration": item.label,
         "axes_as_b": list(item.moved),

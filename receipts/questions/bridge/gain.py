@@ -45,7 +45,7 @@ def values(launches: Sequence[Launch], metric: Metric) -> Values:
     return Values(tuple(math.log(value) for value in found), measured)
 
 
-class Gain(NamedTuple):
+class HopGain(NamedTuple):
     """The metric of one configuration over another's: its log, and a 95 % interval of the log where there is one.
 
     ``measured`` is False where numbers are as stated: then there is no interval.
@@ -67,32 +67,32 @@ class Gain(NamedTuple):
         return None if self.low is None or self.high is None else (math.exp(self.low), math.exp(self.high))
 
 
-def gain(a: Values, b: Values, sigma: Sigma | None) -> Gain | None:
+def gain(a: Values, b: Values, sigma: Sigma | None) -> HopGain | None:
     """What B has over A; None where a side has no number. Welch on the logs, or the noise floor for few launches."""
     if a.place is None or b.place is None:
         return None
     log = b.place - a.place
     if not (a.measured and b.measured):
-        return Gain(log, None, None, measured=False)
+        return HopGain(log, None, None, measured=False)
     found = effects.compare([math.exp(item) for item in a.logs], [math.exp(item) for item in b.logs], sigma=sigma)
     if found.low is None or found.high is None:
-        return Gain(log, None, None, measured=True)
-    return Gain(log, math.log(found.low), math.log(found.high), measured=True)
+        return HopGain(log, None, None, measured=True)
+    return HopGain(log, math.log(found.low), math.log(found.high), measured=True)
 
 
-def exact(a: Values, b: Values) -> Gain | None:
+def exact(a: Values, b: Values) -> HopGain | None:
     """The same for a quantity that equal launches never differ in: its interval has no width."""
     if a.place is None or b.place is None:
         return None
     log = b.place - a.place
     certain = a.measured and b.measured and len(set(a.logs)) == len(set(b.logs)) == 1
-    return Gain(log, log, log, measured=True) if certain else Gain(log, None, None, a.measured and b.measured)
+    return HopGain(log, log, log, measured=True) if certain else HopGain(log, None, None, a.measured and b.measured)
 
 
 Corners = tuple[Values, Values, Values, Values]
 
 
-def together(corners: Corners, sigma: Sigma | None) -> Gain | None:
+def together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
     """What two axes have together over the product of both apart, from a 2×2; None without numbers.
 
     Corners are neither axis moved, the first, the second, both. The spread is the launches' own where every corner has
@@ -102,12 +102,12 @@ def together(corners: Corners, sigma: Sigma | None) -> Gain | None:
         return None
     log = math.fsum(sign * (item.place or 0.0) for sign, item in zip((1, -1, -1, 1), corners, strict=True))
     if not all(item.measured for item in corners):
-        return Gain(log, None, None, measured=False)
+        return HopGain(log, None, None, measured=False)
     estimate = _spread(log, [item.logs for item in corners], sigma)
     if estimate is None:
-        return Gain(log, None, None, measured=True)
+        return HopGain(log, None, None, measured=True)
     half = estimate.half_width(effects.CONFIDENCE)
-    return Gain(log, log - half, log + half, measured=True)
+    return HopGain(log, log - half, log + half, measured=True)
 
 
 def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> Estimate | None:

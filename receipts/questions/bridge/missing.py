@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, Protocol
 
 from receipts.questions.bridge.chain import Hop
 from receipts.questions.bridge.lattice import Lattice
-from receipts.questions.bridge.point import Judge, Point
+from receipts.questions.bridge.point import BridgePoint, Judge
 from receipts.questions.plan import write_plan
-from receipts.questions.preflight import Answer
+from receipts.questions.preflight import PreflightAnswer
 from receipts.questions.replicates import MOST
 from receipts.receipt import Parsed
 from receipts.stats import student
@@ -24,7 +24,7 @@ _MOST_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True)
-class Run:
+class MissingRun:
     """A configuration to launch. ``moved`` are the axes that are as B has them; ``stored`` is None for a new one.
 
     ``why`` says what a stored one lacks, and ``afresh`` that the launches that it has cannot be counted. ``failing``
@@ -37,7 +37,7 @@ class Run:
     moved: tuple[str, ...]
     launches: int
     afresh: bool
-    stored: Point | None
+    stored: BridgePoint | None
     why: str
     failing: str
     chip_seconds: float | None
@@ -59,12 +59,12 @@ class Route:
     ``avoided`` are configurations that were passed by, each with the reason: known to fail, or impossible.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[MissingRun, ...]
     legs: tuple[Leg, ...]
     avoided: tuple[tuple[str, str], ...]
 
     @property
-    def new(self) -> tuple[Run, ...]:
+    def new(self) -> tuple[MissingRun, ...]:
         """Configurations that nobody launched yet."""
         return tuple(item for item in self.runs if item.stored is None)
 
@@ -72,7 +72,7 @@ class Route:
 Cost = tuple[int, int, int, float]  # known to fail, new, to be launched again, effort
 
 
-class Tools(Protocol):
+class RouteTools(Protocol):
     """What the planner asks of others: hops between stored configurations, and what is known of a plan."""
 
     def known(self, here: int, there: int) -> Hop | None:
@@ -81,14 +81,16 @@ class Tools(Protocol):
     def judge(self, here: int, there: int) -> Hop | None:
         """A hop judged now; None where no further one may be."""
 
-    def preflight(self, plan: Parsed) -> Answer:
+    def preflight(self, plan: Parsed) -> PreflightAnswer:
         """What is known of a plan."""
 
 
 class Ground:
     """What the planner knows: which configurations are stored, how their hops were judged, what is known to fail."""
 
-    def __init__(self, lattice: Lattice, stored: Mapping[int, Point], failing: Mapping[int, str], tools: Tools) -> None:
+    def __init__(
+        self, lattice: Lattice, stored: Mapping[int, BridgePoint], failing: Mapping[int, str], tools: RouteTools
+    ) -> None:
         self.lattice = lattice
         self.stored = stored
         self.failing = dict(failing)
@@ -166,7 +168,7 @@ class Ground:
         return True
 
 
-def cheapest(ground: Ground, judge: Judge, tools: Tools) -> Route | None:
+def cheapest(ground: Ground, judge: Judge, tools: RouteTools) -> Route | None:
     """The cheapest runs; None where no run completes a chain, since a hop is refused or impossible on every way."""
     way = ground.route()
     for _ in range(_MOST_ROUNDS):
@@ -215,20 +217,20 @@ class _Again(NamedTuple):
     why: str
 
 
-def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _Again]) -> Iterator[Run]:
+def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _Again]) -> Iterator[MissingRun]:
     lattice = ground.lattice
     for number in way:
         moved, cost = lattice.moved(number), lattice.chip_seconds(number)
         point, plan, wanted = ground.stored.get(number), lattice.plan(number), again.get(number)
         if point is None and isinstance(plan, Parsed):
             failing = ground.failing.get(number, "")
-            yield Run(plan.raw, lattice.label(number), moved, needed, True, None, "", failing, cost)
+            yield MissingRun(plan.raw, lattice.label(number), moved, needed, True, None, "", failing, cost)
         elif point is not None and wanted is not None:
             raw = write_plan(point.parsed, {"run.label": point.parsed.receipt.run.label})
-            yield Run(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
+            yield MissingRun(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
 
 
-def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dict[int, _Again]:
+def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -> dict[int, _Again]:
     """Stored configurations that need launches, how many, and why."""
     found: dict[int, _Again] = {}
 
@@ -255,7 +257,7 @@ def _again(way: Sequence[int], ground: Ground, tools: Tools, floor: bool) -> dic
     return found
 
 
-def _legs(way: Sequence[int], ground: Ground, tools: Tools) -> Iterator[Leg]:
+def _legs(way: Sequence[int], ground: Ground, tools: RouteTools) -> Iterator[Leg]:
     names = {number: _name(number, ground) for number in way}
     for here, there in pairwise(way):
         axis = ground.lattice.axes[(here ^ there).bit_length() - 1]

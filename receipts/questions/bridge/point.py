@@ -10,7 +10,7 @@ from receipts.axes.configuration import Configuration, configuration
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison
 from receipts.metrics import Launch, Metric
-from receipts.questions.bridge.gain import Gain, Values, exact, gain, together, values
+from receipts.questions.bridge.gain import HopGain, Values, exact, gain, together, values
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.noise import FEWEST_LAUNCHES
 from receipts.receipt import Parsed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Point:
+class BridgePoint:
     """A configuration with the receipt that speaks for it, and its launches that count, that one first.
 
     ``pool`` are all of its launches, of which those of the ids ``named`` count whatever they are.
@@ -41,11 +41,11 @@ class Point:
         return self.parsed.name
 
 
-class Judged(NamedTuple):
+class JudgedHop(NamedTuple):
     """One point compared with another: the verdict as `receipts compare` gives it, and the gain by their launches."""
 
     verdict: Comparison
-    gain: Gain | None
+    gain: HopGain | None
 
 
 class Judge:
@@ -67,48 +67,48 @@ class Judge:
         """δ of the metric, as the lane sets it."""
         return self.lane.smallest_effect(self._metric.name)
 
-    def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> Point:
+    def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> BridgePoint:
         """The point of a receipt. Launches of the others are none of it; ``named``: it stands for the point itself."""
         own = (parsed.id,) if named else ()
         pool = self._comparisons.pool([parsed], others)
         return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)
 
-    def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> Point:
+    def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> BridgePoint:
         found = values([Launch(item, self.lane) for item in group], self._metric)
-        return Point(configuration(group[0], self.lane), group[0], tuple(group), found, tuple(pool), named)
+        return BridgePoint(configuration(group[0], self.lane), group[0], tuple(group), found, tuple(pool), named)
 
-    def stored(self, receipt_id: str) -> Point:
+    def stored(self, receipt_id: str) -> BridgePoint:
         """The point of a stored receipt between the two ends."""
         return self.point(self._store.parsed(receipt_id), [self.a.parsed, self.b.parsed], named=False)
 
-    def compared(self, a: Point, b: Point) -> Judged:
+    def compared(self, a: BridgePoint, b: BridgePoint) -> JudgedHop:
         """B judged against A."""
         sides = self._comparisons.sides(a.pool, b.pool, self._metric.name, (*a.named, *b.named))
-        return Judged(self._comparisons.verdict(sides), self.gain(a, b))
+        return JudgedHop(self._comparisons.verdict(sides), self.gain(a, b))
 
-    def gain(self, a: Point, b: Point) -> Gain | None:
+    def gain(self, a: BridgePoint, b: BridgePoint) -> HopGain | None:
         """What B has over A by their launches."""
         if self._exact(a):
             return exact(a.values, b.values)
         return gain(a.values, b.values, self._sigma(a, (a.values, b.values)))
 
-    def _exact(self, a: Point) -> bool:
+    def _exact(self, a: BridgePoint) -> bool:
         """Whether equal launches of the store always agree on the metric."""
         return self._metric.summary == "memory" and self._metric.name in self._comparisons.floor(a.parsed).exact_memory
 
-    def together(self, neither: Point, one: Point, other: Point, both: Point) -> Gain | None:
+    def together(self, neither: BridgePoint, one: BridgePoint, other: BridgePoint, both: BridgePoint) -> HopGain | None:
         """What two axes have together over the product of both apart."""
         corners = (neither.values, one.values, other.values, both.values)
         return together(corners, self._sigma(neither, corners))
 
-    def _sigma(self, a: Point, sides: Sequence[Values]) -> Sigma | None:
+    def _sigma(self, a: BridgePoint, sides: Sequence[Values]) -> Sigma | None:
         """The noise floor where these launches do not show a spread of their own: reading it costs."""
         own = all(len(item.logs) >= FEWEST_LAUNCHES for item in sides) and any(
             len(set(item.logs)) > 1 for item in sides
         )
         return None if own else self.sigma(a)
 
-    def sigma(self, a: Point) -> Sigma | None:
+    def sigma(self, a: BridgePoint) -> Sigma | None:
         """The noise floor of step times and rates, measured by the store's repeats, else as the lane declares it."""
         if self._metric.summary not in ("step", "rate"):
             return None

@@ -8,12 +8,12 @@ from itertools import islice, pairwise
 from typing import Final
 
 from receipts.questions.bridge.graph import MOST_CHAINS, Edge, Graph
-from receipts.questions.bridge.point import Judged
+from receipts.questions.bridge.point import JudgedHop
 
 A: Final = 0
 B: Final = 1
 MOST_HOPS: Final = 200  # that are judged in one search: six axes in every order have 192
-Ask = Callable[[Edge], Judged]
+Ask = Callable[[Edge], JudgedHop]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Search:
     graph: Graph
     ask: Ask
     most: int = MOST_HOPS
-    judged: dict[Edge, Judged] = field(default_factory=dict)
+    judged: dict[Edge, JudgedHop] = field(default_factory=dict)
 
     @property
     def spent(self) -> bool:
@@ -39,7 +39,7 @@ class Search:
         """Whether a hop holds, or was not judged yet."""
         return self.judged.get(edge) is None or self.accepted(edge)
 
-    def judge(self, edge: Edge) -> Judged | None:
+    def judge(self, edge: Edge) -> JudgedHop | None:
         """The judgement of a hop; None where no further one may be made."""
         found = self.judged.get(edge)
         if found is None and not self.spent:

@@ -12,7 +12,7 @@ FEW = 6
 SHORT = 12
 
 
-class Decided(Protocol):
+class FootnoteDecision(Protocol):
     """A decision on a receipt, as a store keeps it."""
 
     @property
@@ -28,7 +28,7 @@ class Decided(Protocol):
         """Why, in the words of who decided."""
 
 
-def footnote(verdict: ClaimVerdict, decisions: Sequence[Decided] = ()) -> str:
+def footnote(verdict: ClaimVerdict, decisions: Sequence[FootnoteDecision] = ()) -> str:
     """Every difference and waiver, sample sizes, the interval, decisions, and the rule set: one sentence a line."""
     lines = [f"{verdict.status.capitalize()}: {verdict.text.rstrip('.')}."]
     lines += _pair(verdict, verdict.comparison) if verdict.comparison is not None else _alone(verdict)

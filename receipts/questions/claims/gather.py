@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims.judge import Evidence
+from receipts.questions.claims.judge import ClaimEvidence
 from receipts.questions.claims.load import ClaimFile, from_json
 from receipts.questions.comparisons import Comparisons, names_one
 from receipts.receipt import Document, Parsed, parse, read
@@ -22,7 +22,7 @@ Missing = list[tuple[str, str]]
 
 def gather(
     claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
-) -> Evidence:
+) -> ClaimEvidence:
     """Fetch the receipts that a claim names, with Facts about them.
 
     Files are looked for in ``folder``. Without a store only files are found, and there are no Facts but what documents
@@ -34,7 +34,7 @@ def gather(
     named = {item.id for side in found for word, group in side if _is_named(word, group) for item in group}
     earlier, lost = _last(claim, store) if store is not None else (None, ())
     if not any(groups):
-        return Evidence((), (), None, tuple(missing), earlier, lost)
+        return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
     comparisons = Comparisons(store, rulebook)
     a, b = groups
     a, b = (comparisons.pool(a, b), comparisons.pool(b, a)) if replicates else (a, b)
@@ -46,7 +46,7 @@ def gather(
     except UsageError:  # a side of several configurations: the comparison says so
         sides = comparisons.sides(a, b, claim.metric_name)
     left_out = sides.request.lost
-    return Evidence(
+    return ClaimEvidence(
         tuple(sides.a), tuple(sides.b), sides.facts, tuple(missing), earlier, lost, left_out, frozenset(named)
     )
 

@@ -38,7 +38,7 @@ from receipts.receipt import Parsed
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClaimEvidence:
     """The receipts that a claim names. ``missing`` are words that name none, each as ``side`` and reason.
 
     ``earlier`` is the status that it had when a store last recorded a verdict on it, and ``lost`` the receipts that it
@@ -56,7 +56,7 @@ class Evidence:
     named: Collection[str] = ()
 
 
-def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
+def judge(claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook) -> ClaimVerdict:
     """The verdict on one claim under the rule set in force."""
     lane = _lane(evidence, rulebook)
     baseline, candidate = (tuple(map(rulebook.launch, side)) for side in (evidence.baseline, evidence.candidate))
@@ -104,7 +104,7 @@ def judge(claim: Claim, evidence: Evidence, rulebook: Rulebook) -> ClaimVerdict:
     )
 
 
-def _otherwise(claim: Claim, evidence: Evidence, case: ClaimCase, rulebook: Rulebook) -> ClaimStatus:
+def _otherwise(claim: Claim, evidence: ClaimEvidence, case: ClaimCase, rulebook: Rulebook) -> ClaimStatus:
     """The status by every rule but that of age, as if all receipts stood."""
     if evidence.facts is not None and evidence.facts.superseded:
         standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
@@ -147,7 +147,7 @@ def _contradicted(case: ClaimCase, rules: RuleSet) -> bool:
     return comparison.path == "left" or not silences or not all(silences)
 
 
-def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
+def _lane(evidence: ClaimEvidence, rulebook: Rulebook) -> Lane:
     names = list(dict.fromkeys(item.receipt.run.lane for item in (*evidence.candidate, *evidence.baseline)))
     if not names:
         return rulebook.lanes.get(UNLISTED)
@@ -156,7 +156,7 @@ def _lane(evidence: Evidence, rulebook: Rulebook) -> Lane:
 
 
 def _comparison(
-    claim: Claim, evidence: Evidence, rulebook: Rulebook
+    claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook
 ) -> tuple[Comparison | None, tuple[tuple[str, str], ...]]:
     """The comparison that the claim asks for, and what is missing for it."""
     if not claim.compares or not evidence.baseline or not evidence.candidate:
@@ -198,7 +198,7 @@ def _assess(
     return assess.of_value(claim, candidate, about, path, facts)
 
 
-def _counted(made: Assessment, evidence: Evidence) -> Assessment:
+def _counted(made: Assessment, evidence: ClaimEvidence) -> Assessment:
     """The assessment, which says how many launches it stands on where some do not count."""
     sides = (("a", evidence.baseline), ("b", evidence.candidate))
     words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]

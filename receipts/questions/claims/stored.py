@@ -43,7 +43,7 @@ def new_claims(group: ClaimFile) -> list[NewClaim]:
 
 
 @dataclass(frozen=True)
-class History:
+class ClaimHistory:
     """One stored claim with its verdict now, those before, and what was decided on its receipts."""
 
     stored: StoredClaim
@@ -66,13 +66,13 @@ class History:
         }
 
 
-def history(store: Store, claim_id: str, rulebook: Rulebook) -> History:
+def history(store: Store, claim_id: str, rulebook: Rulebook) -> ClaimHistory:
     """A claim's history. Raises NotFound."""
     kept = store.claim(claim_id)
     claim = from_json(kept.body, f"claim {kept.id}")
     verdict = judge(claim, gather(claim, rulebook, store), rulebook)
     decided = store.decisions([*verdict.baseline, *verdict.candidate])
-    return History(kept, claim, verdict, tuple(store.claim_verdicts(claim_id)), tuple(decided))
+    return ClaimHistory(kept, claim, verdict, tuple(store.claim_verdicts(claim_id)), tuple(decided))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from receipts.questions.fit.calibrate import Calibration, Point, calibrate
+from receipts.questions.fit.calibrate import Calibration, CalibrationPoint, calibrate
 from receipts.questions.fit.estimate import (
     Budget,
-    Estimate,
     Growth,
     Measured,
+    MemoryEstimate,
     budget,
     calibration_of,
     calibrations,
@@ -27,10 +27,10 @@ from receipts.questions.fit.estimate import (
 __all__ = [
     "Budget",
     "Calibration",
-    "Estimate",
+    "CalibrationPoint",
     "Growth",
     "Measured",
-    "Point",
+    "MemoryEstimate",
     "budget",
     "calibrate",
     "calibration_of",

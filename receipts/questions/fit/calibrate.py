@@ -13,7 +13,7 @@ SHARE = 0.90
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CalibrationPoint:
     """One measured launch: estimated live bytes, measured live peak in bytes, and what to call it.
 
     ``group`` holds launches that are repeats of one configuration: they are one point of evidence, not many.
@@ -42,7 +42,7 @@ class Calibration:
     left_out_median: float
 
 
-def calibrate(points: Sequence[Point]) -> Calibration | None:
+def calibrate(points: Sequence[CalibrationPoint]) -> Calibration | None:
     """The calibration of these launches; None where fewer than `FEWEST` configurations were measured.
 
     The mean of log(measured / estimated) over configurations, each the mean of its repeats. The interval is that of a
@@ -67,7 +67,7 @@ def calibrate(points: Sequence[Point]) -> Calibration | None:
     )
 
 
-def left_out(points: Sequence[Point]) -> dict[str, float]:
+def left_out(points: Sequence[CalibrationPoint]) -> dict[str, float]:
     """The error of each configuration when the factor comes from all others: |estimate · factor / measured − 1|."""
     found = _ratios(points)
     errors = {}
@@ -78,7 +78,7 @@ def left_out(points: Sequence[Point]) -> dict[str, float]:
     return errors
 
 
-def _ratios(points: Sequence[Point]) -> dict[str, float]:
+def _ratios(points: Sequence[CalibrationPoint]) -> dict[str, float]:
     groups: dict[str, list[float]] = {}
     for index, point in enumerate(points):
         if point.estimated > 0 and point.measured > 0:

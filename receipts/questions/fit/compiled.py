@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
-from receipts.questions.fit.estimate import Estimate, predicted, setup_of
+from receipts.questions.fit.estimate import MemoryEstimate, predicted, setup_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ ACCELERATOR = "tpu-v6e"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CompilerAnswer:
     """What the compiler said, the failure in it (None where it compiled), and the estimated bytes beside it."""
 
     compiled: Compiled
@@ -35,7 +35,7 @@ class Answer:
         return self.estimated / total - 1 if total else None
 
 
-def ask_compiler(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
+def ask_compiler(parsed: Parsed, lane: Lane, made: MemoryEstimate) -> CompilerAnswer:
     """Compile the described train step for v6e. Raises UsageError where that cannot be done, with the reason."""
     from receipts.receipt.accelerators import find
 
@@ -48,7 +48,7 @@ def ask_compiler(parsed: Parsed, lane: Lane, made: Estimate) -> Answer:
     from receipts.estimate.aot import compile_step
 
     compiled = compile_step(setup, options(parsed))
-    return Answer(compiled, _failure(compiled.message), made.total_bytes or 0.0)
+    return CompilerAnswer(compiled, _failure(compiled.message), made.total_bytes or 0.0)
 
 
 def options(parsed: Parsed) -> dict[str, str]:
@@ -70,7 +70,7 @@ def _failure(message: str) -> Failure | None:
     return found[0] if found else None
 
 
-def as_json(answer: Answer) -> dict[str, Any]:
+def as_json(answer: CompilerAnswer) -> dict[str, Any]:
     """The answer as data: bytes a chip, None where the compiler gave none."""
     compiled, failure = answer.compiled, answer.failure
     return {
@@ -101,7 +101,7 @@ def _leaves(failure: Failure) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def oom_receipt(parsed: Parsed, made: Estimate, answer: Answer) -> dict[str, Any]:
+def oom_receipt(parsed: Parsed, made: MemoryEstimate, answer: CompilerAnswer) -> dict[str, Any]:
     """A receipt of the refusal: the plan, its predicted geometry, and what the compiler said. UsageError without one.
 
     The program was compiled for v6e on a host without one, which its notes say.

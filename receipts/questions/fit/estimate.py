@@ -13,7 +13,7 @@ from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.setup import Setup
 from receipts.estimate.shrink import Shrink, shrinks
 from receipts.estimate.surface import OUTSIDE, Name, Surface
-from receipts.questions.fit.calibrate import Calibration, Point, calibrate
+from receipts.questions.fit.calibrate import Calibration, CalibrationPoint, calibrate
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find
 
@@ -45,7 +45,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MemoryEstimate:
     """What one receipt or plan would hold on its fullest chip.
 
     ``surfaces`` in bytes; empty where ``missing`` names what must be stated first. ``live_bytes`` is what an allocator
@@ -109,7 +109,7 @@ class Estimate:
         return compared(self) / self.measured.bytes - 1
 
 
-def compared(estimate: Estimate) -> float:
+def compared(estimate: MemoryEstimate) -> float:
     """The estimated bytes that stand against the measured peak: live, or live and the allocator's overhead."""
     live = estimate.live_bytes or 0.0
     if estimate.measured is None or not estimate.measured.pool:
@@ -117,7 +117,7 @@ def compared(estimate: Estimate) -> float:
     return live + sum(item.peak_bytes for item in estimate.surfaces if item.name is Name.OVERHEAD)
 
 
-def predicted(estimate: Estimate) -> list[dict[str, Any]]:
+def predicted(estimate: MemoryEstimate) -> list[dict[str, Any]]:
     """The surfaces at the peak as rows of a receipt's ``memory.predicted``; those that hold nothing are left out."""
     rows = ((item.name.value, round(item.peak_bytes)) for item in estimate.surfaces)
     return [{"surface": name, "bytes": size} for name, size in rows if size]
@@ -133,10 +133,10 @@ def setup_of(parsed: Parsed, lane: Lane) -> Setup | None:
     return resolve(parsed.stated, circumstances(lane)).setup
 
 
-def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None) -> Estimate:
+def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None) -> MemoryEstimate:
     """The estimate of a receipt or a plan. Nothing is measured and nothing is read but the receipt and the lane."""
     found = resolve(parsed.stated, circumstances(lane))
-    made = Estimate(
+    made = MemoryEstimate(
         name=parsed.name,
         lane=lane.name,
         accelerator=parsed.stated.get("hardware.accelerator"),
@@ -212,7 +212,7 @@ def measured(parsed: Parsed) -> Measured | None:
     return None
 
 
-def point(parsed: Parsed, lane: Lane) -> Point | None:
+def point(parsed: Parsed, lane: Lane) -> CalibrationPoint | None:
     """A receipt as evidence for calibration: it states enough, it ended well, and a chip's peak was read."""
     if parsed.receipt.run.outcome != "ok" or parsed.receipt.run.provenance != "measured":
         return None
@@ -222,10 +222,10 @@ def point(parsed: Parsed, lane: Lane) -> Point | None:
     return point_of(parsed, made, made.measured.bytes)
 
 
-def point_of(parsed: Parsed, made: Estimate, measured_bytes: float) -> Point:
+def point_of(parsed: Parsed, made: MemoryEstimate, measured_bytes: float) -> CalibrationPoint:
     """An estimate and a measured peak as evidence; launches that agree in every axis of shape are one configuration."""
     shape = tuple((path, value) for path, value in sorted(parsed.stated.items()) if path.startswith(_SHAPE))
-    return Point(compared(made), float(measured_bytes), parsed.name, str(shape))
+    return CalibrationPoint(compared(made), float(measured_bytes), parsed.name, str(shape))
 
 
 def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:
@@ -259,7 +259,7 @@ class Growth:
         return self.b - self.a
 
 
-def growth(a: Estimate, b: Estimate) -> tuple[Growth, ...]:
+def growth(a: MemoryEstimate, b: MemoryEstimate) -> tuple[Growth, ...]:
     """Which bucket grows from A to B: surfaces that differ, the largest change first."""
     before = {item.name: item.peak_bytes for item in a.surfaces}
     after = {item.name: item.peak_bytes for item in b.surfaces}

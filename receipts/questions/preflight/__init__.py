@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from receipts.questions.preflight.answer import CODES, Answer, Evidence, Status
+from receipts.questions.preflight.answer import CODES, PreflightAnswer, PreflightEvidence, Status
 from receipts.questions.preflight.ladder import Rung, Skipped, next_rung
 from receipts.questions.preflight.look import preflight
-from receipts.questions.preflight.rank import Candidate, Ranked, as_lines, candidates, ranked
+from receipts.questions.preflight.rank import CandidatePlan, Ranked, as_lines, candidates, ranked
 
 __all__ = [
     "CODES",
-    "Answer",
-    "Candidate",
-    "Evidence",
+    "CandidatePlan",
+    "PreflightAnswer",
+    "PreflightEvidence",
     "Ranked",
     "Rung",
     "Skipped",

@@ -25,7 +25,7 @@ class Unlike(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class PreflightEvidence:
     """The launch that an answer stands on. Bytes are of one chip; ``lineage`` are the wheels that the lane looks at.
 
     ``smaller`` and ``larger`` say in which pressures it differs from the plan; ``unlike`` in which circumstances.
@@ -67,14 +67,14 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PreflightAnswer:
     """What is known of a plan. ``why`` is one sentence; ``missing`` is what has to be stated before anything is."""
 
     status: Status
     why: str
     plan: str
     signature: str
-    by: Evidence | None = None
+    by: PreflightEvidence | None = None
     worked: int = 0
     failed: int = 0
     missing: tuple[str, ...] = ()

@@ -9,14 +9,14 @@ from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.errors import InputError
 from receipts.questions.plan import parse_plan, write_plan
-from receipts.questions.preflight.answer import Answer
+from receipts.questions.preflight.answer import PreflightAnswer
 from receipts.questions.preflight.pressure import useless
 from receipts.receipt import Document, Parsed
 
 SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
 FIRST_THAT_REDUCES: Final = "the first rung that reduces the active pressure"
 _DEGREES: Final = ("tensor", "expert", "pipeline", "context")
-Ask = Callable[[Parsed], Answer]
+Ask = Callable[[Parsed], PreflightAnswer]
 Changes = dict[str, Any]
 
 
@@ -38,7 +38,7 @@ class Rung(NamedTuple):
     changes: Mapping[str, tuple[Any, Any]]
     skipped: tuple[Skipped, ...]
     plan: bytes | None = None
-    answer: Answer | None = None
+    answer: PreflightAnswer | None = None
     dropped: tuple[str, ...] = ()
 
     @property
@@ -58,7 +58,7 @@ class Rung(NamedTuple):
         }
 
 
-def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: Answer) -> Rung:
+def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Rung:
     """The first smaller plan down the lane's ladder of which ``ask`` does not know or predict that it fails.
 
     Mesh-wide: what is written holds for every rank. A rung that is used up (every step of it fails) stays used: the
@@ -91,7 +91,9 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: Answer) -> Rung:
     return Rung("stop", {}, tuple(skipped))
 
 
-def _rung(name: str, plan: Parsed, made: Parsed, changes: Changes, skipped: Sequence[Skipped], answer: Answer) -> Rung:
+def _rung(
+    name: str, plan: Parsed, made: Parsed, changes: Changes, skipped: Sequence[Skipped], answer: PreflightAnswer
+) -> Rung:
     told = {path: (plan.stated.get(path), value) for path, value in changes.items()}
     derived = ("batch.accumulation", "parallelism.data", "parallelism.shard")
     for path in derived:

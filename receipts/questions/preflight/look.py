@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
 from receipts.base.units import amount
-from receipts.questions.preflight.answer import Answer, Evidence, Fit, Status
+from receipts.questions.preflight.answer import Fit, PreflightAnswer, PreflightEvidence, Status
 from receipts.questions.preflight.circumstances import lineage, unlike
 from receipts.receipt import Parsed
 
@@ -24,10 +24,10 @@ class _Seen(NamedTuple):
     """A stored launch with what was read from its document."""
 
     known: Known
-    by: Evidence
+    by: PreflightEvidence
 
 
-def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimator | None = None) -> Answer:
+def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimator | None = None) -> PreflightAnswer:
     """What is known of a plan. Without a store only the estimator can say something; None is the engine's own.
 
     Known to work or to fail: a measured launch of its signature, in circumstances that nothing contradicts; where they
@@ -38,14 +38,14 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
     missing = unstated(plan)
     if missing:
         why = f"{', '.join(missing)} not stated: no launch can be the same"
-        return Answer("unknown", why, plan.name, made.signature, missing=missing)
+        return PreflightAnswer("unknown", why, plan.name, made.signature, missing=missing)
     answer = _of_signature(plan, lane, store, made) if store is not None else None
     if answer is None and store is not None:
         answer = _of_base(plan, lane, store, made)
     return answer or _estimated(plan, lane, made, estimator or estimated)
 
 
-def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
+def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> PreflightAnswer | None:
     worked, failed = store.same_signature(made)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
@@ -54,7 +54,7 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> An
     last = (told or seen)[0]
     good = last.known.outcome == "ok"
     status: Status = ("worked" if good else "failed") if told else ("likely" if good else "predicted")
-    return Answer(
+    return PreflightAnswer(
         status, _why(last, status), plan.name, made.signature, by=last.by, worked=len(worked), failed=len(failed)
     )
 
@@ -70,7 +70,7 @@ def _why(last: _Seen, status: Status) -> str:
     return f"{said} with this signature; that is quoted and not measured"
 
 
-def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer | None:
+def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> PreflightAnswer | None:
     worked, failed = store.dominating(made)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
@@ -83,7 +83,7 @@ def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Answer 
     why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {said}"
     if last.by.unlike:
         why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
-    return Answer("likely" if good else "predicted", why, plan.name, made.signature, by=last.by)
+    return PreflightAnswer("likely" if good else "predicted", why, plan.name, made.signature, by=last.by)
 
 
 def _read(found: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
@@ -92,10 +92,10 @@ def _read(found: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> lis
     return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
 
 
-def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> Evidence:
+def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
     """What a stored launch shows of a plan."""
     failure = there.receipt.failure
-    return Evidence(
+    return PreflightEvidence(
         id=known.id,
         name=known.name,
         outcome=known.outcome,
@@ -130,18 +130,18 @@ def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, 
     return [(path, str(a), str(b)) for path, a, b in values if a != b]
 
 
-def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) -> Answer:
+def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) -> PreflightAnswer:
     fit = estimator(plan, lane)
     if fit is None:
         why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
-        return Answer("unknown", why, plan.name, made.signature)
+        return PreflightAnswer("unknown", why, plan.name, made.signature)
     size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
     most = f", most of it {fit.surface}" if fit.surface else ""
     if fit.beyond > fit.tolerance:
-        return Answer("predicted", f"the estimate is {size}{most}", plan.name, made.signature, fit=fit)
+        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, made.signature, fit=fit)
     how = "which fits" if fit.beyond <= 0 else f"within the estimator's {fit.tolerance:.0%}"
     why = f"no launch like it; the estimate is {size}, {how}"
-    return Answer("unknown", why, plan.name, made.signature, fit=fit)
+    return PreflightAnswer("unknown", why, plan.name, made.signature, fit=fit)
 
 
 def estimated(plan: Parsed, lane: Lane) -> Fit | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from receipts.questions.preflight.answer import Answer
+from receipts.questions.preflight.answer import PreflightAnswer
 
 _BATCH, _LENGTH, _FEATURES = "device_batch", "sequence_length", "features"
 # Surfaces of the estimate that are there before the first sequence comes.
@@ -15,7 +15,7 @@ _OF_KERNEL: Final = "one kernel's on-chip memory ran out, and its tiles do not g
 _OF_ANOTHER: Final = "another process held the memory: free the chip and launch the same plan again"
 
 
-def useless(answer: Answer) -> Mapping[str, str]:
+def useless(answer: PreflightAnswer) -> Mapping[str, str]:
     """Rungs that do not reduce the active pressure, each with why. Empty where nothing tells which pressure it is."""
     by = answer.by
     if by is not None and by.outcome == "oom":

@@ -8,14 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from receipts.base.errors import InputError, Problem
 from receipts.questions.plan import plan_of
-from receipts.questions.preflight.answer import ORDER, Answer
+from receipts.questions.preflight.answer import ORDER, PreflightAnswer
 from receipts.receipt import Document, Parsed
 from receipts.receipt.load import parse_json
 
 PLAN: Final = "plan"
 
 
-class Candidate(NamedTuple):
+class CandidatePlan(NamedTuple):
     """One line of a launcher's file: the object as it stands there, and the plan in it. Lines count from 1."""
 
     line: int
@@ -26,8 +26,8 @@ class Candidate(NamedTuple):
 class Ranked(NamedTuple):
     """A candidate with what is known of it."""
 
-    candidate: Candidate
-    answer: Answer
+    candidate: CandidatePlan
+    answer: PreflightAnswer
 
     def as_data(self) -> dict[str, Any]:
         """The candidate as JSON: its line, what is known, and the object itself."""
@@ -38,12 +38,12 @@ class Ranked(NamedTuple):
         return {**told, **why, "candidate": self.candidate.given}
 
 
-def candidates(raw: bytes, source: str) -> list[Candidate]:
+def candidates(raw: bytes, source: str) -> list[CandidatePlan]:
     """The candidates of a JSONL file: a line is a plan, or an object that holds one under ``plan``.
 
     Raises InputError with every line's every problem.
     """
-    found: list[Candidate] = []
+    found: list[CandidatePlan] = []
     wrong: list[Problem] = []
     for number, line in enumerate(raw.splitlines(), start=1):
         if not line.strip():
@@ -51,7 +51,7 @@ def candidates(raw: bytes, source: str) -> list[Candidate]:
         try:
             given = parse_json(Document(line, source))
             inner = given.get(PLAN)
-            found.append(Candidate(number, given, plan_of(inner if isinstance(inner, dict) else given, source)))
+            found.append(CandidatePlan(number, given, plan_of(inner if isinstance(inner, dict) else given, source)))
         except InputError as error:
             wrong += [problem._replace(at=f"line {number}, {problem.at}") for problem in error.problems]
     if not found and not wrong:
@@ -61,7 +61,7 @@ def candidates(raw: bytes, source: str) -> list[Candidate]:
     return found
 
 
-def ranked(given: Iterable[Candidate], ask: Callable[[Parsed], Answer]) -> list[Ranked]:
+def ranked(given: Iterable[CandidatePlan], ask: Callable[[Parsed], PreflightAnswer]) -> list[Ranked]:
     """Worked, likely, unknown, predicted, failed; those of one status keep the launcher's order."""
     found = [Ranked(item, ask(item.plan)) for item in given]
     return sorted(found, key=lambda item: ORDER.index(item.answer.status))

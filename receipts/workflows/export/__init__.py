@@ -5,6 +5,6 @@ See docs/export.md for what is written, and docs/scale.md for what engines make 
 
 from __future__ import annotations
 
-from receipts.workflows.export.export import Asked, Exported, export
+from receipts.workflows.export.export import Exported, ExportOptions, export
 
-__all__ = ["Asked", "Exported", "export"]
+__all__ = ["ExportOptions", "Exported", "export"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from receipts.workflows.export.datasets import FORMAT, VERSION, Dataset, Field, Kind
+from receipts.workflows.export.datasets import FORMAT, VERSION, Dataset, DatasetField, Kind
 from receipts.workflows.export.lines import Row
 
 
@@ -43,7 +43,7 @@ def schema(dataset: Dataset) -> Any:
     return pa.schema([_field(field) for field in dataset.fields], metadata=about)
 
 
-def _field(field: Field) -> Any:
+def _field(field: DatasetField) -> Any:
     about = {"says": field.says, "path": f"$.{field.path}" if field.path else None, "unit": field.unit}
     metadata = {name: said for name, said in about.items() if said is not None}
     return pa.field(field.name, _types()[field.kind], nullable=not field.required, metadata=metadata)

@@ -25,7 +25,7 @@ KINDS: Final[Mapping[Kind, str]] = {
 }
 
 
-class Field(NamedTuple):
+class DatasetField(NamedTuple):
     """One column. `path` is where its value stands in the document, `unit` what it is counted in."""
 
     name: str
@@ -41,7 +41,7 @@ class Dataset(NamedTuple):
 
     name: str
     says: str
-    fields: tuple[Field, ...]
+    fields: tuple[DatasetField, ...]
     partitioned: bool = False
 
 
@@ -64,45 +64,49 @@ _UNITS: Final = {
     "chips": "chips",
 }
 _JUDGED: Final = (
-    Field("judged_status", "string", "Status by the last verdict on it: valid, open, invalid"),
-    Field("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
-    Field("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict"),
-    Field("judged_rules", "string", "Digest of the rule set of that verdict"),
-    Field("judged_at", "timestamp", "When it was given"),
+    DatasetField("judged_status", "string", "Status by the last verdict on it: valid, open, invalid"),
+    DatasetField("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
+    DatasetField("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict"),
+    DatasetField("judged_rules", "string", "Digest of the rule set of that verdict"),
+    DatasetField("judged_at", "timestamp", "When it was given"),
 )
 _STANDING: Final = (
-    Field("stands", "bool", "Whether nothing superseded or retracted it", required=True),
-    Field("superseded_by", "string", "Id of the receipt that replaced it; null where it stands or was retracted"),
-    Field("superseded_reason", "string", "Why it no longer stands"),
-    Field("superseded_at", "timestamp", "When that was said"),
+    DatasetField("stands", "bool", "Whether nothing superseded or retracted it", required=True),
+    DatasetField(
+        "superseded_by", "string", "Id of the receipt that replaced it; null where it stands or was retracted"
+    ),
+    DatasetField("superseded_reason", "string", "Why it no longer stands"),
+    DatasetField("superseded_at", "timestamp", "When that was said"),
 )
 _DOCUMENT: Final = (
-    Field("axes", "axes", "Every axis leaf's effective value by its path; lists as JSON", required=True),
-    Field("document_bytes", "int64", "Length of the document", required=True, unit="bytes"),
-    Field("document", "string", "The document as it came: its SHA-256 is the id", required=True),
+    DatasetField("axes", "axes", "Every axis leaf's effective value by its path; lists as JSON", required=True),
+    DatasetField("document_bytes", "int64", "Length of the document", required=True, unit="bytes"),
+    DatasetField("document", "string", "The document as it came: its SHA-256 is the id", required=True),
 )
 _VERDICT: Final = (
-    Field("status", "string", "valid, open, invalid", required=True),
-    Field("path", "string", "witnessed, unwitnessed, left", required=True),
-    Field("taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory, loss", required=True),
-    Field("codes", "strings", "Codes of its findings, in their order", required=True),
+    DatasetField("status", "string", "valid, open, invalid", required=True),
+    DatasetField("path", "string", "witnessed, unwitnessed, left", required=True),
+    DatasetField(
+        "taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory, loss", required=True
+    ),
+    DatasetField("codes", "strings", "Codes of its findings, in their order", required=True),
 )
 _COMPARISON: Final = (
-    Field("status", "string", "accepted, rejected, inconclusive", required=True),
-    Field("metric", "string", "The metric asked for"),
-    Field("comparable", "string", "yes, unknown, no", required=True),
-    Field("path", "string", "witnessed, unwitnessed, left", required=True),
-    Field("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", required=True),
-    Field("codes", "strings", "Codes of its findings, in their order", required=True),
+    DatasetField("status", "string", "accepted, rejected, inconclusive", required=True),
+    DatasetField("metric", "string", "The metric asked for"),
+    DatasetField("comparable", "string", "yes, unknown, no", required=True),
+    DatasetField("path", "string", "witnessed, unwitnessed, left", required=True),
+    DatasetField("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", required=True),
+    DatasetField("codes", "strings", "Codes of its findings, in their order", required=True),
 )
 _GIVEN: Final = (
-    Field("rules", "string", "Digest of the rule set", required=True),
-    Field("judge", "string", "Version of the judge", required=True),
-    Field("judged_at", "timestamp", "When it was judged", required=True),
-    Field("document", "string", "The verdict as JSON", required=True),
+    DatasetField("rules", "string", "Digest of the rule set", required=True),
+    DatasetField("judge", "string", "Version of the judge", required=True),
+    DatasetField("judged_at", "timestamp", "When it was judged", required=True),
+    DatasetField("document", "string", "The verdict as JSON", required=True),
 )
-_NUMBER: Final = Field("number", "int64", "The row's number in the store that was exported", required=True)
-_SUBJECTS: Final = Field("subjects", "subjects", "The receipts it speaks of, each with its side", required=True)
+_NUMBER: Final = DatasetField("number", "int64", "The row's number in the store that was exported", required=True)
+_SUBJECTS: Final = DatasetField("subjects", "subjects", "The receipts it speaks of, each with its side", required=True)
 
 
 @lru_cache(maxsize=1)
@@ -110,9 +114,9 @@ def datasets() -> Mapping[str, Dataset]:
     """Every dataset by its name, in the order of `ORDER`."""
     from receipts.store.tables import metadata
 
-    judged = Field("receipt", "string", "Id of the receipt that was judged", required=True)
-    claim = Field("claim", "string", "Id of the claim", required=True)
-    status = Field("status", "string", "supported, refuted, unproven, stale", required=True)
+    judged = DatasetField("receipt", "string", "Id of the receipt that was judged", required=True)
+    claim = DatasetField("claim", "string", "Id of the claim", required=True)
+    status = DatasetField("status", "string", "supported, refuted, unproven, stale", required=True)
     made = {
         "receipts": Dataset(
             "receipts", "One row a receipt, with its document", (*_columns(), *_JUDGED, *_STANDING, *_DOCUMENT), True
@@ -137,14 +141,14 @@ def datasets() -> Mapping[str, Dataset]:
     return {name: made[name] for name in ORDER}
 
 
-def _columns() -> tuple[Field, ...]:
+def _columns() -> tuple[DatasetField, ...]:
     """The columns of the table of receipts. What `lane` would be called is the name of a folder."""
     from receipts.store.tables import receipts
 
     return tuple(_receipt_field(column) for column in receipts.columns)
 
 
-def _receipt_field(column: Any) -> Field:
+def _receipt_field(column: Any) -> DatasetField:
     from receipts import metrics
     from receipts.store.rows import METRICS, PATHS
 
@@ -157,7 +161,7 @@ def _receipt_field(column: Any) -> Field:
     return field._replace(name="run_lane") if field.name == "lane" else field
 
 
-def _field(column: Any) -> Field:
+def _field(column: Any) -> DatasetField:
     from receipts.store.tables import Utc
 
     if column.name == "seq":
@@ -165,4 +169,4 @@ def _field(column: Any) -> Field:
     kind = "timestamp" if isinstance(column.type, Utc) else _KIND[column.type.python_type]
     # AT is a word of SQL's own in DuckDB and BigQuery.
     name = "written_at" if column.name == "at" else column.name
-    return Field(name, kind, column.comment, required=not column.nullable)
+    return DatasetField(name, kind, column.comment, required=not column.nullable)

@@ -37,7 +37,7 @@ _CHUNK: Final = 250
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExportOptions:
     """What to export. Times are when receipts ran: the end of the run, else its start; ``until`` is left out."""
 
     filters: Filters | None = None
@@ -96,7 +96,13 @@ class Writer(Protocol):
 
 
 def export(
-    store: Store, place: Path, form: Format, asked: Asked, *, force: bool = False, progress: Progress | None = None
+    store: Store,
+    place: Path,
+    form: Format,
+    asked: ExportOptions,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
 ) -> Exported:
     """Write a store, or what was asked of it, to a folder (Parquet) or a file.
 
@@ -151,7 +157,7 @@ def _csv(work: _Work, about: About, place: Path, force: bool) -> int:
 class _Work:
     """One state of a store on its way to a writer."""
 
-    def __init__(self, state: Snapshot, asked: Asked, progress: Progress | None) -> None:
+    def __init__(self, state: Snapshot, asked: ExportOptions, progress: Progress | None) -> None:
         self._state = state
         self._asked = asked
         self._progress = progress

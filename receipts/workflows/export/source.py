@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from receipts.base.errors import InputError, Problem, UsageError
-from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, Field, Kind, datasets
+from receipts.workflows.export.datasets import FORMAT, ORDER, VERSION, Dataset, DatasetField, Kind, datasets
 from receipts.workflows.export.lines import Row
 from receipts.workflows.export.target import ABOUT
 
@@ -23,7 +23,7 @@ Part = tuple[str, list[Row]]
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """An export that can be read. `store` is the id of the store that it came from, `rows` how many rows there are.
 
     `parts` gives rows by dataset; after receipts come their verdicts.
@@ -36,7 +36,7 @@ class Source:
     parts: Callable[[], Iterator[Part]]
 
 
-def source(place: Path) -> Source:
+def source(place: Path) -> ExportSource:
     """The export at a place: a folder of Parquet, or a file of JSON lines.
 
     Raises UsageError where there is none, and InputError for one that is cut off, damaged or of a newer version.
@@ -68,7 +68,7 @@ def _wrong(place: Path | str, at: str, what: str, do: str) -> InputError:
 # Parquet
 
 
-def _folder(place: Path) -> Source:
+def _folder(place: Path) -> ExportSource:
     try:
         said = _about(place, orjson.loads((place / ABOUT).read_bytes()))
         held = said["datasets"]
@@ -84,7 +84,7 @@ def _folder(place: Path) -> Source:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
     _check_files(place, files)
     names = {name: [file for file, _ in found] for name, found in files.items()}
-    return Source(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _parts(place, names))
+    return ExportSource(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _parts(place, names))
 
 
 def _check_files(place: Path, files: Mapping[str, Sequence[tuple[str, int]]]) -> None:
@@ -165,7 +165,7 @@ def _check_columns(place: Path, file: str, found: Any, wanted: Any) -> None:
 # JSON lines
 
 
-def _file(place: Path) -> Source:
+def _file(place: Path) -> ExportSource:
     try:
         with place.open("rb") as stream:
             first = stream.readline(_MOST_LINE)
@@ -176,7 +176,7 @@ def _file(place: Path) -> Source:
     if end.get("end") != FORMAT:
         raise _wrong(place, "", "its last line is not the end of an export: it was cut off", "copy it again, whole")
     rows = {name: int(end["rows"].get(name, 0)) for name in ORDER}
-    return Source(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _counted(place, rows))
+    return ExportSource(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _counted(place, rows))
 
 
 def _json(place: Path, number: int, text: bytes) -> dict[str, Any]:
@@ -250,7 +250,7 @@ _KINDS: Final[Mapping[Kind, type | tuple[type, ...]]] = {
 }
 
 
-def _value(place: Path, number: int, field: Field, given: Any) -> Any:
+def _value(place: Path, number: int, field: DatasetField, given: Any) -> Any:
     value: Any = given
     if value is None:
         if field.required:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from receipts.workflows.run.attempt import Attempt, Folder
 from receipts.workflows.run.child import Ended, Limits, run
 from receipts.workflows.run.complete import complete
-from receipts.workflows.run.loop import Outcome, Step, Tools, walk
+from receipts.workflows.run.loop import RunOutcome, RunStep, RunTools, walk
 from receipts.workflows.run.retry import may_retry
 from receipts.workflows.run.words import Words
 
@@ -14,9 +14,9 @@ __all__ = [
     "Ended",
     "Folder",
     "Limits",
-    "Outcome",
-    "Step",
-    "Tools",
+    "RunOutcome",
+    "RunStep",
+    "RunTools",
     "Words",
     "complete",
     "may_retry",

@@ -14,7 +14,7 @@ from receipts.axes.signature import sign
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.questions.plan import parse_plan
-from receipts.questions.preflight import Answer, Evidence, Rung, next_rung
+from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.catalogue import find
 from receipts.workflows.run.attempt import Attempt, Folder
@@ -25,7 +25,7 @@ from receipts.workflows.run.words import Words
 
 
 @dataclass(frozen=True)
-class Tools:
+class RunTools:
     """What a walk needs of the world around it.
 
     ``launch`` runs an attempt's command and waits for it; ``gather`` reads what it left behind; ``encode`` makes bytes
@@ -37,14 +37,14 @@ class Tools:
     gather: Callable[[Attempt], Tree]
     encode: Callable[[Tree], bytes]
     submit: Callable[[Document], str]
-    ask: Callable[[Parsed], Answer]
-    tell: Callable[[Step], None]
+    ask: Callable[[Parsed], PreflightAnswer]
+    tell: Callable[[RunStep], None]
     name: Callable[[], str]
     host: str
 
 
 @dataclass(frozen=True)
-class Step:
+class RunStep:
     """What has just been decided: an attempt with its receipt, why it is the last or not, and the rung that follows.
 
     ``attempt`` is None where a plan was passed over before anything was launched, ``fault`` says why a receipt could
@@ -58,14 +58,14 @@ class Step:
     fault: str | None = None
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """How a walk ended: the last attempt, and the code of its command."""
 
     attempt: Attempt | None
     code: int
 
 
-def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: Tools, most: int | None) -> Outcome:
+def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: RunTools, most: int | None) -> RunOutcome:
     """Launch the plan, or go on where a walk was cut off, and step down the ladder while memory is what runs out."""
     asking = _asking(plan, words, tools)
     if not folder.attempts:
@@ -82,23 +82,25 @@ def walk(plan: Parsed, lane: Lane, folder: Folder, words: Words, tools: Tools, m
             return _over(folder, attempt.number)
 
 
-def _over(folder: Folder, number: int | None) -> Outcome:
+def _over(folder: Folder, number: int | None) -> RunOutcome:
     folder.over = True
     folder.save()
     if number is None:
-        return Outcome(None, 1)
+        return RunOutcome(None, 1)
     last = folder.attempts[number - 1]
     code = last.exit_code if last.exit_code is not None else 1
-    return Outcome(last, code if code >= 0 else 128 - code)
+    return RunOutcome(last, code if code >= 0 else 128 - code)
 
 
-def _first(plan: Parsed, lane: Lane, ask: Callable[[Parsed], Answer], tools: Tools) -> tuple[bytes | None, Rung | None]:
+def _first(
+    plan: Parsed, lane: Lane, ask: Callable[[Parsed], PreflightAnswer], tools: RunTools
+) -> tuple[bytes | None, Rung | None]:
     """The plan to begin with: the one given, or the next rung where it is known or predicted to fail."""
     answer = tools.ask(plan)
     if answer.status not in ("failed", "predicted"):
         return plan.raw, None
     rung = next_rung(plan, lane, ask, answer)
-    tools.tell(Step(None, f"not launched: {answer.why}", rung=rung))
+    tools.tell(RunStep(None, f"not launched: {answer.why}", rung=rung))
     return rung.plan, rung
 
 
@@ -106,15 +108,15 @@ def _new(number: int, launch: str, rung: Rung | None) -> Attempt:
     return Attempt(number, launch, rung.name if rung else None, rung.reason if rung else None)
 
 
-def _asking(plan: Parsed, words: Words, tools: Tools) -> Callable[[Parsed], Answer]:
+def _asking(plan: Parsed, words: Words, tools: RunTools) -> Callable[[Parsed], PreflightAnswer]:
     """The preflight, which also knows what the command cannot be told."""
 
-    def ask(other: Parsed) -> Answer:
+    def ask(other: Parsed) -> PreflightAnswer:
         before, after = _settings(plan), _settings(other)
         untaken = sorted(words.untaken(path for path in {*before, *after} if before.get(path) != after.get(path)))
         if untaken:
             wanted = ", ".join(f"{{{path}}}" for path in untaken)
-            return Answer("predicted", f"the command takes no {wanted}", other.name, "")
+            return PreflightAnswer("predicted", f"the command takes no {wanted}", other.name, "")
         return tools.ask(other)
 
     return ask
@@ -125,8 +127,8 @@ def _attempt(
     lane: Lane,
     folder: Folder,
     words: Words,
-    tools: Tools,
-    ask: Callable[[Parsed], Answer],
+    tools: RunTools,
+    ask: Callable[[Parsed], PreflightAnswer],
     most: int | None,
 ) -> None:
     """Run one attempt to its receipt, and write down the one that follows it, if any does."""
@@ -146,7 +148,7 @@ def _attempt(
         receipt, fault = _parsed(tree, tools)
     made, unstored = _keep(receipt, tree, attempt, folder, tools)
     folder.close(made, following, rung.plan if rung else None)
-    tools.tell(Step(made, retry.why, receipt, rung, fault or unstored))
+    tools.tell(RunStep(made, retry.why, receipt, rung, fault or unstored))
 
 
 def _after(attempt: Attempt) -> str:
@@ -154,7 +156,7 @@ def _after(attempt: Attempt) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{attempt.launch} and then"))
 
 
-def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: Tools) -> Tree:
+def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: RunTools) -> Tree:
     """The attempt's document: as it was written before, where a runner was killed behind that."""
     place = folder.receipt(attempt)
     if place.exists():
@@ -163,7 +165,7 @@ def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: Tools) -> T
     return complete(tools.gather(attempt), plan, attempt, folder.command, tools.host)
 
 
-def _ended(folder: Folder, tools: Tools) -> Attempt:
+def _ended(folder: Folder, tools: RunTools) -> Attempt:
     """The attempt with how its command ended, run now unless it had been before."""
     attempt = folder.attempts[-1]
     if attempt.started is None:
@@ -180,7 +182,7 @@ def _ended(folder: Folder, tools: Tools) -> Attempt:
     return attempt
 
 
-def _parsed(tree: Tree, tools: Tools) -> tuple[Parsed | None, str | None]:
+def _parsed(tree: Tree, tools: RunTools) -> tuple[Parsed | None, str | None]:
     try:
         return parse(Document(tools.encode(tree), "receipt")), None
     except InputError as error:
@@ -188,7 +190,7 @@ def _parsed(tree: Tree, tools: Tools) -> tuple[Parsed | None, str | None]:
 
 
 def _keep(
-    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: Folder, tools: Tools
+    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: Folder, tools: RunTools
 ) -> tuple[Attempt, str | None]:
     """Write the receipt into the attempt's folder and into the store."""
     raw = receipt.raw if receipt is not None else tools.encode(tree)
@@ -211,10 +213,10 @@ def _settings(plan: Parsed) -> dict[str, Any]:
     return {path: value for path, value in plan.stated.items() if (leaf := find(path)) and leaf.role is Role.AXIS}
 
 
-def _answer(receipt: Parsed, lane: Lane) -> Answer:
+def _answer(receipt: Parsed, lane: Lane) -> PreflightAnswer:
     """What the attempt itself shows of its plan, for the choice of the rung."""
     run, failure = receipt.receipt.run, receipt.receipt.failure
-    by = Evidence(
+    by = PreflightEvidence(
         id=receipt.id,
         name=receipt.name,
         outcome=run.outcome,
@@ -225,7 +227,7 @@ def _answer(receipt: Parsed, lane: Lane) -> Answer:
         requested_bytes=failure.requested_bytes if failure else None,
         limit_bytes=failure.limit_bytes if failure else None,
     )
-    return Answer("failed", "it has just failed", receipt.name, sign(receipt, lane).signature, by=by, failed=1)
+    return PreflightAnswer("failed", "it has just failed", receipt.name, sign(receipt, lane).signature, by=by, failed=1)
 
 
 def _now() -> str:

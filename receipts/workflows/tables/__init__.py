@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from receipts.workflows.tables.mapping import Mapping, read_mapping
-from receipts.workflows.tables.notebook import Imported, Made, Refusal, Unread, import_file, import_rows
-from receipts.workflows.tables.table import Row, read_table
+from receipts.workflows.tables.notebook import ImportedTable, Made, Refusal, Unread, import_file, import_rows
+from receipts.workflows.tables.table import TableRow, read_table
 
 __all__ = [
-    "Imported",
+    "ImportedTable",
     "Made",
     "Mapping",
     "Refusal",
-    "Row",
+    "TableRow",
     "Unread",
     "import_file",
     "import_rows",

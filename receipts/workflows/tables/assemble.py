@@ -13,9 +13,9 @@ from typing import Any
 from receipts.base.errors import Problem
 from receipts.receipt import VERSION
 from receipts.receipt.catalogue import find
-from receipts.workflows.tables.mapping import PLACE, Field, Mapping, MemoryColumns, Pattern, Spread
-from receipts.workflows.tables.quantity import Quantity, kind_of, read_quantity, rounded_text
-from receipts.workflows.tables.table import Row
+from receipts.workflows.tables.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Spread
+from receipts.workflows.tables.quantity import TableQuantity, kind_of, read_quantity, rounded_text
+from receipts.workflows.tables.table import TableRow
 
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 MAX_KEY = 200  # what receipts.receipt.maps allows a key
@@ -23,7 +23,7 @@ _OPEN = ("flags", "features", "patches", "wheels", "notes")
 
 
 @dataclass
-class Draft:
+class RowDraft:
     """A receipt while it is put together."""
 
     tree: dict[str, Any] = field(default_factory=dict)
@@ -63,9 +63,9 @@ def _parts(path: str) -> list[str]:
     return [head, rest] if head in _OPEN and rest else path.split(".")
 
 
-def assemble(row: Row, mapping: Mapping) -> Draft:
+def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
     """The draft of a row's receipt, with what could not be read and why it cannot stand."""
-    draft = Draft()
+    draft = RowDraft()
     draft.put("schema_version", VERSION)
     _identify(draft, row, mapping)
     for item in mapping.fields:
@@ -82,7 +82,7 @@ def assemble(row: Row, mapping: Mapping) -> Draft:
     return draft
 
 
-def _identify(draft: Draft, row: Row, mapping: Mapping) -> None:
+def _identify(draft: RowDraft, row: TableRow, mapping: Mapping) -> None:
     named = filled(mapping.launch, row)
     if named is None:
         what = f"the launch's template {mapping.launch!r} names what the row does not state"
@@ -107,7 +107,7 @@ def _day(text: str) -> date | None:
         return None
 
 
-def filled(template: str, row: Row) -> str | None:
+def filled(template: str, row: TableRow) -> str | None:
     """The template with ``{path}`` filled in; None where a place is not stated, unless it ends in ``?``."""
     missing = False
 
@@ -130,7 +130,7 @@ def as_text(value: Any) -> str:
     return str(getattr(value, "text", value))
 
 
-def _holds(row: Row, item: Field) -> bool:
+def _holds(row: TableRow, item: MappedField) -> bool:
     def said(path: str) -> str:
         value = row.at(path)
         return "" if value is None else as_text(value).lower()
@@ -139,7 +139,7 @@ def _holds(row: Row, item: Field) -> bool:
     return wanted and not any(said(path) in values for path, values in item.unless.items())
 
 
-def _state(draft: Draft, row: Row, item: Field) -> None:
+def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
     if item.value is not None:
         draft.put(item.to, item.value)
         return
@@ -168,7 +168,7 @@ def _state(draft: Draft, row: Row, item: Field) -> None:
         _put_formed(draft, item, source, value)
 
 
-def _of_list(source: list[Any], item: Field) -> Any:
+def _of_list(source: list[Any], item: MappedField) -> Any:
     """A list's entries as one text, or the entry that the field takes."""
     if item.take != "all":
         return source[0 if item.take == "first" else -1]
@@ -180,7 +180,7 @@ def _of_list(source: list[Any], item: Field) -> Any:
     return source
 
 
-def _translated(source: Any, item: Field) -> tuple[bool, Any]:
+def _translated(source: Any, item: MappedField) -> tuple[bool, Any]:
     """The value by the map, else by the first pattern that matches; whether either knows the source."""
     if not item.map and not item.patterns:
         return True, source
@@ -199,7 +199,7 @@ def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _put_formed(draft: Draft, item: Field, source: Any, value: Any) -> None:
+def _put_formed(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     if item.form == "text":
         draft.put(item.to, value if isinstance(value, bool) or item.map else as_text(value))
     elif item.form == "list":
@@ -222,12 +222,12 @@ _KINDS = {
 }
 
 
-def _fits(found: Quantity, unit: str | None) -> bool:
+def _fits(found: TableQuantity, unit: str | None) -> bool:
     """Whether a number's unit measures what a leaf of this unit holds."""
     return not found.kind or found.kind in ({"share"} if unit is None else _KINDS.get(unit, set()))
 
 
-def _put_number(draft: Draft, item: Field, source: Any, value: Any) -> None:
+def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     leaf = find(item.to)
     held = None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
@@ -245,13 +245,13 @@ def _put_number(draft: Draft, item: Field, source: Any, value: Any) -> None:
         draft.put(companion, _printed(found, source, item))
 
 
-def _printed(found: Quantity, source: Any, item: Field) -> str:
+def _printed(found: TableQuantity, source: Any, item: MappedField) -> str:
     if item.rounded and isinstance(source, int) and not item.unit:
         return rounded_text(source)
     return found.text
 
 
-def _spread(draft: Draft, row: Row, spread: Spread) -> None:
+def _spread(draft: RowDraft, row: TableRow, spread: Spread) -> None:
     source = row.at(spread.from_)
     if source is None:
         return
@@ -275,7 +275,7 @@ _LEAVES = ("bytes_used", "peak_bytes", "peak_reserved_bytes")
 _KIND = {"bytes_used": "live", "peak_bytes": "live", "peak_reserved_bytes": "reserved"}
 
 
-def _memory(draft: Draft, row: Row, columns: MemoryColumns) -> None:
+def _memory(draft: RowDraft, row: TableRow, columns: MemoryColumns) -> None:
     """Rows by phase where one chip ran; one figure for several chips stays the one figure that it is."""
     listed = row.at(columns.from_)
     if listed is None:
@@ -283,7 +283,7 @@ def _memory(draft: Draft, row: Row, columns: MemoryColumns) -> None:
     one_chip = as_text(row.at(columns.chips)) == "1"
     rows: dict[str, dict[str, Any]] = {}
     for entry in listed if isinstance(listed, list) else [listed]:
-        cell = Row(row.where, entry if isinstance(entry, dict) else {columns.value: entry})
+        cell = TableRow(row.where, entry if isinstance(entry, dict) else {columns.value: entry})
         text = " ".join(as_text(cell.at(name)) for name in (columns.where, columns.kind) if cell.at(name) is not None)
         unit = as_text(cell.at(columns.unit) or "").partition(" ")[0]
         sized = unit == "" or kind_of(unit) == "bytes"
@@ -305,7 +305,7 @@ def _memory(draft: Draft, row: Row, columns: MemoryColumns) -> None:
         draft.put("memory.chips", list(rows.values()))
 
 
-def _note(draft: Draft, name: str, value: Any) -> None:
+def _note(draft: RowDraft, name: str, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, list):

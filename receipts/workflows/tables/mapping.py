@@ -25,7 +25,7 @@ PLACE = re.compile(r"\{([^{}]+)\}")  # of a template
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MappedField:
     """How one leaf is read. Several fields may have one target: the first that finds something states it."""
 
     to: str
@@ -90,7 +90,7 @@ class Mapping:
     dated: tuple[str, ...]
     undated: date
     rows: str = ""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[MappedField, ...] = ()
     spreads: tuple[Spread, ...] = ()
     memory: MemoryColumns | None = None
     notes: Table[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def read_mapping(path: Path) -> Mapping:
         raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), [Problem("$", str(error), "mend the file")]) from None
-    reader = _Reader(str(path))
+    reader = _MappingReader(str(path))
     made = reader.mapping(table)
     if reader.problems or made is None:
         raise InputError(str(path), reader.problems)
@@ -130,7 +130,7 @@ _RENAMED = {"from": "from_", "as": "form", "else": "otherwise"}
 _SPELLED = {new: old for old, new in _RENAMED.items()}
 
 
-class _Reader:
+class _MappingReader:
     """Turns tables into values and collects what is wrong with them."""
 
     def __init__(self, source: str) -> None:
@@ -181,8 +181,8 @@ class _Reader:
             rest=rest,
         )
 
-    def _field(self, at: str, table: Table[str, Any]) -> Field | None:
-        names = {_SPELLED.get(item.name, item.name) for item in fields(Field)}
+    def _field(self, at: str, table: Table[str, Any]) -> MappedField | None:
+        names = {_SPELLED.get(item.name, item.name) for item in fields(MappedField)}
         self.known(at, table, frozenset(names))
         to = table.get("to")
         if not isinstance(to, str) or find(to) is None:
@@ -197,7 +197,7 @@ class _Reader:
         if table.get("unit", "") not in UNITS:
             self.refuse(f"{at}.unit", f"{table['unit']!r} is no unit", f"known: {', '.join(filter(None, UNITS))}")
         translated = "map" in table or "patterns" in table
-        return Field(
+        return MappedField(
             to=to,
             from_=_texts(table.get("from", ())),
             template=table.get("template", ""),

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.tables.assemble import Draft, assemble
+from receipts.workflows.tables.assemble import RowDraft, assemble
 from receipts.workflows.tables.mapping import Mapping, read_mapping
 from receipts.workflows.tables.rest import spill
-from receipts.workflows.tables.table import Row, read_table
+from receipts.workflows.tables.table import TableRow, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Refusal:
 class Made:
     """A receipt made from a row; its bytes are deterministic, so importing twice gives the same id."""
 
-    row: Row
+    row: TableRow
     parsed: Parsed
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedTable:
     """What became of a table. ``unnamed`` are the columns that nothing reads, each with the number of its rows."""
 
     made: tuple[Made, ...]
@@ -56,13 +56,13 @@ class Imported:
     unnamed: Table[str, int] = field(default_factory=dict)
 
 
-def import_file(table: Path, mapping: Path) -> Imported:
+def import_file(table: Path, mapping: Path) -> ImportedTable:
     """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
     how = read_mapping(mapping)
     return import_rows(read_table(table, rows=how.rows), how)
 
 
-def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
+def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:
     """Receipts of the rows, in their order. Two rows that name one launch are both refused."""
     made: list[Made] = []
     refused: list[Refusal] = []
@@ -90,10 +90,10 @@ def import_rows(rows: Iterable[Row], mapping: Mapping) -> Imported:
             continue
         launches[parsed.receipt.run.launch] = row.where
         made.append(Made(row, parsed))
-    return Imported(tuple(made), tuple(refused), tuple(unread), unnamed)
+    return ImportedTable(tuple(made), tuple(refused), tuple(unread), unnamed)
 
 
-def encode(draft: Draft) -> bytes:
+def encode(draft: RowDraft) -> bytes:
     """The bytes of a receipt: compact JSON with sorted keys and one newline, the same on every machine."""
     text = json.dumps(draft.tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode() + b"\n"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipts.base.units import BYTES, LETTERS, SECONDS, plain
-from receipts.workflows.tables.table import Printed
+from receipts.workflows.tables.table import PrintedNumber
 
 # What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
 _TIMES = ("s", "ms", "us", "ns", "min", "h")
@@ -51,7 +51,7 @@ Several = Literal["median", "middle", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class TableQuantity:
     """A number in SI units; ``text`` is how the source printed it, with its unit.
 
     ``coarse`` says that a unit or a letter scaled it, so that its fraction is no more than rounding: 135.52 GiB.
@@ -65,7 +65,7 @@ class Quantity:
     kind: str = ""
 
 
-def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Quantity | None:
+def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> TableQuantity | None:
     """The one number that ``source`` states, or None. ``unit`` is what a bare number is in.
 
     ``several`` says what text with several numbers is taken for: `median` of a list such as `1116/1082/1064`,
@@ -78,12 +78,14 @@ def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Qu
     return found if found is not None and math.isfinite(found.value) else None
 
 
-def _read(source: Any, unit: str, several: Several) -> Quantity | None:
+def _read(source: Any, unit: str, several: Several) -> TableQuantity | None:
     if isinstance(source, bool):
         return None
     if isinstance(source, int | float):
-        text = source.text if isinstance(source, Printed) else str(source)
-        return Quantity(scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES, kind_of(unit))
+        text = source.text if isinstance(source, PrintedNumber) else str(source)
+        return TableQuantity(
+            scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES, kind_of(unit)
+        )
     if isinstance(source, list) and several != "no":
         return _median([read_quantity(item, unit) for item in source], ", ".join(str(item) for item in source))
     if not isinstance(source, str):
@@ -109,7 +111,7 @@ def kind_of(unit: str) -> str:
     return "bytes" if unit in BYTES else "share" if unit == "%" else ""
 
 
-def _one(text: str, unit: str) -> Quantity | None:
+def _one(text: str, unit: str) -> TableQuantity | None:
     bare = _ABOUT.sub("", _ASIDE.sub("", text.strip()))
     match = _NUMBER.match(bare)
     if match is None or not re.search(r"\d", match["number"]):
@@ -119,29 +121,29 @@ def _one(text: str, unit: str) -> Quantity | None:
         if match["number"].count(" ") > 1 and not unit:  # `128 256 512` may be three numbers
             return None
         shown = text.strip() if not unit else f"{text.strip()} {unit}"
-        return Quantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
+        return TableQuantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
     return _worded(number, word, unit, text.strip())
 
 
-def _worded(number: float, word: str, unit: str, text: str) -> Quantity | None:
+def _worded(number: float, word: str, unit: str, text: str) -> TableQuantity | None:
     """A number with a word behind it, which goes before the unit of the column."""
     if word in _SCALES and unit not in BYTES:
         # `14k` in a column of thousands says thousands once.
         rest = "" if unit in _SCALES else unit
-        return Quantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
+        return TableQuantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
     spelled = _PER_STEP.sub("", word)
     spelled = spelled.lower() if len(spelled) > 2 and spelled.lower() in SECONDS else spelled
     kind = kind_of(spelled)
     if kind == "seconds" or (kind and spelled == word):
-        return Quantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
+        return TableQuantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
     rate = _RATE.fullmatch(word)
     if rate is None or (rate["letter"] and rate["letter"] not in _SCALES):  # `12 mtok/s` may be millions or thousandths
         return None
     kind = "TFLOP/s" if rate["flops"] else "tokens/s/chip" if rate["chip"] else "tokens/s"
-    return Quantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
+    return TableQuantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
 
 
-def _middle(text: str, unit: str) -> Quantity | None:
+def _middle(text: str, unit: str) -> TableQuantity | None:
     """The middle of `165-178` or `~4.89-5.09 s`; the word after the second number holds for both."""
     match = _RANGE.match(_ABOUT.sub("", _ASIDE.sub("", text.strip())))
     if match is None:
@@ -150,15 +152,15 @@ def _middle(text: str, unit: str) -> Quantity | None:
     if low is None or high is None or low.value >= high.value:
         return None
     shown = text.strip() if match["word"] or not unit else f"{text.strip()} {unit}"
-    return Quantity((low.value + high.value) / 2, shown, True, high.kind)
+    return TableQuantity((low.value + high.value) / 2, shown, True, high.kind)
 
 
-def _median(found: list[Quantity | None], text: str) -> Quantity | None:
+def _median(found: list[TableQuantity | None], text: str) -> TableQuantity | None:
     values = [item.value for item in found if item is not None]
     if not values or len(values) < len(found):
         return None
     kinds = {item.kind for item in found if item is not None}
-    return Quantity(statistics.median(values), text.strip(), kind=kinds.pop()) if len(kinds) == 1 else None
+    return TableQuantity(statistics.median(values), text.strip(), kind=kinds.pop()) if len(kinds) == 1 else None
 
 
 def rounded_text(value: int) -> str:

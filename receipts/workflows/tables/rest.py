@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from receipts.workflows.tables.assemble import MAX_KEY, Draft, as_text
+from receipts.workflows.tables.assemble import MAX_KEY, RowDraft, as_text
 from receipts.workflows.tables.mapping import Rest
-from receipts.workflows.tables.table import Row
+from receipts.workflows.tables.table import TableRow
 
 
-def spill(draft: Draft, row: Row, named: Collection[str], rest: Rest | None) -> list[str]:
+def spill(draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | None) -> list[str]:
     """State what no entry names as keys of an open map, where the mapping asks for it; the paths that nothing reads."""
     unnamed = []
     for path, value in _columns(row):
@@ -26,7 +26,7 @@ def spill(draft: Draft, row: Row, named: Collection[str], rest: Rest | None) -> 
     return unnamed
 
 
-def _columns(row: Row) -> Iterator[tuple[str, Any]]:
+def _columns(row: TableRow) -> Iterator[tuple[str, Any]]:
     """Every stated column with its dotted path, the nested ones too."""
     waiting = [(str(name), value) for name, value in reversed(row.cells.items())]
     while waiting:

@@ -24,19 +24,19 @@ _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
 
 
-class Printed(float):
+class PrintedNumber(float):
     """A number with the text that it was printed with."""
 
     text: str
 
-    def __new__(cls, text: str) -> Printed:
+    def __new__(cls, text: str) -> PrintedNumber:
         made = super().__new__(cls, text)
         made.text = text
         return made
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row. ``where`` says where it stands, for messages: `row 12` of a list, `line 12` of a file.
 
     ``problem`` is why its cells cannot be told apart; such a row is refused.
@@ -65,7 +65,7 @@ def _stated(value: Any) -> Any:
     return None if value in ([], {}) else value
 
 
-def read_table(path: Path, *, rows: str = "") -> list[Row]:
+def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
     """Every row of a file, by its suffix: .json, .jsonl (.ndjson), .csv (.tsv), .md (.markdown).
 
     ``rows`` is the dotted path to the list inside a JSON document; empty where the document is the list. Raises
@@ -103,10 +103,10 @@ def _load(text: str) -> Any:
     def constant(name: str) -> Any:
         raise ValueError(f"{name} is not JSON; leave the value out")
 
-    return json.loads(text, parse_float=Printed, parse_constant=constant)
+    return json.loads(text, parse_float=PrintedNumber, parse_constant=constant)
 
 
-def _json_list(text: str, source: str, rows: str) -> list[Row]:
+def _json_list(text: str, source: str, rows: str) -> list[TableRow]:
     try:
         node = _load(text)
     except (ValueError, RecursionError) as error:
@@ -119,13 +119,13 @@ def _json_list(text: str, source: str, rows: str) -> list[Row]:
     return [_row(item, f"row {number}", source) for number, item in enumerate(node, 1)]
 
 
-def _row(item: Any, where: str, source: str) -> Row:
+def _row(item: Any, where: str, source: str) -> TableRow:
     if not isinstance(item, dict):
         raise InputError(source, [Problem(where, "this is no object", "give every row its columns' names")])
-    return Row(where, item)
+    return TableRow(where, item)
 
 
-def _json_lines(text: str, source: str) -> Iterator[Row]:
+def _json_lines(text: str, source: str) -> Iterator[TableRow]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
@@ -136,7 +136,7 @@ def _json_lines(text: str, source: str) -> Iterator[Row]:
             yield _row(item, f"line {number}", source)
 
 
-def _delimited(text: str, source: str, delimiter: str) -> Iterator[Row]:
+def _delimited(text: str, source: str, delimiter: str) -> Iterator[TableRow]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = [name.strip() for name in reader.fieldnames or ()]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -149,10 +149,10 @@ def _delimited(text: str, source: str, delimiter: str) -> Iterator[Row]:
         if None in cells:
             problem = Problem(where, "it has more cells than the header", "quote the cell that holds the delimiter")
             raise InputError(source, [problem])
-        yield Row(where, {name.strip(): value for name, value in cells.items()})
+        yield TableRow(where, {name.strip(): value for name, value in cells.items()})
 
 
-def _markdown(text: str) -> Iterator[Row]:
+def _markdown(text: str) -> Iterator[TableRow]:
     """Rows of every table, each with the heading above it as the column `section`."""
     lines = text.splitlines()
     section, header, fenced = "", None, False
@@ -170,7 +170,7 @@ def _markdown(text: str) -> Iterator[Row]:
         elif not _DIVIDER.match(line):
             found = _cells(line)
             cells: dict[str, Any] = {"section": section, **dict(zip(header, found, strict=False))}
-            yield Row(f"line {number}", cells, _misplaced(header, found))
+            yield TableRow(f"line {number}", cells, _misplaced(header, found))
 
 
 def _misplaced(header: list[str], cells: list[str]) -> Problem | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from receipts.store.incoming import Judgement
     from receipts.store.intake import Arrival, Saying
     from receipts.store.intake_rows import Came
-    from receipts.workflows.export.source import Source
+    from receipts.workflows.export.source import ExportSource
 
 Progress = Callable[[int, int], None]
 _SHOWN: Final = 40
@@ -30,7 +30,7 @@ _PATHS: Final = get_args(PathAnswer)
 
 
 @dataclass
-class Imported:
+class ImportedStore:
     """What became of an export. Each of `refused` says what and why; nothing of what it names was written.
 
     `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left` rows
@@ -69,28 +69,30 @@ class Imported:
         }
 
 
-def bring(source: Source, store: Store, rulebook: Rulebook, progress: Progress | None = None) -> Imported:
+def import_store(
+    source: ExportSource, store: Store, rulebook: Rulebook, progress: Progress | None = None
+) -> ImportedStore:
     """Take an export into a store: a few hundred receipts a transaction, each with its bytes and what was said of it.
 
     What is here already is left as it is, so that an import that was stopped is taken up by doing it again. Raises
     InputError for an export that is damaged, and StoreError; what was taken in before stays.
     """
-    work = _Bringing(source, store, rulebook)
+    work = _StoreImport(source, store, rulebook)
     return work.all(progress)
 
 
-class _Bringing:
-    def __init__(self, source: Source, store: Store, rulebook: Rulebook) -> None:
+class _StoreImport:
+    def __init__(self, source: ExportSource, store: Store, rulebook: Rulebook) -> None:
         from receipts.store.taking import Taking
 
         self._source = source
         self._rulebook = rulebook
         self._store = store
         self._taking = Taking(store, source.store, whole=source.whole)
-        self._done = Imported(source.place, source.store)
+        self._done = ImportedStore(source.place, source.store)
         self._said: dict[str, list[Saying]] = {}
 
-    def all(self, progress: Progress | None) -> Imported:
+    def all(self, progress: Progress | None) -> ImportedStore:
         """Part after part, in the order in which the export gives them."""
         total = self._source.rows["receipts"]
         count = 0
