@@ -74,47 +74,47 @@ def command(session: Session, sealing: bool, expect: tuple[str, ...], proof: str
     return found.exit_code
 
 
-def _as_data(found: Audit, made: list[Seal]) -> dict[str, Any]:
-    head = next((item.root for item in reversed(made) if item.what == "seals"), found.head)
+def _as_data(audit: Audit, seals: list[Seal]) -> dict[str, Any]:
+    head = next((item.root for item in reversed(seals) if item.what == "seals"), audit.head)
     return {
-        "store": found.store,
-        "counts": dict(found.counts),
-        "unsealed": 0 if made else found.unsealed,
+        "store": audit.store,
+        "counts": dict(audit.counts),
+        "unsealed": 0 if seals else audit.unsealed,
         "head": head,
         "faults": [
-            {"kind": item.kind, "where": item.where, "found": item.found, "do": item.do} for item in found.faults
+            {"kind": item.kind, "where": item.where, "found": item.found, "do": item.do} for item in audit.faults
         ],
-        "notes": list(found.notes),
-        "sealed": [item._asdict() for item in made],
+        "notes": list(audit.notes),
+        "sealed": [item._asdict() for item in seals],
     }
 
 
-def _print(found: Audit, made: list[Seal], sealing: bool) -> None:
-    counts = found.counts
+def _print(audit: Audit, seals: list[Seal], sealing: bool) -> None:
+    counts = audit.counts
     names = ("receipts", "verdicts", "seals", "purges")
     held = ", ".join(f"{counts[name]:,} {name if counts[name] != 1 else name[:-1]}" for name in names if name in counts)
-    output.line(f"{output.clean(found.store)}: {held or 'it cannot be read through'}")
-    for fault in found.faults:
+    output.line(f"{output.clean(audit.store)}: {held or 'it cannot be read through'}")
+    for fault in audit.faults:
         output.wrapped(f"{fault.where}: {fault.found}", 2, 4)
         output.wrapped(fault.do, 4)
-    for item in found.notes:
+    for item in audit.notes:
         output.wrapped(item, 2, 4)
-    if found.faults:
-        count = len(found.faults)
+    if audit.faults:
+        count = len(audit.faults)
         output.line(f"{count} fault{'s' if count > 1 else ''}")
         if sealing:
             output.note("nothing was sealed: a seal would say that all this is as it should be")
         return
     output.line("whole")
-    for one in made:
+    for one in seals:
         output.line(f"  sealed {one.what} {one.first:,} to {one.last:,}: {one.held:,} rows, root {one.root[:16]}")
-    if made:
-        output.line(f"root over all seals: {made[-1].root}")
+    if seals:
+        output.line(f"root over all seals: {seals[-1].root}")
         output.note(
-            f"keep it somewhere else, and hold the store against it with: receipts audit --expect {made[-1].root[:16]}"
+            f"keep it somewhere else, and hold the store against it with: receipts audit --expect {seals[-1].root[:16]}"
         )
-    elif found.unsealed:
-        output.note(f"{found.unsealed:,} rows came since the last seal; seal them with: receipts audit --seal")
+    elif audit.unsealed:
+        output.note(f"{audit.unsealed:,} rows came since the last seal; seal them with: receipts audit --seal")
 
 
 def _prove(store: Store, word: str, as_json: bool) -> int:

@@ -97,12 +97,12 @@ def _one(store: Store, word: str) -> Parsed:
     return parsed_file(word) if is_file(word) else store.get(word)
 
 
-def _draw(path: str, found: Bridge) -> None:
+def _draw(path: str, bridge: Bridge) -> None:
     """Write the picture; where there is no bridge, say so."""
     from receipts.publish.bridge import picture
     from receipts.publish.pictures.inline import alone
 
-    drawn = picture(found)
+    drawn = picture(bridge)
     if drawn is None:
         output.note(f"{path} is not written: there is no bridge with a number on every hop")
         return
@@ -110,9 +110,9 @@ def _draw(path: str, found: Bridge) -> None:
     output.note(f"wrote {path}")
 
 
-def _write(folder: Path, found: Bridge) -> list[str]:
+def _write(folder: Path, bridge: Bridge) -> list[str]:
     """Write the plans of the missing runs, all or none; gives their paths in the order of the chain."""
-    runs = found.route.runs if found.route is not None else ()
+    runs = bridge.route.runs if bridge.route is not None else ()
     if not runs:
         output.note(f"{folder} is not written: nothing is missing that a run could give")
         return []

@@ -18,32 +18,32 @@ SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
 
 
-def print_bridge(found: Bridge, plans: Sequence[str], folder: str | None) -> None:
+def print_bridge(bridge: Bridge, plans: Sequence[str], folder: str | None) -> None:
     """Print the whole answer; ``plans`` are the files that were written."""
-    for letter, point in (("A", found.a), ("B", found.b)):
+    for letter, point in (("A", bridge.a), ("B", bridge.b)):
         output.line(f"{letter}  {output.clean(point.name)}  {point.parsed.id[:12]}  {_launches(point)}")
-    lane = output.clean(found.a.parsed.receipt.run.lane)
-    output.line(f"   lane {lane} · metric {found.metric}")
-    _axes(found)
-    if found.chains and found.chains[0]:
-        _bridge(found)
-    _ranges(found)
-    _interactions(found)
-    if not found.chains:
-        _broken(found)
-    _refused(found)
-    if found.route is not None:
-        _route(found.route, plans)
-    _end(found, folder)
-    if not found.indexed:
+    lane = output.clean(bridge.a.parsed.receipt.run.lane)
+    output.line(f"   lane {lane} · metric {bridge.metric}")
+    _axes(bridge)
+    if bridge.chains and bridge.chains[0]:
+        _bridge(bridge)
+    _ranges(bridge)
+    _interactions(bridge)
+    if not bridge.chains:
+        _broken(bridge)
+    _refused(bridge)
+    if bridge.route is not None:
+        _route(bridge.route, plans)
+    _end(bridge, folder)
+    if not bridge.indexed:
         output.note("the index does not hold every receipt of this lane as it is read now; run: receipts db reindex")
 
 
-def _axes(found: Bridge) -> None:
-    if not found.counted:
+def _axes(bridge: Bridge) -> None:
+    if not bridge.counted:
         return
-    axes = f"axis {found.counted[0]}" if len(found.counted) == 1 else f"{len(found.counted)} axes"
-    names = "" if len(found.counted) == 1 else f": {', '.join(found.counted)}"
+    axes = f"axis {bridge.counted[0]}" if len(bridge.counted) == 1 else f"{len(bridge.counted)} axes"
+    names = "" if len(bridge.counted) == 1 else f": {', '.join(bridge.counted)}"
     output.wrapped(f"apart in {axes}{names}", 3, 5)
 
 
@@ -51,12 +51,12 @@ def _launches(point: BridgePoint) -> str:
     return f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
 
 
-def _bridge(found: Bridge) -> None:
-    chain = found.chains[0]
-    others = len(found.chains) - 1
-    more = f"; the best evidenced of {'more than ' if found.more else ''}{others + 1} chains" if others else ""
+def _bridge(bridge: Bridge) -> None:
+    chain = bridge.chains[0]
+    others = len(bridge.chains) - 1
+    more = f"; the best evidenced of {'more than ' if bridge.more else ''}{others + 1} chains" if others else ""
     output.heading(f"Bridge of {_hops(chain)}{more}")
-    _waterfall(found, chain)
+    _waterfall(bridge, chain)
     for number, hop in enumerate(chain, 1):
         if (said := _ordered(hop)) is not None:
             output.wrapped(f"hop {number}: {said}", 2, 4)
@@ -77,9 +77,9 @@ def _hops(chain: Chain) -> str:
     return f"{len(chain)} hop{'s' if len(chain) != 1 else ''}"
 
 
-def _waterfall(found: Bridge, chain: Chain) -> None:
+def _waterfall(bridge: Bridge, chain: Chain) -> None:
     rows = list(_rows(chain))
-    total = ("total", "", _gain(found.total), "", _interval(found.total), "", f"{found.b.parsed.id[:12]}")
+    total = ("total", "", _gain(bridge.total), "", _interval(bridge.total), "", f"{bridge.b.parsed.id[:12]}")
     if output.width() >= NARROW:
         columns = ("axis", "from → to", "gain", "cumulative", "95 % interval", "verdict", "receipt")
         output.table(columns, [*rows, total] if len(rows) > 1 else rows, right=(2, 3))
@@ -89,10 +89,10 @@ def _waterfall(found: Bridge, chain: Chain) -> None:
             output.wrapped(f"95 % {interval} · so far {so_far}", 5)
             output.wrapped(f"{verdict} · {receipt}", 5)
         if len(rows) > 1:
-            output.wrapped(f"total {_gain(found.total)}, 95 % {_interval(found.total)}", 2, 5)
-    if found.total is not None and not found.total.measured:
+            output.wrapped(f"total {_gain(bridge.total)}, 95 % {_interval(bridge.total)}", 2, 5)
+    if bridge.total is not None and not bridge.total.measured:
         output.wrapped("* as stated: what the numbers were taken from was not kept")
-    if len(rows) > 1 and _interval(found.total) != "~":
+    if len(rows) > 1 and _interval(bridge.total) != "~":
         output.wrapped("the total's interval is that of its ends' own launches; those of the hops do not add up to it")
 
 
@@ -137,21 +137,21 @@ def _moved(hop: Hop) -> str:
     return "; ".join(f"{name} {move}" for name, move in zip(names, moves, strict=True)) or "?"
 
 
-def _ranges(found: Bridge) -> None:
-    if not found.ranges:
+def _ranges(bridge: Bridge) -> None:
+    if not bridge.ranges:
         return
-    output.heading(f"Gain of each axis over {'the first ' if found.more else ''}{len(found.chains)} chains")
-    rows = [(axis, percent(item.low), percent(item.high)) for axis, item in found.ranges.items()]
+    output.heading(f"Gain of each axis over {'the first ' if bridge.more else ''}{len(bridge.chains)} chains")
+    rows = [(axis, percent(item.low), percent(item.high)) for axis, item in bridge.ranges.items()]
     output.table(("axis", "least", "most"), rows, right=(1, 2))
 
 
-def _interactions(found: Bridge) -> None:
-    if not found.interactions:
+def _interactions(bridge: Bridge) -> None:
+    if not bridge.interactions:
         return
     output.heading("Interactions, where a 2×2 of receipts exists")
-    for item in found.interactions[:SHOWN_INTERACTIONS]:
+    for item in bridge.interactions[:SHOWN_INTERACTIONS]:
         output.wrapped(_interaction(item), 2, 4)
-    rest = len(found.interactions) - SHOWN_INTERACTIONS
+    rest = len(bridge.interactions) - SHOWN_INTERACTIONS
     if rest > 0:
         output.wrapped(f"and {rest} weaker; all of them with --json")
     output.wrapped("the intervals are not adjusted for their number")
@@ -170,16 +170,16 @@ def _interaction(item: Interaction) -> str:
     )
 
 
-def _broken(found: Bridge) -> None:
-    if not found.broken:
+def _broken(bridge: Bridge) -> None:
+    if not bridge.broken:
         return
     output.heading("No bridge: the stored chain that comes nearest does not hold")
-    _waterfall(found, found.broken)
+    _waterfall(bridge, bridge.broken)
 
 
-def _refused(found: Bridge) -> None:
+def _refused(bridge: Bridge) -> None:
     for status, title in (("rejected", "Hops that are refused"), ("inconclusive", "Hops that are open")):
-        hops = [hop for hop in found.refused if hop.verdict.status == status]
+        hops = [hop for hop in bridge.refused if hop.verdict.status == status]
         if not hops:
             continue
         output.heading(title)
@@ -216,40 +216,40 @@ def _run(run: MissingRun) -> str:
     return f"{run.label}: {kind}, {count}{cost}{why}{failing}"
 
 
-def _end(found: Bridge, folder: str | None) -> None:
+def _end(bridge: Bridge, folder: str | None) -> None:
     output.line()
-    if found.chains:
-        hops = found.chains[0]
+    if bridge.chains:
+        hops = bridge.chains[0]
         if not hops:
             output.wrapped("no axis differs: the two are launches of one configuration; see: receipts compare A B", 0)
         counted = f"{len(hops)} accepted hop{'s' if len(hops) != 1 else ''}"
-        output.line(f"{output.paint('bridged', 'accepted')}: {counted}, {_gain(found.total)} on {found.metric}")
+        output.line(f"{output.paint('bridged', 'accepted')}: {counted}, {_gain(bridge.total)} on {bridge.metric}")
         return
-    output.wrapped(_why(found), 0)
-    if found.route is not None and folder is None:
-        ends = f"{found.a.parsed.id[:12]} {found.b.parsed.id[:12]}"
+    output.wrapped(_why(bridge), 0)
+    if bridge.route is not None and folder is None:
+        ends = f"{bridge.a.parsed.id[:12]} {bridge.b.parsed.id[:12]}"
         output.wrapped(f"the plans are written by: receipts bridge {ends} --plan DIR", 0)
-    output.line(output.paint(found.status, {"refused": "rejected", "open": "inconclusive"}[found.status]))
+    output.line(output.paint(bridge.status, {"refused": "rejected", "open": "inconclusive"}[bridge.status]))
 
 
-def _why(found: Bridge) -> str:
-    if found.unstated:
-        shown = ", ".join(found.unstated[:SHOWN_UNSTATED])
-        rest = len(found.unstated) - SHOWN_UNSTATED
-        axes = "1 axis" if len(found.unstated) == 1 else f"{len(found.unstated)} axes"
+def _why(bridge: Bridge) -> str:
+    if bridge.unstated:
+        shown = ", ".join(bridge.unstated[:SHOWN_UNSTATED])
+        rest = len(bridge.unstated) - SHOWN_UNSTATED
+        axes = "1 axis" if len(bridge.unstated) == 1 else f"{len(bridge.unstated)} axes"
         return (
             f"A and B do not both state {axes} ({shown}{f' and {rest} more' if rest > 0 else ''}), "
             "so that no chain makes them equal; state it in both, or the run.context that holds it"
         )
-    if found.status == "refused":
+    if bridge.status == "refused":
         return "a hop is refused or impossible on every way from A to B, and no further run would change that"
-    if found.route is not None and found.route.new:
+    if bridge.route is not None and bridge.route.new:
         return "receipts are missing between A and B"
-    if found.route is not None:
+    if bridge.route is not None:
         return "every hop is stored, and not every one is settled"
-    if found.cut:
+    if bridge.cut:
         return "not every hop was judged; ask for more with --most N"
     return (
-        f"A and B are {len(found.counted)} axes apart and no stored chain joins them; name a receipt between the two, "
+        f"A and B are {len(bridge.counted)} axes apart and no stored chain joins them; name a receipt between the two, "
         "and bridge to it from both"
     )

@@ -102,17 +102,17 @@ def _one(
     return 0
 
 
-def _nothing(parsed: Parsed, made: Account, phase: str | None, metric: Metric) -> int:
+def _nothing(parsed: Parsed, account: Account, phase: str | None, metric: Metric) -> int:
     """Say what is not there, and what is."""
     from receipts.metrics.chips import METRICS, TITLES, words
 
     where = f" in phase {phase}" if phase else ""
     output.wrapped(f"{output.clean(parsed.name)}: no chip states its {TITLES[metric]}{where}", 0, 2)
-    if words.aggregate(made):
-        output.wrapped(words.aggregate(made), 2, 4)
+    if words.aggregate(account):
+        output.wrapped(words.aggregate(account), 2, 4)
     stated = [
         f"--phase {one.name} --metric {name}"
-        for one in made.phases
+        for one in account.phases
         for name in METRICS
         if one.ranking(name) is not None
     ]
@@ -123,7 +123,7 @@ def _nothing(parsed: Parsed, made: Account, phase: str | None, metric: Metric) -
     return 3
 
 
-def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lane) -> Heat:
+def _heat(parsed: Parsed, account: Account, phase: Phase, metric: Metric, lane: Lane) -> Heat:
     from receipts.metrics.chips import TITLES, words
     from receipts.publish.pictures.heat import Heat
 
@@ -133,11 +133,11 @@ def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lan
     alike = ranking.lowest == ranking.highest
     values = {item.chip: float(value) for item in phase.chips if (value := item.read(metric)) is not None}
     return Heat(
-        layout=_layout(parsed, made, [item.chip for item in phase.chips] + list(phase.missing)),
+        layout=_layout(parsed, account, [item.chip for item in phase.chips] + list(phase.missing)),
         values=values,
         title=f"{TITLES[metric].capitalize()} by chip, {phase.name}, in GiB",
         about=_about(parsed),
-        says=tuple(filter(None, (*words.told(phase), words.aggregate(made)))),
+        says=tuple(filter(None, (*words.told(phase), words.aggregate(account)))),
         worse="lower" if metric == "headroom" else "higher",
         limits={item.chip: float(item.limit) for item in phase.chips if item.limit is not None},
         leaders=frozenset(chip for chip, value in values.items() if value == worst and not alike),
@@ -147,13 +147,13 @@ def _heat(parsed: Parsed, made: Account, phase: Phase, metric: Metric, lane: Lan
     )
 
 
-def _layout(parsed: Parsed, made: Account, chips: Sequence[int]) -> Any:
+def _layout(parsed: Parsed, account: Account, chips: Sequence[int]) -> Any:
     from receipts.publish.pictures.layout import layout
 
     hardware = parsed.receipt.hardware
     return layout(
         chips,
-        count=made.stated,
+        count=account.stated,
         hosts=hardware.hosts if hardware else None,
         physical=hardware.physical if hardware else None,
         accelerator=hardware.accelerator if hardware else None,
@@ -207,24 +207,24 @@ def _spread(session: Session, parsed: Parsed) -> float | None:
         return noise_floor(store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread
 
 
-def _change(sides: list[list[Parsed]], accounts: list[list[Account]], made: Pressure, metric: Metric) -> Heat:
+def _change(sides: list[list[Parsed]], accounts: list[list[Account]], pressure: Pressure, metric: Metric) -> Heat:
     """B less A on every chip, of several launches each chip's median."""
     from receipts.metrics.chips import TITLES, middle, words
     from receipts.publish.pictures.heat import Heat
 
-    before, after = (middle([one.by_chip(metric, made.phases) for one in side]) for side in accounts)
+    before, after = (middle([one.by_chip(metric, pressure.phases) for one in side]) for side in accounts)
     values = {chip: after[chip] - before[chip] for chip in before if chip in after}
     most = max(map(abs, values.values()), default=0.0)
     limits = [item for side in accounts for phase in side[0].phases for item in phase.chips]
-    where = made.phases[0] if len(made.phases) == 1 else "highest of its phases"
-    if metric == "headroom" and len(made.phases) > 1:
+    where = pressure.phases[0] if len(pressure.phases) == 1 else "highest of its phases"
+    if metric == "headroom" and len(pressure.phases) > 1:
         where = "least of its phases"
     return Heat(
         layout=_layout(sides[0][0], accounts[0][0], list(before)),
         values=values,
         title=f"Change of {TITLES[metric]} by chip, {where}, in GiB",
         about=f"A {_about(sides[0][0])} → B {_about(sides[1][0])}",
-        says=(words.change(made), *([str(made.margin)] if made.kind != "unknown" else [])),
+        says=(words.change(pressure), *([str(pressure.margin)] if pressure.kind != "unknown" else [])),
         worse="either",
         relief="up" if metric == "headroom" else "down",
         limits={item.chip: float(item.limit) for item in limits if item.limit is not None},

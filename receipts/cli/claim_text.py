@@ -46,19 +46,19 @@ def print_verdicts(verdicts: Sequence[ClaimVerdict]) -> None:
     output.line(f"{len(verdicts)} claim{'s' if len(verdicts) != 1 else ''}: {said or 'none'}")
 
 
-def print_history(found: ClaimHistory) -> None:
+def print_history(history: ClaimHistory) -> None:
     """A stored claim: verdict now, then its past, then decisions on its receipts."""
-    print_verdict(found.verdict)
-    stored = found.stored
+    print_verdict(history.verdict)
+    stored = history.stored
     output.line()
     output.wrapped(f"added {stored.at:%Y-%m-%d %H:%M} UTC from {output.clean(stored.origin)}")
     if stored.superseded is not None:
         successor, reason = stored.superseded
         how = f"superseded by {output.clean(successor)}" if successor else "withdrawn"
         output.wrapped(f"{how}: {output.clean(reason)}", 2, 4)
-    if found.claim.quoted_in:
-        output.wrapped(f"quoted in {output.clean(', '.join(found.claim.quoted_in))}", 2, 4)
-    rows = [(f"{item.at:%Y-%m-%d %H:%M}", item.status, item.rules[:12]) for item in found.before]
+    if history.claim.quoted_in:
+        output.wrapped(f"quoted in {output.clean(', '.join(history.claim.quoted_in))}", 2, 4)
+    rows = [(f"{item.at:%Y-%m-%d %H:%M}", item.status, item.rules[:12]) for item in history.before]
     output.heading("Judged")
     output.table(("when, UTC", "status", "rule set"), rows, empty="never recorded; receipts claim check --all --record")
-    print_decisions(found.decisions)
+    print_decisions(history.decisions)

@@ -98,9 +98,11 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
             shown.clear()
 
 
-def _print(made: Reindexed) -> None:
-    output.line(f"{made.store}: {made.receipts:,} receipts looked at, {made.placed:,} placed in the axis index")
-    for receipt in made.damaged:
+def _print(reindexed: Reindexed) -> None:
+    output.line(
+        f"{reindexed.store}: {reindexed.receipts:,} receipts looked at, {reindexed.placed:,} placed in the axis index"
+    )
+    for receipt in reindexed.damaged:
         output.wrapped(f"{receipt[:12]} is damaged and left out; see: receipts audit", 2, 4)
 
 

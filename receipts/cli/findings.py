@@ -64,9 +64,9 @@ def _print_groups(groups: Iterable[Sequence[Finding]], sides: bool) -> None:
         output.wrapped(f"→ {item.do}", 4, 6)
 
 
-def places(found: Sequence[Finding]) -> list[str]:
+def places(findings: Sequence[Finding]) -> list[str]:
     """Where a group stands and what was found there, each once."""
-    return list(dict.fromkeys(f"{item.at}: {item.found}" for item in found))
+    return list(dict.fromkeys(f"{item.at}: {item.found}" for item in findings))
 
 
 def waiting_text(groups: Grouped, *, sides: bool) -> str:
@@ -78,7 +78,7 @@ def waiting_text(groups: Grouped, *, sides: bool) -> str:
     return ", ".join(parts)
 
 
-def on_sides(found: Sequence[Finding]) -> str:
+def on_sides(findings: Sequence[Finding]) -> str:
     """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
-    sides = sorted({item.subject.upper() for item in found if item.subject in ("a", "b")})
+    sides = sorted({item.subject.upper() for item in findings if item.subject in ("a", "b")})
     return f" on {' and '.join(sides)}" if sides else ""

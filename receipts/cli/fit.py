@@ -84,31 +84,31 @@ def command(
     return _code(made, answer)
 
 
-def _calibrations(session: Session, found: list[Parsed]) -> dict[str, Calibration | None]:
+def _calibrations(session: Session, plans: list[Parsed]) -> dict[str, Calibration | None]:
     from receipts.questions.fit import calibrations
 
     lanes = session.rulebook.lanes
     with session.open_store() as store:
-        return calibrations(store, lanes, [lanes.of(item.receipt.run.lane).name for item in found])
+        return calibrations(store, lanes, [lanes.of(item.receipt.run.lane).name for item in plans])
 
 
-def _compile(parsed: Parsed, lane: Lane, made: MemoryEstimate) -> CompilerAnswer:
+def _compile(parsed: Parsed, lane: Lane, estimate: MemoryEstimate) -> CompilerAnswer:
     from receipts.questions.fit.compiled import ask_compiler
 
-    return ask_compiler(parsed, lane, made)
+    return ask_compiler(parsed, lane, estimate)
 
 
-def _write_refusal(path: str, parsed: Parsed, made: MemoryEstimate, answer: CompilerAnswer) -> None:
+def _write_refusal(path: str, parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> None:
     import json
 
     from receipts.questions.fit.compiled import oom_receipt
 
-    files.write(path, json.dumps(oom_receipt(parsed, made, answer), indent=2) + "\n")
+    files.write(path, json.dumps(oom_receipt(parsed, estimate, answer), indent=2) + "\n")
     output.note(f"wrote {path}; then: receipts check {path}")
 
 
-def _code(made: list[MemoryEstimate], answer: CompilerAnswer | None) -> int:
+def _code(estimates: list[MemoryEstimate], answer: CompilerAnswer | None) -> int:
     """Of two plans the second decides: it is the one that is asked about. A compiler's answer outranks an estimate."""
     if answer is not None:
         return 0 if answer.compiled.total is not None else 1
-    return {True: 0, False: 1, None: 3}[made[-1].fits]
+    return {True: 0, False: 1, None: 3}[estimates[-1].fits]

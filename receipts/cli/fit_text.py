@@ -21,12 +21,12 @@ _ORDER = {name: index for index, name in enumerate(Name)}
 _MOST = 8  # changes that are told; --json has them all
 
 
-def tell(made: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> None:
+def tell(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> None:
     """Everything about one estimate, or two side by side."""
-    if len(made) == 2:
-        _tell_two(made[0], made[1])
+    if len(estimates) == 2:
+        _tell_two(estimates[0], estimates[1])
     else:
-        _tell_one(made[0], calibrated=calibrated)
+        _tell_one(estimates[0], calibrated=calibrated)
     if answer is not None:
         _tell_compiler(answer)
 
@@ -104,8 +104,8 @@ def _table(item: MemoryEstimate) -> None:
     output.table(columns[:shown], [row[:shown] for row in rows], right=(2, 3, 4))
 
 
-def _bar(made: Sequence[MemoryEstimate]) -> None:
-    bars = [_drawn(item) for item in made]
+def _bar(estimates: Sequence[MemoryEstimate]) -> None:
+    bars = [_drawn(item) for item in estimates]
     reach = max(bar.reach for bar in bars)
     for bar in bars:
         output.line()
@@ -190,21 +190,23 @@ def _drawn(item: MemoryEstimate) -> Bar:
     return Bar(item.name, parts, budget, peak)
 
 
-def write_svg(path: str, made: Sequence[MemoryEstimate]) -> None:
+def write_svg(path: str, estimates: Sequence[MemoryEstimate]) -> None:
     """The bars as a picture. Raises UsageError where there is nothing to draw, or the file cannot be written."""
-    if not all(item.surfaces for item in made):
+    if not all(item.surfaces for item in estimates):
         raise UsageError(f"--svg {path}: too little is stated to draw; without --svg the call says what is missing")
-    names = " and ".join(item.name for item in made)
-    text = geometry([_drawn(item) for item in made], title=f"Memory of {names}", says="; ".join(map(answer, made)))
+    names = " and ".join(item.name for item in estimates)
+    text = geometry(
+        [_drawn(item) for item in estimates], title=f"Memory of {names}", says="; ".join(map(answer, estimates))
+    )
     files.write(path, text, over=True)
     output.note(f"wrote {path}")
 
 
-def document(made: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> dict[str, Any]:
+def document(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, *, calibrated: bool) -> dict[str, Any]:
     """The answer as JSON: bytes throughout, None where something is unknown."""
-    found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in made]}
-    if len(made) == 2:
-        rows = growth(made[0], made[1])
+    found: dict[str, Any] = {"estimates": [_data(item, calibrated=calibrated) for item in estimates]}
+    if len(estimates) == 2:
+        rows = growth(estimates[0], estimates[1])
         found["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
     if answer is not None:
         found["compiled"] = as_json(answer)

@@ -42,33 +42,33 @@ def command(session: Session, receipt: str, places: tuple[str, ...], as_json: bo
     return 3 if found.stale else 0
 
 
-def _document(found: Impact) -> dict[str, object]:
-    superseded = found.superseded
+def _document(impact: Impact) -> dict[str, object]:
+    superseded = impact.superseded
     return {
-        "receipt": found.receipt,
+        "receipt": impact.receipt,
         "superseded": {"by": superseded[0] or None, "reason": superseded[1]} if superseded else None,
-        "stale": found.stale,
+        "stale": impact.stale,
         "claims": [
-            {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in found.claims
+            {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in impact.claims
         ],
-        "documents": list(found.documents),
-        "quotes": [item._asdict() for item in found.quotes],
-        "decisions": [item._asdict() for item in found.decisions],
+        "documents": list(impact.documents),
+        "quotes": [item._asdict() for item in impact.quotes],
+        "decisions": [item._asdict() for item in impact.decisions],
     }
 
 
-def _print(found: Impact) -> None:
-    if found.superseded is None:
-        output.line(f"{found.receipt[:12]} still stands; without it these would go stale:")
+def _print(impact: Impact) -> None:
+    if impact.superseded is None:
+        output.line(f"{impact.receipt[:12]} still stands; without it these would go stale:")
     else:
-        successor, reason = found.superseded
+        successor, reason = impact.superseded
         how = f"superseded by {successor[:12]}" if successor else "retracted"
-        output.line(f"{found.receipt[:12]} was {how}: {output.clean(reason)}")
+        output.line(f"{impact.receipt[:12]} was {how}: {output.clean(reason)}")
     output.heading("Claims")
-    cells = [(claim.id, claim.kind, claim.text) for _, claim in found.claims]
+    cells = [(claim.id, claim.kind, claim.text) for _, claim in impact.claims]
     output.table(("claim", "kind", "says"), cells, empty="no claim stands on it")
     output.heading("Documents")
-    says = {item.document: item.says or "" for item in found.quotes}
-    rows = [(place, says.get(place, "")) for place in found.documents]
+    says = {item.document: item.says or "" for item in impact.quotes}
+    rows = [(place, says.get(place, "")) for place in impact.documents]
     output.table(("document", "says"), rows, empty="no document is known to quote it")
-    print_decisions(found.decisions)
+    print_decisions(impact.decisions)

@@ -76,11 +76,11 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
     return 2 if found.refused or (stored is not None and stored < len(found.made)) else 0
 
 
-def _submit(session: Session, found: ImportedTable) -> int:
+def _submit(session: Session, table: ImportedTable) -> int:
     from receipts.receipt import Document
     from receipts.workflows.submit import submit
 
-    documents = [Document(item.parsed.raw, item.row.where) for item in found.made]
+    documents = [Document(item.parsed.raw, item.row.where) for item in table.made]
     stored = 0
     with session.open_store(create=True) as store:
         for outcome in submit(documents, store, session.rulebook):
@@ -90,35 +90,35 @@ def _submit(session: Session, found: ImportedTable) -> int:
     return stored
 
 
-def _print(found: ImportedTable, out: Path | None, stored: int | None) -> None:
-    for refusal in found.refused:
+def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
+    for refusal in table.refused:
         for problem in refusal.problems:
             output.note(f"{refusal.where}: {output.clean(str(problem))}")
-    unread = Counter((item.to, item.text) for item in found.unread)
+    unread = Counter((item.to, item.text) for item in table.unread)
     if unread:
-        output.line(f"{len(found.unread)} values could not be read, and are kept under notes.unread:")
+        output.line(f"{len(table.unread)} values could not be read, and are kept under notes.unread:")
     for (to, text), count in list(unread.items())[:SHOWN]:
         times = f" ({count} rows)" if count > 1 else ""
         output.line(f"  {to}: {output.clean(text)[:80]}{times}")
     if len(unread) > SHOWN:
         output.line(f"  and {len(unread) - SHOWN} more; see them all with --json")
-    if found.unnamed:
-        named = [f"{output.clean(path)[:80]} ({count})" for path, count in found.unnamed.items()]
+    if table.unnamed:
+        named = [f"{output.clean(path)[:80]} ({count})" for path, count in table.unnamed.items()]
         more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
         output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
     where = f", written to {out}" if out is not None else ""
     where += f", {stored} in the store" if stored is not None else ""
-    output.line(f"{len(found.made)} receipts, {len(found.refused)} rows refused{where}")
+    output.line(f"{len(table.made)} receipts, {len(table.refused)} rows refused{where}")
 
 
-def _json(found: ImportedTable) -> dict[str, object]:
+def _json(table: ImportedTable) -> dict[str, object]:
     return {
         "receipts": [
-            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label} for item in found.made
+            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label} for item in table.made
         ],
         "refused": [
-            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in found.refused
+            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in table.refused
         ],
-        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in found.unread],
-        "unnamed": dict(found.unnamed),
+        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in table.unread],
+        "unnamed": dict(table.unnamed),
     }

@@ -112,11 +112,11 @@ def _refuse_early(path: str | None) -> None:
 
 
 def _end(
-    session: Session, found: Ingested, receipt: bytes | None, path: str | None, submitting: bool, as_json: bool
+    session: Session, ingested: Ingested, receipt: bytes | None, path: str | None, submitting: bool, as_json: bool
 ) -> int:
     """Store it where asked to, and say what comes next; the exit code."""
     if receipt is None:
-        output.note(f"receipts: there is no receipt yet\n{InputError('receipt', found.problems)}")
+        output.note(f"receipts: there is no receipt yet\n{InputError('receipt', ingested.problems)}")
         return 2
     if submitting:
         return _submit(session, receipt, path or "ingested")

@@ -22,27 +22,27 @@ _MAPS = ("wheels", "flags", "features", "patches", "notes")
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
-def print_ingested(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence[str]) -> None:
+def print_ingested(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> None:
     """Print everything for people."""
     _files(files)
     if not any(file.readings for file in files):
-        _remarks([item for item in found.told if item.kind == "broken"], passed_by, 0)
+        _remarks([item for item in ingested.told if item.kind == "broken"], passed_by, 0)
         return
-    if found.found:
+    if ingested.found:
         output.heading("Found")
-        output.table(("leaf", "value", "from"), [*_rows(found.found)])
-    if found.contradictions:
+        output.table(("leaf", "value", "from"), [*_rows(ingested.found)])
+    if ingested.contradictions:
         output.heading("Does not agree")
-        for item in found.contradictions[:SHOWN]:
+        for item in ingested.contradictions[:SHOWN]:
             output.wrapped(f"{item.path}: {item.what}".removeprefix(": "), 2, 4)
             outcome = f"{item.stands} stands" if item.stands else "left unstated; --set states it" if item.path else ""
             if outcome:
                 output.wrapped(f"→ {outcome}", 4, 6)
-        _more(len(found.contradictions) - SHOWN)
-    if found.missing:
+        _more(len(ingested.contradictions) - SHOWN)
+    if ingested.missing:
         output.heading("Not found")
-        output.table(("leaf", "what would give it"), [(item.path, item.get) for item in found.missing])
-    _remarks(found.told, passed_by, found.untold)
+        output.table(("leaf", "what would give it"), [(item.path, item.get) for item in ingested.missing])
+    _remarks(ingested.told, passed_by, ingested.untold)
 
 
 def _files(files: Sequence[FileEvidence]) -> None:
@@ -79,9 +79,9 @@ def _reading(reading: Reading) -> str:
     return f"{reading.source} ({'; '.join(parts)})" if parts else reading.source
 
 
-def _rows(found: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
+def _rows(values: Iterable[Found]) -> Iterable[tuple[str, str, str]]:
     """One row a leaf, in the order of the document; large open maps in one."""
-    kept = [item for item in found if item.path not in _PASSED and item.path != "evidence"]
+    kept = [item for item in values if item.path not in _PASSED and item.path != "evidence"]
     sizes = Counter(item.path.partition(".")[0] for item in kept)
     told: set[str] = set()
     for item in kept:
@@ -123,8 +123,8 @@ def _from(item: Found) -> str:
     return "" if item.where.file == "ingest" else str(item.where)
 
 
-def _remarks(told: Sequence[Told], passed_by: Sequence[str], untold: int) -> None:
-    words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(told)]
+def _remarks(remarks: Sequence[Told], passed_by: Sequence[str], untold: int) -> None:
+    words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(remarks)]
     words += passed_by
     if not words:
         return
@@ -134,10 +134,10 @@ def _remarks(told: Sequence[Told], passed_by: Sequence[str], untold: int) -> Non
     _more(len(words) + untold - SHOWN)
 
 
-def _ordered(told: Sequence[Told]) -> list[Told]:
+def _ordered(remarks: Sequence[Told]) -> list[Told]:
     """Broken input, what is missing, what was read in a file, and what concerns none or says nothing."""
     weight = ("broken", "missing", "note").index
-    return sorted(told, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
+    return sorted(remarks, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
 
 
 def _more(count: int) -> None:
@@ -145,14 +145,14 @@ def _more(count: int) -> None:
         output.line(f"  and {count:,} more; see them all with --json")
 
 
-def document(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence[str]) -> dict[str, Any]:
+def document(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> dict[str, Any]:
     """Everything as data."""
     import hashlib
 
     return {
-        "receipt": found.tree,
-        "id": hashlib.sha256(found.raw).hexdigest() if not found.problems else None,
-        "problems": [problem._asdict() for problem in found.problems],
+        "receipt": ingested.tree,
+        "id": hashlib.sha256(ingested.raw).hexdigest() if not ingested.problems else None,
+        "problems": [problem._asdict() for problem in ingested.problems],
         "files": [
             {
                 "name": file.name,
@@ -167,13 +167,14 @@ def document(files: Sequence[FileEvidence], found: Ingested, passed_by: Sequence
         ],
         "found": [
             {"path": item.path, "from": str(item.where), "source": item.source, "text": item.text}
-            for item in found.found
+            for item in ingested.found
         ],
-        "missing": [asdict(item) for item in found.missing],
-        "contradictions": [asdict(item) for item in found.contradictions],
+        "missing": [asdict(item) for item in ingested.missing],
+        "contradictions": [asdict(item) for item in ingested.contradictions],
         "remarks": [
-            {"kind": item.kind, "text": item.text, "from": str(item.where) if item.where else ""} for item in found.told
+            {"kind": item.kind, "text": item.text, "from": str(item.where) if item.where else ""}
+            for item in ingested.told
         ]
         + [{"kind": "note", "text": text, "from": ""} for text in passed_by],
-        "untold": found.untold,
+        "untold": ingested.untold,
     }

@@ -84,22 +84,22 @@ def _axis(name: str) -> str:
     raise NotFound(f"there is no axis {name!r}; see: receipts axes{hint}")
 
 
-def _print(found: Neighbourhood, axis: str | None) -> None:
-    run = found.of.receipt.run
-    output.line(f"{output.clean(found.of.name)}  {found.of.id[:12]}")
-    output.line(f"   lane {output.clean(run.lane)} · metric {found.metric}")
-    for name, items in found.by_axis.items():
+def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
+    run = neighbourhood.of.receipt.run
+    output.line(f"{output.clean(neighbourhood.of.name)}  {neighbourhood.of.id[:12]}")
+    output.line(f"   lane {output.clean(run.lane)} · metric {neighbourhood.metric}")
+    for name, items in neighbourhood.by_axis.items():
         output.heading(output.clean(name))
-        _table(name, items, found.more)
-    if found.refused:
+        _table(name, items, neighbourhood.more)
+    if neighbourhood.refused:
         output.heading("Refused")
-        for item in found.refused:
+        for item in neighbourhood.refused:
             said = f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
             output.wrapped(said, 2, 4)
-    if not found.found:
+    if not neighbourhood.found:
         output.line()
-        output.wrapped(_nothing(found, axis), 0)
-    for line in _remarks(found):
+        output.wrapped(_nothing(neighbourhood, axis), 0)
+    for line in _remarks(neighbourhood):
         output.note(line)
 
 
@@ -142,42 +142,42 @@ def _moved(item: JudgedNeighbour) -> str:
     return "; ".join(f"{name} {move}" for name, move in zip(names, moves, strict=True))
 
 
-def _nothing(found: Neighbourhood, axis: str | None) -> str:
+def _nothing(near: Neighbourhood, axis: str | None) -> str:
     """Why there is none, and what to do next."""
     where = f"in {axis} alone" if axis is not None else "in one axis alone"
-    if found.refused:
+    if near.refused:
         return f"Every launch that differs {where} is refused; receipts compare says what would settle it."
-    if found.unstated:
-        shown = ", ".join(found.unstated[:SHOWN_UNSTATED])
-        rest = len(found.unstated) - SHOWN_UNSTATED
+    if near.unstated:
+        shown = ", ".join(near.unstated[:SHOWN_UNSTATED])
+        rest = len(near.unstated) - SHOWN_UNSTATED
         return (
-            f"No stored launch is known to differ {where}: the receipt leaves {len(found.unstated)} axes open and "
+            f"No stored launch is known to differ {where}: the receipt leaves {len(near.unstated)} axes open and "
             f"names no run.context that holds them ({shown}{f' and {rest} more' if rest > 0 else ''}). State them, or "
             "the context, in this receipt and in those that it is to be compared with."
         )
     return (
-        f"No stored launch of lane {found.of.receipt.run.lane} differs {where}. The chain to one that is further away: "
-        f"receipts bridge {found.of.id[:12]} ID"
+        f"No stored launch of lane {near.of.receipt.run.lane} differs {where}. The chain to one that is further away: "
+        f"receipts bridge {near.of.id[:12]} ID"
     )
 
 
-def _remarks(found: Neighbourhood) -> list[str]:
-    if found.indexed:
+def _remarks(neighbourhood: Neighbourhood) -> list[str]:
+    if neighbourhood.indexed:
         return []
     return ["the index does not hold every receipt of this lane as it is read now; run: receipts db reindex"]
 
 
-def _as_data(found: Neighbourhood) -> dict[str, Any]:
+def _as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
     return {
-        "receipt": found.of.id,
-        "label": found.of.receipt.run.label,
-        "lane": found.of.receipt.run.lane,
-        "metric": found.metric,
-        "neighbours": [_one(item) for item in found.found],
-        "refused": [_one(item) for item in found.refused],
-        "unstated": list(found.unstated),
-        "more": list(found.more),
-        "indexed": found.indexed,
+        "receipt": neighbourhood.of.id,
+        "label": neighbourhood.of.receipt.run.label,
+        "lane": neighbourhood.of.receipt.run.lane,
+        "metric": neighbourhood.metric,
+        "neighbours": [_one(item) for item in neighbourhood.found],
+        "refused": [_one(item) for item in neighbourhood.refused],
+        "unstated": list(neighbourhood.unstated),
+        "more": list(neighbourhood.more),
+        "indexed": neighbourhood.indexed,
     }
 
 

@@ -69,16 +69,16 @@ def _check(check: SelfCheck) -> dict[str, Any]:
     return {**check._asdict(), "share": check.share}
 
 
-def print_noise(found: Sequence[LaneNoise], check: SelfCheck) -> None:
+def print_noise(lanes: Sequence[LaneNoise], check: SelfCheck) -> None:
     """The floors as a table, what is missing from them, and the self-check."""
     output.heading("Noise floor")
-    output.table(COLUMNS, [_row(item) for item in found], right=(2, 3, 4, 5, 6, 7, 8), empty="no launch kept its steps")
-    for item in found:
+    output.table(COLUMNS, [_row(item) for item in lanes], right=(2, 3, 4, 5, 6, 7, 8), empty="no launch kept its steps")
+    for item in lanes:
         missing = _missing(item)
         if missing:
             output.wrapped(f"{_name(item)}: {missing}", 2, 4)
     output.heading("Self-check")
-    for item in found:
+    for item in lanes:
         if item.check.pairs:
             output.wrapped(f"{_name(item)}: {item.check.why}", 2, 4)
     output.wrapped(_verdict(check))

@@ -70,7 +70,7 @@ def _rows(rows: Sequence[tuple[str, str]]) -> None:
         output.wrapped(f"{name.ljust(size)}  {value}", 2, size + 4)
 
 
-def print_ranked(found: Sequence[Ranked]) -> None:
+def print_ranked(ranked: Sequence[Ranked]) -> None:
     """Candidates in the order in which to try them, each with the line where it stood."""
     rows = [
         (
@@ -81,6 +81,6 @@ def print_ranked(found: Sequence[Ranked]) -> None:
             item.answer.by.id[:12] if item.answer.by is not None else "-",
             item.candidate.plan.receipt.run.label or "",
         )
-        for place, item in enumerate(found, start=1)
+        for place, item in enumerate(ranked, start=1)
     ]
     output.table(("try", "line", "status", "failure", "receipt", "label"), rows, right=(0, 1))

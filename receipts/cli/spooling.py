@@ -49,7 +49,7 @@ def spooling(session: Session, documents: Iterable[Item], rows: list[dict[str, A
         remind(session)
 
 
-def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
+def _keep(session: Session, spooled: Spooling, error: Unreachable) -> None:
     from receipts.store.address import address
     from receipts.workflows import spool
 
@@ -57,27 +57,27 @@ def _keep(session: Session, found: Spooling, error: Unreachable) -> None:
     assert target is not None  # a file is never out of reach
     output.refuse(error)
     kept = 0
-    rest = found.items.rest()
+    rest = spooled.items.rest()
     lost: list[str] = []
     try:
         for item in spool.keep(rest, target):
             if isinstance(item, InputError):
                 output.refuse(item)
-                found.rows.append({"source": item.source, "error": str(item)})
+                spooled.rows.append({"source": item.source, "error": str(item)})
             else:
                 kept += 1
-                found.rows.append({"source": item.source, "id": item.id, "spooled": True})
+                spooled.rows.append({"source": item.source, "id": item.id, "spooled": True})
     except StoreError as failed:
         output.refuse(failed)
-        found.lost = True
+        spooled.lost = True
         lost = [_source(item) for item in rest]
-        found.rows += ({"source": source, "error": f"not kept: {failed}"} for source in lost)
+        spooled.rows += ({"source": source, "error": f"not kept: {failed}"} for source in lost)
     if lost:
         shown = ", ".join(lost[:SHOWN]) + (f" and {len(lost) - SHOWN:,} more" if len(lost) > SHOWN else "")
         output.note(f"nor are the {len(lost):,} after it: {shown}")
     if kept:
         output.note(
-            f"{'nothing is lost: ' if not found.lost else ''}{kept:,} kept in {spool.place(target)}\n"
+            f"{'nothing is lost: ' if not spooled.lost else ''}{kept:,} kept in {spool.place(target)}\n"
             f"when the server is back, store them with: {_flush(session)}"
         )
 

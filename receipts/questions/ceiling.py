@@ -166,7 +166,7 @@ def _times(a: Size, b: Size) -> float:
     return found
 
 
-def as_data(lane: str, found: Frontiers, described: Mapping[str, Description]) -> dict[str, Any]:
+def as_data(lane: str, frontiers: Frontiers, described: Mapping[str, Description]) -> dict[str, Any]:
     """The frontiers as JSON; ``described`` are their receipts."""
 
     def shape(size: Size) -> dict[str, int]:
@@ -184,7 +184,7 @@ def as_data(lane: str, found: Frontiers, described: Mapping[str, Description]) -
 
     return {
         "lane": lane,
-        "shapeless": found.shapeless,
+        "shapeless": frontiers.shapeless,
         "frontiers": [
             {
                 "shape": str(item.key),
@@ -194,6 +194,6 @@ def as_data(lane: str, found: Frontiers, described: Mapping[str, Description]) -
                 "ceilings": [ceiling(one) for one in item.ceilings],
                 "failed_elsewhere": [cause(one) for one in item.elsewhere],
             }
-            for item in found.frontiers
+            for item in frontiers.frontiers
         ],
     }

@@ -136,9 +136,9 @@ class Revalidation:
             for (item, _), verdict in zip(found, verdicts, strict=True):
                 yield _changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict))
 
-    def _read(self, told: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
+    def _read(self, remarks: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
         found, failed = [], []
-        for item in told:
+        for item in remarks:
             document = Document(item.raw, item.id[:12])
             try:
                 if document.id != item.id:

@@ -15,35 +15,35 @@ from receipts.questions.bridge.point import BridgePoint
 MOST_LISTED: Final = 24  # chains: four axes in every order; what each axis gave is of all of them
 
 
-def as_data(found: Bridge) -> dict[str, Any]:
+def as_data(bridge: Bridge) -> dict[str, Any]:
     """The whole answer, with the best evidenced chains.
 
     Ratios are of the metric, B's over A's; `log_ratio` is what adds up along a chain.
     """
     return {
-        "status": found.status,
-        "metric": found.metric,
-        "lane": found.a.parsed.receipt.run.lane,
-        "a": _point(found.a),
-        "b": _point(found.b),
-        "axes": list(found.counted),
-        "total": _gain(found.total),
-        "chains": [_chain(chain) for chain in found.chains[:MOST_LISTED]],
-        "chains_found": len(found.chains),
-        "more_chains": found.more,
+        "status": bridge.status,
+        "metric": bridge.metric,
+        "lane": bridge.a.parsed.receipt.run.lane,
+        "a": _point(bridge.a),
+        "b": _point(bridge.b),
+        "axes": list(bridge.counted),
+        "total": _gain(bridge.total),
+        "chains": [_chain(chain) for chain in bridge.chains[:MOST_LISTED]],
+        "chains_found": len(bridge.chains),
+        "more_chains": bridge.more,
         "by_axis": {
-            axis: {"low": math.exp(item.low), "high": math.exp(item.high)} for axis, item in found.ranges.items()
+            axis: {"low": math.exp(item.low), "high": math.exp(item.high)} for axis, item in bridge.ranges.items()
         },
-        "interactions": [_interaction(item) for item in found.interactions],
-        "broken": _chain(found.broken) if found.broken else None,
-        "refused": [_hop(hop) for hop in found.refused],
-        "missing": _route(found.route) if found.route is not None else None,
-        "unstated": list(found.unstated),
-        "stored_between": found.between,
-        "looked_beyond": found.beyond,
-        "hops_judged": len(found.hops),
-        "cut": found.cut,
-        "indexed": found.indexed,
+        "interactions": [_interaction(item) for item in bridge.interactions],
+        "broken": _chain(bridge.broken) if bridge.broken else None,
+        "refused": [_hop(hop) for hop in bridge.refused],
+        "missing": _route(bridge.route) if bridge.route is not None else None,
+        "unstated": list(bridge.unstated),
+        "stored_between": bridge.between,
+        "looked_beyond": bridge.beyond,
+        "hops_judged": len(bridge.hops),
+        "cut": bridge.cut,
+        "indexed": bridge.indexed,
     }
 
 
@@ -120,27 +120,27 @@ def _run(item: MissingRun) -> dict[str, Any]:
     }
 
 
-def dot(found: Bridge) -> str:
+def dot(bridge: Bridge) -> str:
     """The configurations and the hops between them in Graphviz' language: what is not accepted is dashed."""
-    return "\n".join(["digraph bridge {", *(f"  {line}" for line in _lines(found)), "}"]) + "\n"
+    return "\n".join(["digraph bridge {", *(f"  {line}" for line in _lines(bridge)), "}"]) + "\n"
 
 
-def _lines(found: Bridge) -> Iterator[str]:
+def _lines(bridge: Bridge) -> Iterator[str]:
     yield 'rankdir=LR; node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];'
-    points = {item.parsed.id: item for hop in found.hops for item in (hop.a, hop.b)}
-    points = {found.a.parsed.id: found.a, found.b.parsed.id: found.b, **points}
+    points = {item.parsed.id: item for hop in bridge.hops for item in (hop.a, hop.b)}
+    points = {bridge.a.parsed.id: bridge.a, bridge.b.parsed.id: bridge.b, **points}
     names = {name: f"c{number}" for number, name in enumerate(points)}
     for name, point in points.items():
-        end = ", style=bold" if point is found.a or point is found.b else ""
+        end = ", style=bold" if point is bridge.a or point is bridge.b else ""
         counted = f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
         yield f"{names[name]} [label={_quoted(point.name, f'{name[:12]} · {counted}')}{end}];"
-    for hop in found.hops:
+    for hop in bridge.hops:
         style = "" if hop.accepted else f', style=dashed, color="{_COLOURS[hop.verdict.status]}"'
         said = percent(hop.gain.log) if hop.gain is not None else "~"
         label = _quoted(hop.axis, said if hop.accepted else f"{said} · {hop.verdict.status}")
         yield f"{names[hop.a.parsed.id]} -> {names[hop.b.parsed.id]} [label={label}{style}];"
-    if found.route is not None:
-        yield from _planned(found.route, {point.name: names[name] for name, point in points.items()})
+    if bridge.route is not None:
+        yield from _planned(bridge.route, {point.name: names[name] for name, point in points.items()})
 
 
 _COLOURS = {"rejected": "red", "inconclusive": "gray40"}

@@ -198,11 +198,11 @@ def _assess(
     return assess.of_value(claim, candidate, about, path, facts)
 
 
-def _counted(made: Assessment, evidence: ClaimEvidence) -> Assessment:
+def _counted(assessment: Assessment, evidence: ClaimEvidence) -> Assessment:
     """The assessment, which says how many launches it stands on where some do not count."""
     sides = (("a", evidence.baseline), ("b", evidence.candidate))
     words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
-    return replace(made, why="; ".join((made.why, *words))) if words else made
+    return replace(assessment, why="; ".join((assessment.why, *words))) if words else assessment
 
 
 def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:

@@ -83,9 +83,9 @@ def _problems(error: ValidationError, tree: Any) -> list[Problem]:
     return list(_split(told(error, tree)))
 
 
-def _split(found: list[Problem]) -> Iterator[Problem]:
+def _split(problems: list[Problem]) -> Iterator[Problem]:
     """What a claim as a whole is told names the key first: one problem a key, and no advice that is for receipts."""
-    for problem in found:
+    for problem in problems:
         if problem.what.startswith("value error, "):
             for part in problem.what.removeprefix("value error, ").split("\n"):
                 key, separator, says = part.partition(": ")

@@ -35,20 +35,20 @@ class CompilerAnswer:
         return self.estimated / total - 1 if total else None
 
 
-def ask_compiler(parsed: Parsed, lane: Lane, made: MemoryEstimate) -> CompilerAnswer:
+def ask_compiler(parsed: Parsed, lane: Lane, estimate: MemoryEstimate) -> CompilerAnswer:
     """Compile the described train step for v6e. Raises UsageError where that cannot be done, with the reason."""
     from receipts.receipt.accelerators import find
 
     setup = setup_of(parsed, lane)
     if setup is None:
-        raise UsageError(f"--aot: too little is stated to compile; state {', '.join(made.missing)}")
+        raise UsageError(f"--aot: too little is stated to compile; state {', '.join(estimate.missing)}")
     chip = find(parsed.stated.get("hardware.accelerator"))
     if chip is not None and chip.key != ACCELERATOR:
         raise UsageError(f"--aot compiles for {ACCELERATOR}, and hardware.accelerator is {chip.key}")
     from receipts.estimate.aot import compile_step
 
     compiled = compile_step(setup, options(parsed))
-    return CompilerAnswer(compiled, _failure(compiled.message), made.total_bytes or 0.0)
+    return CompilerAnswer(compiled, _failure(compiled.message), estimate.total_bytes or 0.0)
 
 
 def options(parsed: Parsed) -> dict[str, str]:
@@ -101,7 +101,7 @@ def _leaves(failure: Failure) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def oom_receipt(parsed: Parsed, made: MemoryEstimate, answer: CompilerAnswer) -> dict[str, Any]:
+def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> dict[str, Any]:
     """A receipt of the refusal: the plan, its predicted geometry, and what the compiler said. UsageError without one.
 
     The program was compiled for v6e on a host without one, which its notes say.
@@ -123,7 +123,7 @@ def oom_receipt(parsed: Parsed, made: MemoryEstimate, answer: CompilerAnswer) ->
     }
     # The program is this product's decoder, whatever framework the plan is meant for.
     tree["path"] = {"intended": {**tree.get("path", {}).get("intended", {}), "framework": "jax"}}
-    tree["memory"] = {**tree.get("memory", {}), "predicted": predicted(made)}
+    tree["memory"] = {**tree.get("memory", {}), "predicted": predicted(estimate)}
     tree["failure"] = _leaves(answer.failure) | {"message": answer.compiled.message[:1000]}
     tree["compile"] = {**tree.get("compile", {}), "posture": "jit", "backend": "xla",
                        "compile_seconds": round(answer.compiled.seconds, 1)}  # fmt: skip

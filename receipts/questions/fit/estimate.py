@@ -222,10 +222,10 @@ def point(parsed: Parsed, lane: Lane) -> CalibrationPoint | None:
     return point_of(parsed, made, made.measured.bytes)
 
 
-def point_of(parsed: Parsed, made: MemoryEstimate, measured_bytes: float) -> CalibrationPoint:
+def point_of(parsed: Parsed, estimate: MemoryEstimate, measured_bytes: float) -> CalibrationPoint:
     """An estimate and a measured peak as evidence; launches that agree in every axis of shape are one configuration."""
     shape = tuple((path, value) for path, value in sorted(parsed.stated.items()) if path.startswith(_SHAPE))
-    return CalibrationPoint(compared(made), float(measured_bytes), parsed.name, str(shape))
+    return CalibrationPoint(compared(estimate), float(measured_bytes), parsed.name, str(shape))
 
 
 def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:

@@ -45,8 +45,8 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
     return answer or _estimated(plan, lane, made, estimator or estimated)
 
 
-def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> PreflightAnswer | None:
-    worked, failed = store.same_signature(made)
+def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
+    worked, failed = store.same_signature(signature)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
@@ -55,7 +55,7 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Pr
     good = last.known.outcome == "ok"
     status: Status = ("worked" if good else "failed") if told else ("likely" if good else "predicted")
     return PreflightAnswer(
-        status, _why(last, status), plan.name, made.signature, by=last.by, worked=len(worked), failed=len(failed)
+        status, _why(last, status), plan.name, signature.signature, by=last.by, worked=len(worked), failed=len(failed)
     )
 
 
@@ -70,8 +70,8 @@ def _why(last: _Seen, status: Status) -> str:
     return f"{said} with this signature; that is quoted and not measured"
 
 
-def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> PreflightAnswer | None:
-    worked, failed = store.dominating(made)
+def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
+    worked, failed = store.dominating(signature)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
@@ -83,12 +83,12 @@ def _of_base(plan: Parsed, lane: Lane, store: Store, made: Signature) -> Preflig
     why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {said}"
     if last.by.unlike:
         why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
-    return PreflightAnswer("likely" if good else "predicted", why, plan.name, made.signature, by=last.by)
+    return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last.by)
 
 
-def _read(found: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
+def _read(known: Sequence[Known], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
     """The launches with their documents, the newest first."""
-    ordered = sorted(found, key=lambda item: item.started, reverse=True)
+    ordered = sorted(known, key=lambda item: item.started, reverse=True)
     return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
 
 
@@ -130,18 +130,18 @@ def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, 
     return [(path, str(a), str(b)) for path, a, b in values if a != b]
 
 
-def _estimated(plan: Parsed, lane: Lane, made: Signature, estimator: Estimator) -> PreflightAnswer:
+def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estimator) -> PreflightAnswer:
     fit = estimator(plan, lane)
     if fit is None:
         why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
-        return PreflightAnswer("unknown", why, plan.name, made.signature)
+        return PreflightAnswer("unknown", why, plan.name, signature.signature)
     size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
     most = f", most of it {fit.surface}" if fit.surface else ""
     if fit.beyond > fit.tolerance:
-        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, made.signature, fit=fit)
+        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, signature.signature, fit=fit)
     how = "which fits" if fit.beyond <= 0 else f"within the estimator's {fit.tolerance:.0%}"
     why = f"no launch like it; the estimate is {size}, {how}"
-    return PreflightAnswer("unknown", why, plan.name, made.signature, fit=fit)
+    return PreflightAnswer("unknown", why, plan.name, signature.signature, fit=fit)
 
 
 def estimated(plan: Parsed, lane: Lane) -> Fit | None:

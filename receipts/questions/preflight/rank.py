@@ -67,6 +67,6 @@ def ranked(given: Iterable[CandidatePlan], ask: Callable[[Parsed], PreflightAnsw
     return sorted(found, key=lambda item: ORDER.index(item.answer.status))
 
 
-def as_lines(found: Iterable[Ranked]) -> str:
+def as_lines(ranked: Iterable[Ranked]) -> str:
     """The launcher's own objects, reordered, one a line."""
-    return "".join(json.dumps(item.candidate.given, ensure_ascii=False) + "\n" for item in found)
+    return "".join(json.dumps(item.candidate.given, ensure_ascii=False) + "\n" for item in ranked)

@@ -100,44 +100,44 @@ def last_of(said: Iterable[Said]) -> dict[str, Said]:
     return found
 
 
-def verdict_row(said: Said) -> Row:
+def verdict_row(verdict: Said) -> Row:
     """A row of `verdicts`."""
-    judged = orjson.loads(said.document)
+    judged = orjson.loads(verdict.document)
     return {
-        "number": said.seq,
-        "receipt": said.subjects[0][1],
-        "status": said.status,
+        "number": verdict.seq,
+        "receipt": verdict.subjects[0][1],
+        "status": verdict.status,
         "path": judged["path"],
         "taints": judged["tainted"],
         "codes": _codes(judged),
-        **_given(said),
+        **_given(verdict),
     }
 
 
-def comparison_row(said: Said) -> Row:
+def comparison_row(verdict: Said) -> Row:
     """A row of `comparisons`."""
-    judged = orjson.loads(said.document)
+    judged = orjson.loads(verdict.document)
     return {
-        "number": said.seq,
-        "subjects": _subjects(said),
-        "status": said.status,
-        "metric": said.metric,
+        "number": verdict.seq,
+        "subjects": _subjects(verdict),
+        "status": verdict.status,
+        "metric": verdict.metric,
         "comparable": judged["comparable"],
         "path": judged["path"],
         "effect": judged["effect"],
         "codes": _codes(judged),
-        **_given(said),
+        **_given(verdict),
     }
 
 
-def claim_verdict_row(said: Said) -> Row:
+def claim_verdict_row(verdict: Said) -> Row:
     """A row of `claim_verdicts`."""
     return {
-        "number": said.seq,
-        "claim": said.about,
-        "status": said.status,
-        "subjects": _subjects(said),
-        **_given(said),
+        "number": verdict.seq,
+        "claim": verdict.about,
+        "status": verdict.status,
+        "subjects": _subjects(verdict),
+        **_given(verdict),
     }
 
 
@@ -161,9 +161,14 @@ def _codes(judged: Mapping[str, Any]) -> list[str]:
     return [item["code"] for item in judged["findings"]]
 
 
-def _subjects(said: Said) -> list[Row]:
-    return [{"side": side, "receipt": receipt} for side, receipt in said.subjects]
+def _subjects(verdict: Said) -> list[Row]:
+    return [{"side": side, "receipt": receipt} for side, receipt in verdict.subjects]
 
 
-def _given(said: Said) -> Row:
-    return {"rules": said.rules, "judge": said.judge, "judged_at": said.at, "document": said.document.decode()}
+def _given(verdict: Said) -> Row:
+    return {
+        "rules": verdict.rules,
+        "judge": verdict.judge,
+        "judged_at": verdict.at,
+        "document": verdict.document.decode(),
+    }

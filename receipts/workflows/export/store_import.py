@@ -238,16 +238,16 @@ def _subjects(row: Row) -> list[tuple[str, str]]:
     return [(item["side"], item["receipt"]) for item in row["subjects"]]
 
 
-def _says(made: Judgement) -> bool:
+def _says(judgement: Judgement) -> bool:
     """Whether a verdict's document says what its columns say."""
     try:
-        said = orjson.loads(made.document)
+        said = orjson.loads(judgement.document)
         sides: Iterator[tuple[str, str]] | list[tuple[str, str]]
-        if made.kind == "receipt":
+        if judgement.kind == "receipt":
             sides = [("receipt", said["receipt"])]
         else:
             sides = [*(("a", item) for item in said["a"]), *(("b", item) for item in said["b"])]
-        given = (made.status, made.rules, made.judge, made.metric, made.subjects)
+        given = (judgement.status, judgement.rules, judgement.judge, judgement.metric, judgement.subjects)
         return given == (said["status"], said["rules"], said["judge"], said.get("metric"), tuple(sides))
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return False

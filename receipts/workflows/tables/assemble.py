@@ -222,9 +222,9 @@ _KINDS = {
 }
 
 
-def _fits(found: TableQuantity, unit: str | None) -> bool:
+def _fits(quantity: TableQuantity, unit: str | None) -> bool:
     """Whether a number's unit measures what a leaf of this unit holds."""
-    return not found.kind or found.kind in ({"share"} if unit is None else _KINDS.get(unit, set()))
+    return not quantity.kind or quantity.kind in ({"share"} if unit is None else _KINDS.get(unit, set()))
 
 
 def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
@@ -245,10 +245,10 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
         draft.put(companion, _printed(found, source, item))
 
 
-def _printed(found: TableQuantity, source: Any, item: MappedField) -> str:
+def _printed(quantity: TableQuantity, source: Any, item: MappedField) -> str:
     if item.rounded and isinstance(source, int) and not item.unit:
         return rounded_text(source)
-    return found.text
+    return quantity.text
 
 
 def _spread(draft: RowDraft, row: TableRow, spread: Spread) -> None:
