@@ -56,9 +56,9 @@ def _polished(node: Any) -> Any:
 
 def claims_schema() -> Schema:
     """Schema of ``claims.toml`` 1, which is TOML and has this shape."""
-    from receipts.judging.claims.claim import VERSION, Claims
+    from receipts.judging.claims.claim import VERSION, ClaimsDocument
 
-    found = _polished(Claims.model_json_schema())
+    found = _polished(ClaimsDocument.model_json_schema())
     head = {
         "$schema": DRAFT,
         "title": f"Claims {VERSION}",

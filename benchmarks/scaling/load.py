@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import Launch, launches
 from benchmarks.scaling.rows import Maker
-from receipts.axes.configuration import Configuration, Part
+from receipts.axes.configuration import AxisPart, Configuration
 from receipts.store import Store, index, open_store
 from receipts.store.engine import writing
 from receipts.store.index import Interned
@@ -90,7 +90,7 @@ class Writer:
     """Writes new receipts as a submit does; of the axis index, it remembers values that it met."""
 
     def __init__(self) -> None:
-        self._values: dict[Part, Interned] = {}
+        self._values: dict[AxisPart, Interned] = {}
         self._known: dict[bytes, int] = {}
 
     def put(self, connection: Connection, made: Sequence[tuple[Prepared, Prepared | None]]) -> None:

@@ -19,7 +19,7 @@ from benchmarks.scaling.documents import WORDS, Size, tree
 from benchmarks.scaling.launches import LASTS, Kind, Launch, commit, imported
 from receipts import metrics
 from receipts.axes import signature as signature_module
-from receipts.axes.configuration import Configuration, Part, _part
+from receipts.axes.configuration import AxisPart, Configuration, _part
 from receipts.axes.lane import Lane
 from receipts.axes.signature import Signature
 from receipts.judging.judge import judge_receipt
@@ -143,7 +143,7 @@ class Maker:
         return configuration, signature_module.signature_of(parts, tuple(template.lane.nonessential_features))
 
 
-def _put(part: Part, words: Mapping[str, str]) -> Part:
+def _put(part: AxisPart, words: Mapping[str, str]) -> AxisPart:
     text = part.value
     for name, value in words.items():
         text = text.replace(WORDS[name], value)

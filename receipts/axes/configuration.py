@@ -31,7 +31,7 @@ _MODULUS: Final = 2**64
 _json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
-class Part(NamedTuple):
+class AxisPart(NamedTuple):
     """What a receipt states of one axis: its leaves' effective values as JSON, and 8 bytes of SHA-256 over both."""
 
     axis: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     digest: int
 
 
-class Coupled(Protocol):
+class AxisCoupling(Protocol):
     """A change that brings others, as lanes declare it."""
 
     @property
@@ -51,7 +51,7 @@ class Coupled(Protocol):
         """The axes that follow it."""
 
 
-class Contract(Protocol):
+class LaneAxes(Protocol):
     """What a configuration takes from a lane."""
 
     @property
@@ -59,11 +59,11 @@ class Contract(Protocol):
         """Axes or leaves that do not exist for it."""
 
     @property
-    def couplings(self) -> Sequence[Coupled]:
+    def couplings(self) -> Sequence[AxisCoupling]:
         """Axes that follow others."""
 
 
-class Reading(NamedTuple):
+class AxisCatalogue(NamedTuple):
     """How the receipts of a lane are read, made once for its couplings and what is not applicable there.
 
     ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its last 16
@@ -86,7 +86,7 @@ class Configuration:
 
     lane: str
     catalogue: int
-    parts: Mapping[str, Part]
+    parts: Mapping[str, AxisPart]
     unstated: frozenset[str]
     anchor: str | None
     own: bool
@@ -116,7 +116,7 @@ class Configuration:
         return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).digest()[:16]
 
     @cached_property
-    def ordered(self) -> tuple[Part, ...]:
+    def ordered(self) -> tuple[AxisPart, ...]:
         """The parts in the order of their axes."""
         return tuple(self.parts[axis] for axis in sorted(self.parts))
 
@@ -145,7 +145,7 @@ class Configuration:
         left = self.without(axis)
         return _signed(left + digest) if left is not None else None
 
-    def with_(self, axis: str, part: Part | None) -> Configuration:
+    def with_(self, axis: str, part: AxisPart | None) -> Configuration:
         """The same with another value of one axis, or without a value of it. What is unstated stays as it was."""
         others = {name: item for name, item in self.parts.items() if name != axis}
         return replace(self, parts=others if part is None else {**others, axis: part})
@@ -173,16 +173,16 @@ class Configuration:
         return frozenset(axis for axis in {*self.parts, *other.parts} if self.parts.get(axis) != other.parts.get(axis))
 
 
-def configuration(parsed: Parsed, lane: Contract) -> Configuration:
+def configuration(parsed: Parsed, lane: LaneAxes) -> Configuration:
     """What a receipt ran, under its lane. Blocks, derived values, regimes and work have no part in it.
 
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
-    reading, of = reading_of(lane), decided(parsed)
+    reading, of = catalogue_of(lane), decided(parsed)
     return configuration_of(parsed, reading, stated_axes(effective_values(of), of.maps, reading))
 
 
-def configuration_of(parsed: Parsed, reading: Reading, stated: StatedAxes) -> Configuration:
+def configuration_of(parsed: Parsed, reading: AxisCatalogue, stated: StatedAxes) -> Configuration:
     """The same of axes that were read already."""
     run = parsed.receipt.run
     return Configuration(
@@ -199,11 +199,11 @@ def configuration_of(parsed: Parsed, reading: Reading, stated: StatedAxes) -> Co
 class StatedAxes(NamedTuple):
     """What a receipt states of its axes, and of which it leaves something unstated."""
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, AxisPart]
     unstated: frozenset[str]
 
 
-def stated_axes(values: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]], reading: Reading) -> StatedAxes:
+def stated_axes(values: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]], reading: AxisCatalogue) -> StatedAxes:
     """The axes that effective values and open maps state, as receipts of a lane are read."""
     complete = frozenset(name for name, entries in maps.items() if entries.get(COMPLETE) is True)
     found: dict[str, dict[str, Any]] = {}
@@ -234,7 +234,9 @@ def _open(values: Mapping[str, Any], complete: Collection[str]) -> Iterator[tupl
             yield path, axis_of(path), value
 
 
-def _code(values: Mapping[str, Any], reading: Reading, found: dict[str, dict[str, Any]], unstated: set[str]) -> None:
+def _code(
+    values: Mapping[str, Any], reading: AxisCatalogue, found: dict[str, dict[str, Any]], unstated: set[str]
+) -> None:
     """`code` as `difference` reads it: by the imported files; a commit alone shows no equality."""
     digest, commit, dirty = CODE
     if values.get(digest) is not None:
@@ -248,8 +250,8 @@ def _code(values: Mapping[str, Any], reading: Reading, found: dict[str, dict[str
 
 
 @lru_cache(maxsize=8192)
-def _part(axis: str, value: str) -> Part:
-    return Part(axis, value, _eight(f"{axis}\0{value}"))
+def _part(axis: str, value: str) -> AxisPart:
+    return AxisPart(axis, value, _eight(f"{axis}\0{value}"))
 
 
 def _eight(text: str) -> int:
@@ -260,13 +262,13 @@ def _signed(number: int) -> int:
     return (number + _MODULUS // 2) % _MODULUS - _MODULUS // 2
 
 
-def reading_of(lane: Contract) -> Reading:
+def catalogue_of(lane: LaneAxes) -> AxisCatalogue:
     """How receipts of a lane are read."""
     return _reading(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
 
 
 @lru_cache(maxsize=64)
-def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> Reading:
+def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> AxisCatalogue:
     missing = frozenset(not_applicable)
     leaves = tuple(
         (leaf.path, leaf.axis, not (leaf.axis in missing or leaf.path in missing))
@@ -275,7 +277,7 @@ def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[
     )
     follow = _followers(couplings)
     says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
-    return Reading(_eight(f"catalogue\0{_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing)
+    return AxisCatalogue(_eight(f"catalogue\0{_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing)
 
 
 @lru_cache(maxsize=1)

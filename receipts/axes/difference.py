@@ -104,7 +104,7 @@ def _by_axes(
 ) -> Difference:
     """What follows from settings and context alone: all but blocks, regimes, work, and what is derived of itself."""
     left, right = effective(a), effective(b)
-    tally = _Tally()
+    tally = _MemberTally()
     for path, axis in _paths(left, right):
         if axis == "code":
             continue
@@ -178,7 +178,9 @@ def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _compare_code(left: Mapping[str, Any], right: Mapping[str, Any], held: bool, ignored: bool, tally: _Tally) -> None:
+def _compare_code(
+    left: Mapping[str, Any], right: Mapping[str, Any], held: bool, ignored: bool, tally: _MemberTally
+) -> None:
     """`code` is decided by the digests of the imported files; a commit alone can show a change, never equality."""
     digest, commit, dirty = CODE
     a, b = left.get(digest), right.get(digest)
@@ -206,7 +208,9 @@ def _compare_code(left: Mapping[str, Any], right: Mapping[str, Any], held: bool,
         tally.unknown("code", Member(digest, None, None), "both")
 
 
-def _compare_completeness(a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _Tally) -> None:
+def _compare_completeness(
+    a: Parsed, b: Parsed, held: bool, not_applicable: Collection[str], tally: _MemberTally
+) -> None:
     """An open map that was not captured whole may hide a key: unknown, unless one context holds both."""
     for name in OPEN_MAPS:
         ca, cb = is_complete(a, name), is_complete(b, name)
@@ -229,7 +233,7 @@ def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
     return tuple(Member(path, va, vb) for path, va, vb in every if va != vb)
 
 
-class _Tally:
+class _MemberTally:
     """Collects members under their axes while the leaves are walked."""
 
     def __init__(self) -> None:

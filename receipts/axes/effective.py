@@ -121,23 +121,23 @@ def flag_text(value: Value) -> str:
     return value if isinstance(value, str) else str(canonical(value))
 
 
-class Decided(NamedTuple):
+class DecidedLeaves(NamedTuple):
     """All that effective values are read from: stated leaves by their paths, and the open maps by their names."""
 
     leaves: Stated
     maps: Mapping[str, Mapping[str, Any]]
 
     @property
-    def before(self) -> Decided:
+    def before(self) -> DecidedLeaves:
         """What was decided before the run: without what evidence showed of it."""
         return self._replace(leaves={path: value for path, value in self.leaves.items() if path not in _SEEN})
 
 
-def decided(parsed: Parsed) -> Decided:
+def decided(parsed: Parsed) -> DecidedLeaves:
     """What a receipt states that effective values are read from."""
     leaves = parsed.flat.leaves
     maps = {name: getattr(parsed.receipt, name) or {} for name in OPEN_MAPS}
-    return Decided({path: leaves[path] for path in _read_paths() if path in leaves}, maps)
+    return DecidedLeaves({path: leaves[path] for path in _read_paths() if path in leaves}, maps)
 
 
 def effective(parsed: Parsed) -> Mapping[str, Value]:
@@ -160,7 +160,7 @@ def _read_paths() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*places, *_SEEN]))
 
 
-def effective_values(of: Decided) -> Mapping[str, Value]:
+def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     """The effective values of what is stated, as `effective` gives them."""
     stated = of.leaves
     found: dict[str, Value] = {}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.axes.configuration import Configuration, StatedAxes, configuration_of, reading_of, stated_axes
+from receipts.axes.configuration import Configuration, StatedAxes, catalogue_of, configuration_of, stated_axes
 from receipts.axes.configured import configuration_key
-from receipts.axes.effective import Decided, decided, effective_values
+from receipts.axes.effective import DecidedLeaves, decided, effective_values
 from receipts.axes.shape import ShapeKey, key_of
 from receipts.axes.signature import Signature, name_of, parts_of, signature_of
 from receipts.base.bounded import Bounded
@@ -27,7 +27,7 @@ class Settings:
     """
 
     def __init__(self, parsed: Parsed) -> None:
-        self._decided: Decided = decided(parsed)
+        self._decided: DecidedLeaves = decided(parsed)
         self._signatures: dict[tuple[str, ...], Signature] = {}
         self._axes: dict[int, StatedAxes] = {}
         self._configurations: dict[int, Configuration] = {}
@@ -63,7 +63,7 @@ class Settings:
 
     def configuration(self, parsed: Parsed, lane: Lane) -> Configuration:
         """What a launch with these settings and this context ran, under its lane."""
-        reading = reading_of(lane)
+        reading = catalogue_of(lane)
         known = self._configurations.get(reading.digest)
         if known is not None:
             return known

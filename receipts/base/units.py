@@ -54,7 +54,7 @@ _STEMS = re.compile(r"(?:B|bytes?|FLOPs?|FLOPS|tok|tokens?|params?|samples?|step
 _LEAST: Final = 0.1  # of a unit: two decimals still show a tenth to 10 %
 
 
-class Printed(NamedTuple):
+class PrintedNumber(NamedTuple):
     """A printed number: `mantissa` ± `half` as its digits stand, times `scale` for its prefix or unit.
 
     Bases are 1, seconds, bytes, FLOPs and FLOP/s; a percentage is a fraction. `unit` is the text behind the digits
@@ -78,7 +78,7 @@ class Printed(NamedTuple):
         return self.mantissa_half * self.scale
 
 
-def read_printed(text: str) -> Printed | None:
+def read_printed(text: str) -> PrintedNumber | None:
     """Read one printed number; none where the text is not one number (`9.4-9.6`, `>141`, `1,5`, `n/a`).
 
     Trailing zeros count as printed (`90400` is ± 0.5), except where the text says that it rounds: `~90400` is ± 50.
@@ -94,7 +94,7 @@ def read_printed(text: str) -> Printed | None:
     unit = _REMARK.sub("", match["unit"] or "").strip()
     if _SECOND_NUMBER.search(unit):
         return None
-    return Printed(value, half_place(digits, approximate=approximate), factor(unit), unit, approximate)
+    return PrintedNumber(value, half_place(digits, approximate=approximate), factor(unit), unit, approximate)
 
 
 def plain(number: str) -> str:

@@ -159,11 +159,11 @@ def _witnesses(parsed: Parsed, lane: Lane, facts: Facts) -> None:
 
     case = Case(Launch(parsed, lane), lane, facts)
     known = {item.id: item for item in facts.witnesses}
-    for name in case.lent.lenders:
-        leaves = [path.rpartition(".")[2] for path, by in case.lent.by.items() if by == name]
+    for name in case.borrowed.lenders:
+        leaves = [path.rpartition(".")[2] for path, by in case.borrowed.by.items() if by == name]
         lends = f"lends {', '.join(leaves)}" if leaves else "saw the same path"
         output.wrapped(f"witnessed by {name[:12]} {output.clean(known[name].name)}: {lends}", 2)
-    for refused in case.lent.refused:
+    for refused in case.borrowed.refused:
         name = f"{refused.witness.id[:12]} {output.clean(refused.witness.name)}"
         output.wrapped(f"not witnessed by {name}: {output.clean(refused.why)}", 2)
     named = parsed.receipt.run.witness_for

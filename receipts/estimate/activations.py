@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from receipts.estimate.recompute import FULL, drops, survives
-from receipts.estimate.routing import Routing
+from receipts.estimate.routing import RoutingScratch
 from receipts.estimate.saved import kept, routing_of, stream_bytes
 from receipts.estimate.setup import Layer, Setup
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 # Rows of logits that a chunked cross-entropy makes at once (Liger-Kernel, ops/fused_linear_cross_entropy.py).
 _LOSS_CHUNK = 1024
@@ -49,7 +49,7 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
     """The activations of one stage. Serving keeps one layer's working set and the logits of one position a sequence."""
     count = Counter(kind for layer in which for kind in layer)
     working = max((_working(setup, kind) for kind in count), default=0.0)
-    scratch = routing_of(setup) if Kind.EXPERT in count and setup.model.experts else None
+    scratch = routing_of(setup) if BlockKind.EXPERT in count and setup.model.experts else None
     if setup.serving:
         logits = setup.batch.micro * setup.model.vocabulary / setup.layout.tensor * 4.0
         return Activations(0.0, working, logits if last else 0.0, routing_working=scratch.total if scratch else 0.0)
@@ -66,19 +66,19 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         loss=loss,
         features_stored=depth * feature,
         features_loss=depth * _kept_logits(setup),
-        routing_stored=_routing_stored(setup, scratch, count[Kind.EXPERT]) * flight,
+        routing_stored=_routing_stored(setup, scratch, count[BlockKind.EXPERT]) * flight,
         routing_working=scratch.total if scratch else 0.0,
     )
 
 
-def _routing_stored(setup: Setup, scratch: Routing | None, blocks: int) -> float:
+def _routing_stored(setup: Setup, scratch: RoutingScratch | None, blocks: int) -> float:
     """Receive buffers are the experts' input and wait for the backward pass; combine buffers are freed."""
     if scratch is None:
         return 0.0
     return blocks * (scratch.counts + (0.0 if drops(setup.recompute, "receive") else scratch.receive))
 
 
-def _working(setup: Setup, kind: Kind) -> float:
+def _working(setup: Setup, kind: BlockKind) -> float:
     """While a block's backward runs: gradients of the tensors that it kept, and the tensors themselves if recomputed.
 
     Of the gradients no more than the two widest live together with that of the residual stream.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from receipts.estimate.facts import Facts
+from receipts.estimate.facts import EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, STATEFUL, Kind, Pattern, read
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, STATEFUL, BlockKind, Pattern, read
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2
@@ -18,7 +18,7 @@ _STATE = 128
 _ATTENTION_HEAD = 128
 
 
-def architecture(facts: Facts) -> tuple[Architecture, tuple[str, ...]]:
+def architecture(facts: EstimateInputs) -> tuple[Architecture, tuple[str, ...]]:
     """The architecture, and what of it has no formula here (it is then counted as the block that it is nearest to)."""
     geometry = geometry_of(facts.stated)
     main, mtp = _layers(facts, geometry)
@@ -38,18 +38,18 @@ def architecture(facts: Facts) -> tuple[Architecture, tuple[str, ...]]:
         facts.assume("model.mtp_depth", 0, "a model without stated MTP heads")
     if kinds & ATTENDING:
         model = _with_attention(facts, model)
-    if Kind.MLP in kinds:
+    if BlockKind.MLP in kinds:
         model = replace(model, ffn=facts.need("model.ffn"))
-    if Kind.EXPERT in kinds:
+    if BlockKind.EXPERT in kinds:
         model = _with_experts(facts, model)
     if kinds & STATEFUL:
         model = _with_states(facts, model, kinds)
-    if kinds & {Kind.MLP, Kind.EXPERT}:
+    if kinds & {BlockKind.MLP, BlockKind.EXPERT}:
         model = replace(model, projections=_projections(facts, model))
     return model, _uncounted(facts, kinds)
 
 
-def _layers(facts: Facts, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
+def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
     depth = facts.need("model.depth")
     text = facts.stated.get("model.pattern")
@@ -65,18 +65,18 @@ def _layers(facts: Facts, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[
         facts.need(f"model.pattern ({found[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
-    layer: Layer = (Kind.ATTENTION, Kind.MLP if _dense(facts, geometry) else Kind.EXPERT)
+    layer: Layer = (BlockKind.ATTENTION, BlockKind.MLP if _dense(facts, geometry) else BlockKind.EXPERT)
     return (layer,) * min(depth, 100_000), (layer,)
 
 
-def _dense(facts: Facts, geometry: Geometry) -> bool:
+def _dense(facts: EstimateInputs, geometry: Geometry) -> bool:
     if geometry.family is None and geometry.experts is None:
         facts.assume("model.family", "dense", "no experts are stated")
         return True
     return geometry.family != "moe" and not (geometry.experts or 0) > 1
 
 
-def _with_attention(facts: Facts, model: Architecture) -> Architecture:
+def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
     heads = facts.stated.get("model.heads")
     if heads is None and model.hidden:
         wide = int(facts.stated.get("model.head_dim") or _ATTENTION_HEAD)
@@ -90,7 +90,7 @@ def _with_attention(facts: Facts, model: Architecture) -> Architecture:
     return replace(model, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
 
 
-def _with_experts(facts: Facts, model: Architecture) -> Architecture:
+def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:
     width = facts.stated.get("model.expert_ffn")
     if width is None and facts.stated.get("model.ffn") is not None and facts.stated.get("model.pattern") is None:
         facts.assume("model.expert_ffn", int(facts.stated["model.ffn"]), "the one feed-forward width that is stated")
@@ -108,11 +108,11 @@ def _with_experts(facts: Facts, model: Architecture) -> Architecture:
     )
 
 
-def _with_states(facts: Facts, model: Architecture, kinds: set[Kind]) -> Architecture:
+def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKind]) -> Architecture:
     inner = _EXPAND * model.hidden
     heads = facts.take("model.ssm_heads", max(1, inner // _HEAD), "twice the hidden width in heads of 64, as Mamba-2's")
     said = facts.word("model.ssm_variant")
-    if Kind.RECURRENT in kinds and "rnn" not in said:
+    if BlockKind.RECURRENT in kinds and "rnn" not in said:
         facts.assume("model.ssm_variant", f"{said or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
     return replace(
         model,
@@ -120,11 +120,11 @@ def _with_states(facts: Facts, model: Architecture, kinds: set[Kind]) -> Archite
         ssm_heads=heads,
         ssm_state=facts.take("model.ssm_state", _STATE, "Mamba-2's default"),
         ssm_groups=facts.take("model.ssm_groups", 1, "Mamba-2's default"),
-        matrix_recurrence=Kind.RECURRENT in kinds and "rnn" in said,
+        matrix_recurrence=BlockKind.RECURRENT in kinds and "rnn" in said,
     )
 
 
-def _projections(facts: Facts, model: Architecture) -> int:
+def _projections(facts: EstimateInputs, model: Architecture) -> int:
     """Matrices of a feed-forward. Where they are not stated but the total is, the one that comes nearer to it."""
     stated = facts.stated.get("model.ffn_projections")
     if stated is not None:
@@ -138,12 +138,12 @@ def _projections(facts: Facts, model: Architecture) -> int:
     return near
 
 
-def _uncounted(facts: Facts, kinds: set[Kind]) -> tuple[str, ...]:
+def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     found = []
     said = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
-    if Kind.SPARSE_ATTENTION in kinds or any(word in said for word in ("dsa", "sparse", "mla")):
+    if BlockKind.SPARSE_ATTENTION in kinds or any(word in said for word in ("dsa", "sparse", "mla")):
         found.append("sparse or latent attention is counted as full attention; an indexer's scores are not counted")
-    if Kind.DELTA in kinds:
+    if BlockKind.DELTA in kinds:
         found.append("a gated delta net is counted as a Mamba block")
     variant = facts.word("model.ssm_variant")
     if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:

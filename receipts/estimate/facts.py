@@ -19,7 +19,7 @@ class Assumed(NamedTuple):
         return f"{self.path} not stated; taken as {self.value}: {self.because}"
 
 
-class Facts:
+class EstimateInputs:
     """Stated leaves by path, with a record of every value that was asked for and not there.
 
     ``missing`` are paths without which nothing can be said; ``assumed`` are paths that something was taken for.
@@ -31,7 +31,7 @@ class Facts:
         self._assumed: dict[str, Assumed] = {}
 
     def __repr__(self) -> str:
-        return f"Facts({len(self.stated)} stated, {len(self._missing)} missing, {len(self._assumed)} assumed)"
+        return f"EstimateInputs({len(self.stated)} stated, {len(self._missing)} missing, {len(self._assumed)} assumed)"
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from receipts.receipt.patterns import Kind, Pattern, read
+from receipts.receipt.patterns import BlockKind, Pattern, read
 
 _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
     "A": re.compile(r"attention|attn|flash|splash|sdpa|softmax_scores|\bmla\b|\bdsa\b|\bmha\b|\bgqa\b", re.IGNORECASE),
@@ -19,11 +19,11 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
     "E": re.compile(r"expert|\bmoe|router|routing|token_dispatch|(?:un)?permute|grouped_gemm|\bgmm\b", re.IGNORECASE),
     "R": re.compile(r"m2rnn|\brnn|recurrent|\blstm\b|\bgru\b", re.IGNORECASE),
 }
-_KINDS: Final[Mapping[str, frozenset[Kind]]] = {
-    "A": frozenset({Kind.ATTENTION, Kind.SPARSE_ATTENTION}),
-    "M": frozenset({Kind.MAMBA, Kind.DELTA}),
-    "E": frozenset({Kind.EXPERT}),
-    "R": frozenset({Kind.RECURRENT}),
+_KINDS: Final[Mapping[str, frozenset[BlockKind]]] = {
+    "A": frozenset({BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION}),
+    "M": frozenset({BlockKind.MAMBA, BlockKind.DELTA}),
+    "E": frozenset({BlockKind.EXPERT}),
+    "R": frozenset({BlockKind.RECURRENT}),
 }
 SAYS: Final[Mapping[str, str]] = {"A": "attention", "M": "Mamba", "E": "expert", "R": "recurrent"}
 _SHAPE: Final = re.compile(r"\b(?:bf16|f16|f32|f64|s32|u32|s8|u8|f8\w{0,12})\[(\d{1,9}(?:,\d{1,9}){1,7})\]")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from receipts.estimate.discipline import Discipline
-from receipts.estimate.facts import Facts
-from receipts.estimate.setup import Architecture, Layout
-from receipts.receipt.patterns import Kind, Pattern, read
+from receipts.estimate.facts import EstimateInputs
+from receipts.estimate.setup import Architecture, ParallelLayout
+from receipts.receipt.patterns import BlockKind, Pattern, read
 
 _STAGE_3 = ("zero3", "zero-3", "zero_3", "fsdp", "hsdp", "fully_shard", "full_shard")
 _STAGE_2 = ("zero2", "zero-2", "zero_2", "shard_grad_op")
@@ -31,12 +31,12 @@ def zero_stage(strategy: str, discipline: Discipline, *, shard: int | None) -> i
     return None
 
 
-def layout(facts: Facts, model: Architecture, discipline: Discipline, convention: str) -> Layout:
+def layout(facts: EstimateInputs, model: Architecture, discipline: Discipline, convention: str) -> ParallelLayout:
     """The layout. Degrees that are not stated are 1 where a single chip leaves no choice, and assumed 1 elsewhere."""
     tensor, pipeline, context, expert = (
         _degree(facts, name) for name in ("tensor", "pipeline", "context", "expert")
     )  # fmt: skip
-    has_experts = any(Kind.EXPERT in layer for layer in (*model.layers, *model.mtp))
+    has_experts = any(BlockKind.EXPERT in layer for layer in (*model.layers, *model.mtp))
     if not has_experts:
         expert = 1
     expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
@@ -51,7 +51,7 @@ def layout(facts: Facts, model: Architecture, discipline: Discipline, convention
             says = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
             facts.assume("parallelism.strategy", f"{says} sharded {ways} ways", f"the default of {discipline.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
-    return Layout(
+    return ParallelLayout(
         tensor=tensor,
         sequence_parallel=bool(facts.stated.get("parallelism.sequence")) and tensor > 1,
         context=context,
@@ -67,20 +67,20 @@ def layout(facts: Facts, model: Architecture, discipline: Discipline, convention
     )
 
 
-def _degree(facts: Facts, name: str) -> int:
+def _degree(facts: EstimateInputs, name: str) -> int:
     path = f"parallelism.{name}"
     if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
         return 1
     return facts.take(path, 1, "not split that way unless it is told")
 
 
-def _expert_tensor(facts: Facts, tensor: int) -> int:
+def _expert_tensor(facts: EstimateInputs, tensor: int) -> int:
     if tensor == 1:
         return 1
     return facts.take("parallelism.expert_tensor", tensor, "experts follow the tensor degree (Megatron-Core's default)")
 
 
-def _data(facts: Facts, ways: int) -> int:
+def _data(facts: EstimateInputs, ways: int) -> int:
     stated = facts.stated.get("parallelism.data")
     if stated is not None:
         return int(stated)
@@ -91,7 +91,7 @@ def _data(facts: Facts, ways: int) -> int:
     return max(1, int(chips) // ways)
 
 
-def _stages(facts: Facts, model: Architecture, pipeline: int) -> tuple[int, ...]:
+def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:
     """Layers of each stage: as the pattern divides them, else as evenly as they go (Megatron-Core's default)."""
     depth = len(model.layers)
     text = facts.stated.get("model.pattern")

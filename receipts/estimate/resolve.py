@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from receipts.estimate.architecture import architecture
 from receipts.estimate.discipline import TORCH, Discipline, discipline_of
-from receipts.estimate.facts import Assumed, Facts
+from receipts.estimate.facts import Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
-from receipts.estimate.setup import Batch, Setup, Types
+from receipts.estimate.setup import RankBatch, Setup, Types
 from receipts.receipt.accelerators import find
 from receipts.receipt.dtypes import DTYPES, dtype_of
 
@@ -39,7 +39,7 @@ class Resolved(NamedTuple):
 
 def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstances()) -> Resolved:  # noqa: B008
     """The setup that a receipt or a plan describes. Nothing is filled in without being written down."""
-    facts = Facts(stated)
+    facts = EstimateInputs(stated)
     discipline = _discipline(facts, circumstances)
     serving = stated.get("run.kind") == "serving"
     model, uncounted = architecture(facts)
@@ -49,7 +49,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
     setup = Setup(
         model=model,
         layout=placed,
-        batch=Batch(
+        batch=RankBatch(
             facts.need("batch.micro_batch"), facts.need("batch.sequence_length"), _accumulation(facts, serving=serving)
         ),
         types=types,
@@ -71,7 +71,7 @@ def _paths(leaf: str) -> tuple[str, str]:
     return f"path.witnessed.{leaf}", f"path.intended.{leaf}"
 
 
-def _discipline(facts: Facts, circumstances: Circumstances) -> Discipline:
+def _discipline(facts: EstimateInputs, circumstances: Circumstances) -> Discipline:
     named = facts.word(*_paths("framework"))
     found = discipline_of(named, *circumstances.frameworks, circumstances.lane)
     if found is None:
@@ -84,7 +84,7 @@ def _discipline(facts: Facts, circumstances: Circumstances) -> Discipline:
     return found if chip is None or chip.vendor == "NVIDIA" else replace(found, reserve_bytes=0)
 
 
-def _types(facts: Facts, discipline: Discipline, *, serving: bool) -> Types:
+def _types(facts: EstimateInputs, discipline: Discipline, *, serving: bool) -> Types:
     compute = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
     if compute is None:
         facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
@@ -106,7 +106,7 @@ def _types(facts: Facts, discipline: Discipline, *, serving: bool) -> Types:
     return Types(active, parameter, gradient, master)
 
 
-def _type(facts: Facts, path: str, otherwise: str, because: str) -> float:
+def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> float:
     named = dtype_of(facts.word(path))
     if named is None:
         facts.assume(path, otherwise, because)
@@ -114,7 +114,7 @@ def _type(facts: Facts, path: str, otherwise: str, because: str) -> float:
     return DTYPES[named].bytes
 
 
-def _optimizers(facts: Facts, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
+def _optimizers(facts: EstimateInputs, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:
     if serving:
         nothing = OptimizerKind("none", 0, 0.0)
         return nothing, nothing
@@ -134,7 +134,7 @@ def _optimizers(facts: Facts, *, serving: bool) -> tuple[OptimizerKind, Optimize
     return matrix, other or matrix
 
 
-def _accumulation(facts: Facts, *, serving: bool) -> int:
+def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
     stated = facts.stated
     if serving:
         return 1
@@ -149,7 +149,7 @@ def _accumulation(facts: Facts, *, serving: bool) -> int:
     return 1
 
 
-def _recompute(facts: Facts) -> frozenset[str]:
+def _recompute(facts: EstimateInputs) -> frozenset[str]:
     said = facts.word("numerics.recompute_applied", "numerics.recompute")
     found = policy_of(said) if said else None
     if found is None:
@@ -159,7 +159,7 @@ def _recompute(facts: Facts) -> frozenset[str]:
     return found
 
 
-def _fused(facts: Facts) -> bool:
+def _fused(facts: EstimateInputs) -> bool:
     said = facts.word(*_paths("attention"))
     if not said:
         facts.assume("path.intended.attention", "fused", "every lane's path asks for attention that stores no scores")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class RoutingScratch:
     """Scratch of one expert block on a rank, in bytes. ``rows`` are token copies that this rank's experts take."""
 
     capacity: int
@@ -41,7 +41,7 @@ def routing(
     element_bytes: float,
     capacity_factor: float | None = None,
     sources: int = 1,
-) -> Routing:
+) -> RoutingScratch:
     """Counts in 4-byte integers a routed token; receive and combine: capacity · hidden · local experts · bytes.
 
     With a capacity factor every local expert takes `capacity` rows from each of ``sources`` ranks, filled or not (the
@@ -55,4 +55,4 @@ def routing(
         each = capacity(tokens, top_k, experts, capacity_factor)
         rows = float(each * local_experts * sources)
     buffer = rows * hidden * element_bytes
-    return Routing(each, rows, tokens * top_k * 4.0, buffer, buffer)
+    return RoutingScratch(each, rows, tokens * top_k * 4.0, buffer, buffer)

@@ -12,10 +12,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.estimate.routing import Routing, routing
+from receipts.estimate.routing import RoutingScratch, routing
 from receipts.estimate.setup import Setup
 from receipts.estimate.weights import heads_a_rank
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 # What a selective recompute may name (Megatron-Core, `recompute_modules`; MaxText, remat policies).
 Part = Literal["input", "norm", "projection", "core", "activation", "routing"]
@@ -34,17 +34,17 @@ class Saved:
     bytes: float
 
 
-def kept(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
+def kept(setup: Setup, kind: BlockKind) -> tuple[Saved, ...]:
     """Everything that one block keeps when nothing is recomputed."""
     stream = (
         Saved("block input", "input", stream_bytes(setup)),
         Saved("norm output", "norm", stream_bytes(setup)),
     )
-    if kind in (Kind.ATTENTION, Kind.SPARSE_ATTENTION):
+    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         return (*stream, *_attention(setup))
-    if kind is Kind.MLP:
+    if kind is BlockKind.MLP:
         return (*stream, *_feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp"))
-    if kind is Kind.EXPERT:
+    if kind is BlockKind.EXPERT:
         return (*stream, *_experts(setup))
     return (*stream, *_state_space(setup, kind))
 
@@ -96,7 +96,7 @@ def _experts(setup: Setup) -> tuple[Saved, ...]:
     return tuple(saved)
 
 
-def routing_of(setup: Setup) -> Routing:
+def routing_of(setup: Setup) -> RoutingScratch:
     """The routing scratch of one expert block."""
     model, layout = setup.model, setup.layout
     return routing(
@@ -111,7 +111,7 @@ def routing_of(setup: Setup) -> Routing:
     )
 
 
-def _state_space(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
+def _state_space(setup: Setup, kind: BlockKind) -> tuple[Saved, ...]:
     """Mamba-2: projections, scan output, gated output (mamba_ssm, MambaSplitConv1dScanCombinedFn.forward keeps these).
 
     A recurrent block with matrix states keeps its projections, its output and the fp32 state at every chunk.
@@ -125,7 +125,7 @@ def _state_space(setup: Setup, kind: Kind) -> tuple[Saved, ...]:
         Saved("scan output", "core", tokens * inner * size),
         Saved("gated output", "activation", tokens * inner * size),
     ]
-    if kind is Kind.RECURRENT and model.matrix_recurrence:
+    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
         chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
         found.append(
             Saved("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)

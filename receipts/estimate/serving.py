@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import CONVOLUTION, heads_a_rank
-from receipts.receipt.patterns import ATTENDING, STATEFUL, Kind
+from receipts.receipt.patterns import ATTENDING, STATEFUL, BlockKind
 
 
 def attention_map(which: Sequence[Layer]) -> tuple[int, ...]:
@@ -41,5 +41,5 @@ def state_pool(setup: Setup, which: Sequence[Layer]) -> float:
     state = model.ssm_inner / ways * model.ssm_state * 4.0
     window = (model.ssm_inner / ways + 2 * model.ssm_groups * model.ssm_state / ways) * (CONVOLUTION - 1)
     blocks = sum(kind in STATEFUL for layer in which for kind in layer)
-    matrix = sum(kind is Kind.RECURRENT for layer in which for kind in layer) if model.matrix_recurrence else 0
+    matrix = sum(kind is BlockKind.RECURRENT for layer in which for kind in layer) if model.matrix_recurrence else 0
     return setup.batch.micro * (blocks * state + (blocks - matrix) * window * setup.types.compute)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from receipts.estimate.discipline import Discipline
 from receipts.estimate.optimizer_kind import OptimizerKind
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
-Layer = tuple[Kind, ...]  # one block, or the sub-layers of a fused one
+Layer = tuple[BlockKind, ...]  # one block, or the sub-layers of a fused one
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Architecture:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ParallelLayout:
     """How the work is cut. Order of sharding: tensor, pipeline, state, expert.
 
     ``zero`` is the stage of state sharding, ``shard`` the ranks that share a state and ``expert_shard`` those that
@@ -61,7 +61,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RankBatch:
     """Sequences a rank takes at once, their length, and how many micro steps make a step."""
 
     micro: int
@@ -84,8 +84,8 @@ class Setup:
     """Everything that an estimate reads."""
 
     model: Architecture
-    layout: Layout
-    batch: Batch
+    layout: ParallelLayout
+    batch: RankBatch
     types: Types
     matrix_optimizer: OptimizerKind
     other_optimizer: OptimizerKind

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from receipts.estimate.estimate import fullest
 from receipts.estimate.recompute import FULL
-from receipts.estimate.setup import Layout, Setup
-from receipts.receipt.patterns import Kind
+from receipts.estimate.setup import ParallelLayout, Setup
+from receipts.receipt.patterns import BlockKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _layouts(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
             expert_shard=max(1, layout.expert_shard // 2) if layout.expert_tensor > 1 else layout.expert_shard,
         )
         yield "parallelism.tensor", f"{layout.tensor} → {more.tensor}", replace(setup, layout=more)
-    has_experts = any(Kind.EXPERT in layer for layer in model.layers)
+    has_experts = any(BlockKind.EXPERT in layer for layer in model.layers)
     if has_experts and layout.expert_shard % 2 == 0 and model.experts % (2 * layout.expert) == 0:
         split = replace(layout, expert=2 * layout.expert, expert_shard=layout.expert_shard // 2)
         yield "parallelism.expert", f"{layout.expert} → {split.expert}", replace(setup, layout=split)
@@ -76,7 +76,7 @@ def _layouts(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
         yield "parallelism.pipeline", f"{layout.pipeline} → {2 * layout.pipeline}", _deeper(setup, layout)
 
 
-def _deeper(setup: Setup, layout: Layout) -> Setup:
+def _deeper(setup: Setup, layout: ParallelLayout) -> Setup:
     ways = 2 * layout.pipeline
     whole, rest = divmod(len(setup.model.layers), ways)
     stages = tuple(whole + (stage < rest) for stage in range(ways))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from receipts.estimate.setup import Architecture, Layer, Layout
-from receipts.receipt.patterns import Kind
+from receipts.estimate.setup import Architecture, Layer, ParallelLayout
+from receipts.receipt.patterns import BlockKind
 
 CONVOLUTION = 4  # taps of Mamba's causal convolution (Dao and Gu 2024, arXiv:2405.21060, `d_conv`)
 
@@ -57,16 +57,16 @@ def _replicated(name: str, whole: float) -> Tensor:
     return Tensor(name, Owner.REPLICATED, whole, whole, matrix=False)
 
 
-def block(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tensor, ...]:
+def block(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
     """The tensors of one block on a rank."""
-    if kind in (Kind.ATTENTION, Kind.SPARSE_ATTENTION):
+    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         return _attention(model, layout)
-    if kind is Kind.MLP:
+    if kind is BlockKind.MLP:
         return _mlp(model, layout)
-    return _experts(model, layout) if kind is Kind.EXPERT else _state_space(model, layout, kind)
+    return _experts(model, layout) if kind is BlockKind.EXPERT else _state_space(model, layout, kind)
 
 
-def _attention(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+def _attention(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     h, d = model.hidden, model.head_dim
     query, key_value = heads_a_rank(model.heads, model.kv_heads, layout.tensor)
     whole = h * (model.heads + 2 * model.kv_heads) * d
@@ -77,14 +77,14 @@ def _attention(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
     )
 
 
-def _mlp(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+def _mlp(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     return (
         _replicated("mlp norm", model.hidden),
         _tensor("mlp", model.projections * model.hidden * model.ffn, layout.tensor),
     )
 
 
-def _experts(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
+def _experts(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     """Router as Shazeer et al. 2017, arXiv:1701.06538; banks cut over experts first, then inside each expert."""
     h = model.hidden
     bank = model.experts * model.projections * h * model.expert_ffn
@@ -98,7 +98,7 @@ def _experts(model: Architecture, layout: Layout) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def _state_space(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tensor, ...]:
+def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
     """Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 7; Megatron-Core, ssm/mamba_mixer.py).
 
     A recurrent block (R) has the same projections; with matrix states it adds a transition matrix a head.
@@ -115,7 +115,7 @@ def _state_space(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tenso
         _tensor("mixer scalars", 3 * heads + inner, ways, matrix=False),
         _tensor("mixer out", inner * h, ways),
     ]  # fmt: skip
-    if kind is Kind.RECURRENT and model.matrix_recurrence:
+    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
         found.append(_tensor("transition", heads * (inner / heads) ** 2, ways, matrix=False))
     else:
         whole = (CONVOLUTION + 1) * (inner + groups)
@@ -125,7 +125,7 @@ def _state_space(model: Architecture, layout: Layout, kind: Kind) -> tuple[Tenso
     return tuple(found)
 
 
-def layers(model: Architecture, layout: Layout, which: Iterable[Layer]) -> Iterator[Tensor]:
+def layers(model: Architecture, layout: ParallelLayout, which: Iterable[Layer]) -> Iterator[Tensor]:
     """The tensors of these layers on a rank."""
     made = {kind: block(model, layout, kind) for kind in {kind for layer in which for kind in layer}}
     for layer in which:
@@ -133,7 +133,7 @@ def layers(model: Architecture, layout: Layout, which: Iterable[Layer]) -> Itera
             yield from made[kind]
 
 
-def ends(model: Architecture, layout: Layout, *, first: bool, last: bool) -> Iterator[Tensor]:
+def ends(model: Architecture, layout: ParallelLayout, *, first: bool, last: bool) -> Iterator[Tensor]:
     """Embedding of the first stage; norm, head and MTP depths of the last.
 
     The vocabulary is cut over tensor ranks (Shoeybi et al. 2019, section 3). A tied head on another stage is a copy
@@ -156,6 +156,6 @@ def ends(model: Architecture, layout: Layout, *, first: bool, last: bool) -> Ite
 
 def parameters_total(model: Architecture) -> float:
     """Parameters of the whole model."""
-    alone = Layout()
+    alone = ParallelLayout()
     stack = sum(tensor.whole for tensor in layers(model, alone, model.layers))
     return stack + sum(tensor.whole for tensor in ends(model, alone, first=True, last=True))

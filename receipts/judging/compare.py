@@ -139,7 +139,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         group_b=tuple(case.launch for case in sides_b),
         lost=asked.lost,
     )
-    witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.lent.lenders))
+    witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.borrowed.lenders))
     made = replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
     return replace(made, findings=_proved(made, pair, rulebook, asked)) if asked.prove else made
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from receipts.judging.facts import Facts, Shape
+from receipts.judging.facts import Facts, ReachedShape
 from receipts.judging.rule import Case
 from receipts.receipt import Parsed
 
@@ -41,7 +41,7 @@ class Standing(NamedTuple):
     """Where a shape lies, under which ceiling or beyond which, or why nobody can tell."""
 
     word: Literal["inside", "at", "beyond", "unknown"]
-    ceiling: Shape | None = None
+    ceiling: ReachedShape | None = None
     why: str = ""
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Standing(NamedTuple):
         return f"{preposition} a {how} ceiling, {shown(self.ceiling)}: {counted(self.ceiling)}"
 
 
-def shown(shape: Shape) -> str:
+def shown(shape: ReachedShape) -> str:
     """A shape in words."""
     return (
         f"{shape.sequence_length:,} tokens, micro batch {shape.micro_batch}, depth {shape.depth} "
@@ -62,7 +62,7 @@ def shown(shape: Shape) -> str:
     )
 
 
-def counted(shape: Shape) -> str:
+def counted(shape: ReachedShape) -> str:
     """How often it was sustained, as far as anybody counted."""
     more = " or more" if shape.launches >= COUNTED else ""
     parts = [f"{shape.launches}{more} launch{'es' if shape.launches != 1 else ''}"]
@@ -123,10 +123,10 @@ def standing(
     return Standing("at" if same and not larger else "inside", best)
 
 
-def _nearest(ceilings: list[Shape], mine: tuple[int, ...], chips: int) -> Shape:
+def _nearest(ceilings: list[ReachedShape], mine: tuple[int, ...], chips: int) -> ReachedShape:
     """The ceiling from which it is the fewest doublings, on as many chips rather than on more."""
 
-    def away(shape: Shape) -> tuple[bool, float]:
+    def away(shape: ReachedShape) -> tuple[bool, float]:
         beyond = 1.0
         for own, theirs in zip(mine, _size(shape), strict=True):
             beyond *= max(1.0, own / max(1, theirs))
@@ -135,14 +135,14 @@ def _nearest(ceilings: list[Shape], mine: tuple[int, ...], chips: int) -> Shape:
     return min(ceilings, key=away)
 
 
-def _whole(shape: Shape) -> bool:
+def _whole(shape: ReachedShape) -> bool:
     return None not in (shape.chips, shape.sequence_length, shape.micro_batch, shape.depth)
 
 
-_size: Final[Callable[[Shape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))
+_size: Final[Callable[[ReachedShape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))
 
 
-def _holds(shape: Shape, mine: tuple[int, ...], chips: int) -> bool:
+def _holds(shape: ReachedShape, mine: tuple[int, ...], chips: int) -> bool:
     return (
         shape.chips is not None
         and shape.chips <= chips

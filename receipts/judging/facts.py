@@ -24,7 +24,7 @@ class EarlierFailure(NamedTuple):
     started: datetime
 
 
-class Shape(NamedTuple):
+class ReachedShape(NamedTuple):
     """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them.
 
     ``key`` are its geometry and layout; None are those of the judged receipt.
@@ -59,7 +59,7 @@ class Facts:
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[ReachedShape, ...] = ()
     failures: tuple[EarlierFailure, ...] = ()
     witnesses: tuple[Parsed, ...] = ()
     witnessed: tuple[Parsed, ...] = ()

@@ -58,7 +58,7 @@ def _findings(case: Case, rules: tuple[Rule, ...], subject: Subject) -> list[Fin
 
 def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
     """What the rules on the configuration find; once for all of its launches in which no witness has a part."""
-    if case.lent.told:
+    if case.borrowed.any:
         return _findings_of_configuration(case, rules)
     key = configuration_key(case.parsed)
     lane, findings = rules.findings_of_configuration.get(key, (None, ()))
@@ -72,7 +72,7 @@ def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...
     shown = configured(case.parsed)
     alone = Case(Launch(shown, case.lane), case.lane)
     # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
-    vars(alone)["lent"] = replace(case.lent, parsed=shown)
+    vars(alone)["borrowed"] = replace(case.borrowed, parsed=shown)
     return tuple(_findings(alone, rules.of_configuration, "receipt"))
 
 
@@ -96,7 +96,7 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
 
 def _told(case: Case, offence: Offence) -> Offence:
     """An offence with the witness that saw it, where the launch itself does not say it."""
-    witness = case.lent.witness_of(offence.at)
+    witness = case.borrowed.witness_of(offence.at)
     return offence if witness is None else offence._replace(found=f"{offence.found}, as witness {witness[:12]} saw it")
 
 
@@ -161,7 +161,7 @@ def judge_receipt(
         lane=f"{lane.name}@{lane.version}",
         rules=rules.digest,
         judge=VERSION,
-        witnesses=case.lent.lenders,
+        witnesses=case.borrowed.lenders,
     )
 
 

@@ -60,7 +60,7 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
 
 def _told_by(case: Case) -> set[str]:
     """Ids of the witnesses that have a part in what is said of a launch."""
-    return {*case.lent.by.values(), *(item.witness for item in case.lent.contradictions)}
+    return {*case.borrowed.by.values(), *(item.witness for item in case.borrowed.contradictions)}
 
 
 def stated_by(receipts: Iterable[Parsed]) -> list[ProofLeaf]:

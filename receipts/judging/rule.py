@@ -19,7 +19,7 @@ from receipts.judging.facts import (
 )
 from receipts.judging.topic import Topic as Topic
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
-from receipts.judging.witness import Lent, lend, names
+from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed, Role
@@ -63,7 +63,7 @@ class Case:
     facts: Facts | None = None
 
     @cached_property
-    def lent(self) -> Lent:
+    def borrowed(self) -> BorrowedLeaves:
         """What the witnesses that stand lend to this launch; `receipts.judging.witness` says which of them do."""
         known = self.facts
         if known is None:
@@ -74,7 +74,7 @@ class Case:
     @cached_property
     def parsed(self) -> Parsed:
         """The receipt with what is lent to it. Id and bytes are its own."""
-        return self.lent.parsed
+        return self.borrowed.parsed
 
     @property
     def witnessed(self) -> Parsed | None:

@@ -36,7 +36,7 @@ def one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane
         apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
         if apart.changed:
             raise _mixed(side, head.parsed, other.parsed, apart)
-        if head.lent.by or other.lent.by:
+        if head.borrowed.by or other.borrowed.by:
             apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
         gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
         for gap in gaps:

@@ -23,7 +23,7 @@ from receipts.receipt.route import HOST_READ, WITNESSED, dtypes, parts
 
 # What is seen of a path, and so can be lent.
 RECOMPUTE = "numerics.recompute_applied"
-LENT = (*(f"{WITNESSED}.{name}" for name in Witnessed.model_fields), RECOMPUTE)
+LENDABLE = (*(f"{WITNESSED}.{name}" for name in Witnessed.model_fields), RECOMPUTE)
 LEVELS = ("none", "intent", "backend", "kernels")
 # Switches that make a run tell more and compute the same: with them a witness is no axis away. Their sources are the
 # tools' own pages, and docs/evidence.md says what each costs.
@@ -43,25 +43,25 @@ _FALLBACKS = f"{WITNESSED}.fallbacks"
 _SHOWN = 3
 
 
-class Apart(NamedTuple):
+class WitnessDifference(NamedTuple):
     """How a witness differs from the launch that it names, in what was asked for; neither means: not at all.
 
-    ``told``: each states every axis that the other states, so that no change can come of what was left out.
+    ``complete``: each states every axis that the other states, so that no change can come of what was left out.
     """
 
     changed: tuple[Change, ...]
     unknown: tuple[Unknown, ...]
-    told: bool
+    complete: bool
 
 
-class Refused(NamedTuple):
+class RefusedWitness(NamedTuple):
     """A witness that lends nothing, and why."""
 
     witness: Parsed
     why: str
 
 
-class Contradiction(NamedTuple):
+class WitnessContradiction(NamedTuple):
     """A leaf that a launch and its witness saw differently. ``sure``: the witness ran the same configuration."""
 
     path: str
@@ -72,7 +72,7 @@ class Contradiction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class BorrowedLeaves:
     """A launch with what its witnesses lend: ``parsed`` states it all, ``by`` names the witness of each leaf lent.
 
     ``lenders`` are the ids of the witnesses that hold, whether or not a leaf was missing.
@@ -81,11 +81,11 @@ class Lent:
     parsed: Parsed
     by: Mapping[str, str]
     lenders: tuple[str, ...] = ()
-    refused: tuple[Refused, ...] = ()
-    contradictions: tuple[Contradiction, ...] = ()
+    refused: tuple[RefusedWitness, ...] = ()
+    contradictions: tuple[WitnessContradiction, ...] = ()
 
     @property
-    def told(self) -> bool:
+    def any(self) -> bool:
         """Whether a witness says anything of the launch."""
         return bool(self.by or self.contradictions)
 
@@ -101,7 +101,7 @@ def names(witness: Parsed, other: Parsed) -> bool:
     return named is not None and witness.receipt.run.launch != run.launch and named in (other.id, run.launch)
 
 
-def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]) -> Apart:
+def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]) -> WitnessDifference:
     """Axes in which a witness differs from the launch that it names, under that launch's lane.
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
@@ -118,7 +118,7 @@ def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, f
     # A switch without the leaf that turns it off counts as typed, and so as changed, under the axis of both.
     left, right = effective(one), effective(other)
     one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
-    return Apart(tuple(changed), unknown, told=not unknown and not one_sided)
+    return WitnessDifference(tuple(changed), unknown, complete=not unknown and not one_sided)
 
 
 def lend(
@@ -126,7 +126,7 @@ def lend(
     witnesses: Iterable[Parsed],
     lane: Lane,
     varied: Mapping[str, frozenset[str]] = MappingProxyType({}),
-) -> Lent:
+) -> BorrowedLeaves:
     """What the witnesses of a launch lend to it, the first before the others; what it saw itself stands.
 
     A launch that is itself a witness shows its own path, and takes nothing. A witness of another context may lend what
@@ -134,11 +134,11 @@ def lend(
     """
     named = [item for item in witnesses if names(item, measured)] if measured.receipt.run.witness_for is None else []
     if not named:
-        return Lent(measured, {})
+        return BorrowedLeaves(measured, {})
     lenders: list[Parsed] = []
     sure: list[Parsed] = []
     doubtful: list[Parsed] = []
-    refused: list[Refused] = []
+    refused: list[RefusedWitness] = []
     for item in named:
         found = apart(item, measured, lane, varied)
         why = _why_not(item, found, lane)
@@ -148,16 +148,16 @@ def lend(
             if not stranger:
                 sure.append(item)
             continue
-        refused.append(Refused(item, why))
+        refused.append(RefusedWitness(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
-        if not stranger and (not found.changed or not found.told):
+        if not stranger and (not found.changed or not found.complete):
             doubtful.append(item)
     parsed, by = _merged(measured, lenders) if lenders else (measured, {})
     contradictions = (
         *_contradictions(parsed, by, sure, lane, sure=True),
         *_contradictions(parsed, by, doubtful, lane, sure=False),
     )
-    return Lent(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)
+    return BorrowedLeaves(parsed, by, tuple(item.id for item in lenders), tuple(refused), contradictions)
 
 
 def shown(change: Change) -> str:
@@ -172,7 +172,7 @@ def level(parsed: Parsed) -> str:
     return max(found, key=LEVELS.index, default="none")
 
 
-def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
+def _why_not(witness: Parsed, found: WitnessDifference, lane: Lane) -> str:
     """Why a witness lends nothing; empty where it does."""
     if found.changed:
         return f"{'; '.join(map(shown, found.changed[:_SHOWN]))}{_more(found.changed)}"
@@ -183,7 +183,7 @@ def _why_not(witness: Parsed, found: Apart, lane: Lane) -> str:
         return f"it is {witness.receipt.run.provenance}, and was not measured"
     if gone := next(lost(witness.receipt), None):
         return f"{gone.path} has {gone}"
-    if not any(_seen(witness, path) is not None for path in LENT):
+    if not any(_seen(witness, path) is not None for path in LENDABLE):
         return "it shows nothing of the path"
     if LEVELS.index(level(witness)) < LEVELS.index(lane.evidence):
         return f"its evidence is of level {level(witness)}, and lane {lane.name} wants {lane.evidence}"
@@ -207,7 +207,7 @@ def _only_tells(axis: str) -> bool:
 
 def as_asked(parsed: Parsed) -> Parsed:
     """The receipt without what was seen of its path."""
-    return _stating(parsed, dict.fromkeys(LENT))
+    return _stating(parsed, dict.fromkeys(LENDABLE))
 
 
 def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mapping[str, str]]:
@@ -216,7 +216,7 @@ def _merged(measured: Parsed, lenders: Iterable[Parsed]) -> tuple[Parsed, Mappin
     evidence = list(measured.receipt.evidence or ())
     for item in lenders:
         evidence += [entry for entry in item.receipt.evidence or () if entry.level and entry.sha256]
-        for path in LENT:
+        for path in LENDABLE:
             value = _seen(item, path)
             has_place = path != RECOMPUTE or measured.receipt.numerics is not None
             if value is not None and path not in by and _seen(measured, path) is None and has_place:
@@ -234,7 +234,7 @@ def _seen(parsed: Parsed, path: str) -> Any:
 
 
 def _stating(parsed: Parsed, values: Mapping[str, Any]) -> Parsed:
-    """The receipt with other values at leaves of `LENT`; its id and bytes stay those of the document."""
+    """The receipt with other values at leaves of `LENDABLE`; its id and bytes stay those of the document."""
     receipt = parsed.receipt
     changes: dict[str, Section] = {}
     seen = {path.rpartition(".")[2]: value for path, value in values.items() if path != RECOMPUTE}
@@ -250,14 +250,14 @@ def _stating(parsed: Parsed, values: Mapping[str, Any]) -> Parsed:
 
 def _contradictions(
     merged: Parsed, by: Mapping[str, str], witnesses: Iterable[Parsed], lane: Lane, *, sure: bool
-) -> Iterator[Contradiction]:
+) -> Iterator[WitnessContradiction]:
     for item in witnesses:
-        for path in LENT:
+        for path in LENDABLE:
             own, seen = _seen(merged, path), _seen(item, path)
             if own is None or seen is None or by.get(path) == item.id:
                 continue
             if _disagree(path, own, seen, lane):
-                yield Contradiction(path, own, seen, item.id, sure)
+                yield WitnessContradiction(path, own, seen, item.id, sure)
 
 
 def _disagree(path: str, own: Any, seen: Any, lane: Lane) -> bool:

@@ -33,7 +33,7 @@ PRINTED_ALIKE = 32
 SINGLE = "a single step"
 
 
-class Candidate(NamedTuple):
+class CandidateValue(NamedTuple):
     """One thing that a stated number may be: a statistic over some steps, or a product of other stated numbers."""
 
     name: str
@@ -78,59 +78,59 @@ class Numbers:
         return tuple(dict.fromkeys(int(item) for item in found if item))
 
     @cached_property
-    def step_statistics(self) -> Lazy[Candidate]:
+    def step_statistics(self) -> Lazy[CandidateValue]:
         """Step times by statistic, over the window and over the whole launch, with and without the flagged steps."""
         return Lazy(self._over_steps())
 
-    def _over_steps(self) -> Iterator[Candidate]:
+    def _over_steps(self) -> Iterator[CandidateValue]:
         for name, kept in self._selections():
             for statistic, value in self._statistics(kept):
-                yield Candidate(f"{statistic} step of {name}", value)
+                yield CandidateValue(f"{statistic} step of {name}", value)
         yield from self._single_step()
 
     @cached_property
-    def rate_statistics(self) -> Lazy[Candidate]:
+    def rate_statistics(self) -> Lazy[CandidateValue]:
         """Tokens/s of all chips by statistic over the kept steps; nothing without steps or tokens a step."""
         return Lazy(self._rates_over_steps())
 
-    def _rates_over_steps(self) -> Iterator[Candidate]:
+    def _rates_over_steps(self) -> Iterator[CandidateValue]:
         amounts = self.tokens_a_step
         if not amounts:
             return
         for step in self.step_statistics:
             for tokens in amounts:
                 says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
-                yield Candidate(says, tokens / step.value)
+                yield CandidateValue(says, tokens / step.value)
         for name, kept in self._selections():
             inverse = [1.0 / step for step in self._steps(kept)]
             for tokens in amounts:
                 mean = Interval.exact(tokens * math.fsum(inverse) / len(kept))
-                yield Candidate(f"the mean of rates over {name}", mean)
+                yield CandidateValue(f"the mean of rates over {name}", mean)
                 # Of an even number of steps the median is a mean of two, and not the rate of the median step.
                 if len(kept) % 2 == 0:
-                    yield Candidate(f"the median of rates over {name}", tokens * self._middle_rate(inverse))
+                    yield CandidateValue(f"the median of rates over {name}", tokens * self._middle_rate(inverse))
 
     @cached_property
-    def rate_from_step_time(self) -> tuple[Candidate, ...]:
+    def rate_from_step_time(self) -> tuple[CandidateValue, ...]:
         """Tokens/s of all chips from the stated step time."""
         seconds = self.stated_loosely(STEP)
         if seconds is None:
             return ()
         return tuple(
-            Candidate(f"{tokens:,} tokens over the stated {self._launch.stated[STEP]:g} s", tokens / seconds)
+            CandidateValue(f"{tokens:,} tokens over the stated {self._launch.stated[STEP]:g} s", tokens / seconds)
             for tokens in self.tokens_a_step
         )
 
     @cached_property
-    def rates(self) -> tuple[Candidate, ...]:
+    def rates(self) -> tuple[CandidateValue, ...]:
         """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
         found = [*self.rate_statistics, *self.rate_from_step_time]
         total, each = self.stated_loosely(TOTAL), self.stated_loosely(EACH)
         chips = self._launch.stated.get("hardware.chips")
         if total is not None:
-            found.append(Candidate("the stated tokens/s", total))
+            found.append(CandidateValue("the stated tokens/s", total))
         if each is not None and chips is not None:
-            found.append(Candidate(f"the stated tokens/s a chip times {chips}", each * chips))
+            found.append(CandidateValue(f"the stated tokens/s a chip times {chips}", each * chips))
         return tuple(found)
 
     def _selections(self) -> Iterator[tuple[str, Sequence[int]]]:
@@ -157,12 +157,12 @@ class Numbers:
             return self._launch.durations[kept.start : kept.stop]
         return [self._launch.durations[i] for i in kept]
 
-    def _single_step(self) -> tuple[Candidate, ...]:
+    def _single_step(self) -> tuple[CandidateValue, ...]:
         """Any one step, where the receipt says that its numbers are of one."""
         steps = self._launch.durations
         if not self._launch.timed or self._launch.stated.get(f"{STATED}.statistic") != "single_step":
             return ()
-        return (Candidate(SINGLE, Interval(min(steps), max(steps))),)
+        return (CandidateValue(SINGLE, Interval(min(steps), max(steps))),)
 
     @cached_property
     def _half_digit(self) -> float:
@@ -192,12 +192,12 @@ def _last_place(value: float) -> int:
     return exponent if isinstance(exponent, int) else 0
 
 
-def nearest(value: float, candidates: Iterable[Candidate]) -> Candidate:
+def nearest(value: float, candidates: Iterable[CandidateValue]) -> CandidateValue:
     """The candidate that comes closest to a value."""
     return min(candidates, key=lambda item: _gap(value, item.value))
 
 
-def gap(value: float, candidates: Iterable[Candidate]) -> float:
+def gap(value: float, candidates: Iterable[CandidateValue]) -> float:
     """How far the closest candidate is from a value, as a share of it."""
     return _gap(value, nearest(value, candidates).value) / abs(value) if value else math.inf
 

@@ -87,7 +87,7 @@ def _workload(parsed: Parsed) -> str:
 def _path(case: Case, verdict: ReceiptVerdict) -> str:
     if verdict.path == "witnessed":
         leaf = next((name for name in _SEEN if case.get(name)), None)
-        by = case.lent.witness_of(leaf) if leaf is not None else None
+        by = case.borrowed.witness_of(leaf) if leaf is not None else None
         return "witnessed" + (f": {case.get(leaf)}" if leaf else "") + (f", by {by[:12]}" if by else "")
     if verdict.path == "left":
         first = next(item for item in verdict.findings if item.question == "path" and item.level is Level.ERROR)

@@ -22,7 +22,7 @@ COLLECTIONS: Final = (
 )
 
 
-class Loss(NamedTuple):
+class LostEntries(NamedTuple):
     """A collection, the entries that it has, and those that it was written with."""
 
     path: str
@@ -38,11 +38,11 @@ def counted(receipt: Section | Mapping[str, Any]) -> dict[str, int]:
     return {path: count for path in COLLECTIONS if (count := entries(receipt, path))}
 
 
-def lost(receipt: Receipt) -> Iterator[Loss]:
+def lost(receipt: Receipt) -> Iterator[LostEntries]:
     """Collections with fewer entries than were counted. More are none: a person may add what a log shows."""
     for path, count in (receipt.run.entries or {}).items():
         if (present := entries(receipt, path)) < count:
-            yield Loss(path, present, count)
+            yield LostEntries(path, present, count)
 
 
 def entries(receipt: Section | Mapping[str, Any], path: str) -> int:

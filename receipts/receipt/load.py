@@ -86,7 +86,7 @@ class _Doubled(dict[str, Any]):
     keys_twice: tuple[str, ...] = ()
 
 
-class _Reader:
+class _ParserHooks:
     """Hooks of the JSON parser. They refuse by leaving a mark, so that every offence is told, with its path."""
 
     def __init__(self) -> None:
@@ -182,7 +182,7 @@ def parse_json(document: Document) -> dict[str, Any]:
 def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
     if _too_deep(raw):
         raise refusal(source, f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
-    reader = _Reader()
+    reader = _ParserHooks()
     try:
         found = json.loads(
             text,

@@ -21,7 +21,7 @@ DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth i
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"
 
 
-class Kind(StrEnum):
+class BlockKind(StrEnum):
     """What a block is, whatever letter an alphabet gives it."""
 
     ATTENTION = "attention"
@@ -33,8 +33,8 @@ class Kind(StrEnum):
     MLP = "mlp"
 
 
-ATTENDING = frozenset({Kind.ATTENTION, Kind.SPARSE_ATTENTION})
-STATEFUL = frozenset({Kind.MAMBA, Kind.DELTA, Kind.RECURRENT})
+ATTENDING = frozenset({BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION})
+STATEFUL = frozenset({BlockKind.MAMBA, BlockKind.DELTA, BlockKind.RECURRENT})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Alphabet:
     """Letters and what they stand for. `tiles` is whether its users repeat a pattern up to the depth."""
 
     name: str
-    letters: Mapping[str, Kind]
+    letters: Mapping[str, BlockKind]
     tiles: bool
     source: str
 
@@ -51,11 +51,11 @@ NAM = Alphabet(
     "nam",
     MappingProxyType(
         {
-            "A": Kind.ATTENTION,
-            "M": Kind.MAMBA,
-            "E": Kind.EXPERT,
-            "R": Kind.RECURRENT,
-            "D": Kind.DELTA,
+            "A": BlockKind.ATTENTION,
+            "M": BlockKind.MAMBA,
+            "E": BlockKind.EXPERT,
+            "R": BlockKind.RECURRENT,
+            "D": BlockKind.DELTA,
         }
     ),
     tiles=True,
@@ -65,12 +65,12 @@ NEMO = Alphabet(
     "nemo",
     MappingProxyType(
         {
-            "*": Kind.ATTENTION,
-            "D": Kind.SPARSE_ATTENTION,
-            "M": Kind.MAMBA,
-            "G": Kind.DELTA,
-            "E": Kind.EXPERT,
-            "-": Kind.MLP,
+            "*": BlockKind.ATTENTION,
+            "D": BlockKind.SPARSE_ATTENTION,
+            "M": BlockKind.MAMBA,
+            "G": BlockKind.DELTA,
+            "E": BlockKind.EXPERT,
+            "-": BlockKind.MLP,
         }
     ),
     tiles=False,
@@ -99,7 +99,7 @@ class Pattern:
         """The main stack's letters, without stages, fusion and MTP."""
         return "".join(self.blocks)
 
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[BlockKind]:
         """The kinds of block in the main stack."""
         table = ALPHABETS[self.alphabet].letters
         return frozenset(table[letter] for letter in self.letters)
@@ -232,7 +232,7 @@ def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | Non
     return MappingProxyType({letter: count for letter, count in found.items() if count})
 
 
-def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Kind, int]:
+def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[BlockKind, int]:
     """Blocks by kind, as `counts`; this is what a FLOPs formula sums over."""
     known = _read_or_raise(pattern)
     table = ALPHABETS[known.alphabet].letters
@@ -247,7 +247,7 @@ def family_of(text: str, alphabet: str | None = None) -> str | None:
     kinds = found.kinds()
     if kinds & STATEFUL:
         return "hybrid" if kinds & ATTENDING else "ssm"
-    return "moe" if Kind.EXPERT in kinds else "sparse" if Kind.SPARSE_ATTENTION in kinds else "dense"
+    return "moe" if BlockKind.EXPERT in kinds else "sparse" if BlockKind.SPARSE_ATTENTION in kinds else "dense"
 
 
 def contradiction(pattern: Pattern | str, family: str) -> str:
@@ -257,7 +257,7 @@ def contradiction(pattern: Pattern | str, family: str) -> str:
     be called `moe`, and attention that a letter does not call sparse may be `sparse`.
     """
     kinds = _read_or_raise(pattern).kinds()
-    attends, keeps, routes = kinds & ATTENDING, kinds & STATEFUL, Kind.EXPERT in kinds
+    attends, keeps, routes = kinds & ATTENDING, kinds & STATEFUL, BlockKind.EXPERT in kinds
     wrong = {
         "dense": "it has expert blocks" if routes else _has(keeps),
         "moe": "" if routes else "it has no expert block",
@@ -268,7 +268,7 @@ def contradiction(pattern: Pattern | str, family: str) -> str:
     return wrong.get(family, f"{family!r} is no family")
 
 
-def _has(kinds: frozenset[Kind]) -> str:
+def _has(kinds: frozenset[BlockKind]) -> str:
     return f"it has {' and '.join(sorted(kinds))} blocks" if kinds else ""
 
 

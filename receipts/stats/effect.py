@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from receipts.stats.estimate import Estimate, Sigma, Source, against_floor, beside_drift, paired, pooled, welch
+from receipts.stats.estimate import RatioEstimate, Sigma, Source, against_floor, beside_drift, paired, pooled, welch
 from receipts.stats.exact import compare_exact
 from receipts.stats.order import OrderKind, Pairs, in_one_go, interleaved_pairs, order_kind
 
@@ -267,7 +267,7 @@ class _Case:
             order=self.order,
         )
 
-    def verdict(self, design: Design, estimate: Estimate, spread: Spread, why: str) -> Effect:
+    def verdict(self, design: Design, estimate: RatioEstimate, spread: Spread, why: str) -> Effect:
         """The verdict that an interval gives."""
         centre, margin = estimate.log_ratio, self.margin
         why = f"{why}; δ {100.0 * self.delta:g} % ({self.delta_source})"

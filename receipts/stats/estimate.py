@@ -42,7 +42,7 @@ def pooled(groups: Iterable[Sequence[float]], of: str = "", source: Source = "me
     return Sigma(math.sqrt(squares / freedom), float(freedom), source, of) if squares > 0.0 else None
 
 
-class Estimate(NamedTuple):
+class RatioEstimate(NamedTuple):
     """A log ratio with its standard error; `df` none means that the error is taken as known."""
 
     log_ratio: float
@@ -64,33 +64,33 @@ class Estimate(NamedTuple):
 
     def below(self, bound: float) -> float:
         """One-sided p of the hypothesis that the log ratio is at least `bound`."""
-        return Estimate(-self.log_ratio, self.error, self.df).above(-bound)
+        return RatioEstimate(-self.log_ratio, self.error, self.df).above(-bound)
 
 
-def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:
+def welch(a: Sequence[float], b: Sequence[float]) -> RatioEstimate:
     """B − A from logs of at least two launches a side, by Welch's test with Satterthwaite's degrees of freedom."""
     mean_a, variance_a = _moments(a)
     mean_b, variance_b = _moments(b)
     part_a, part_b = variance_a / len(a), variance_b / len(b)
     squared = part_a + part_b
     if squared == 0.0:
-        return Estimate(mean_b - mean_a, 0.0, None)
+        return RatioEstimate(mean_b - mean_a, 0.0, None)
     # Shares and not squares of variances: those of launches that nearly agree would underflow.
     share_a, share_b = part_a / squared, part_b / squared
     df = 1.0 / (share_a**2 / (len(a) - 1) + share_b**2 / (len(b) - 1))
-    return Estimate(mean_b - mean_a, math.sqrt(squared), df)
+    return RatioEstimate(mean_b - mean_a, math.sqrt(squared), df)
 
 
-def paired(differences: Sequence[float]) -> Estimate:
+def paired(differences: Sequence[float]) -> RatioEstimate:
     """B − A from the log differences of at least two pairs, by the paired t-test."""
     mean, variance = _moments(differences)
     count = len(differences)
-    return Estimate(mean, math.sqrt(variance / count), float(count - 1) if variance > 0.0 else None)
+    return RatioEstimate(mean, math.sqrt(variance / count), float(count - 1) if variance > 0.0 else None)
 
 
 def beside_drift(
     a: Sequence[float], b: Sequence[float], times_a: Sequence[float], times_b: Sequence[float]
-) -> Estimate:
+) -> RatioEstimate:
     """B − A from logs of launches that took turns, a straight drift of the machine taken out.
 
     Least squares of the log on side and start time, in its closed form (analysis of covariance, Fisher 1932): at
@@ -99,7 +99,7 @@ def beside_drift(
     without one, biases it where the turns are ABAB, and it spends half the degrees of freedom.
     """
     if min(a) == max(a) and min(b) == max(b):  # rounding must not make a spread out of equal values
-        return Estimate(b[0] - a[0], 0.0, None)
+        return RatioEstimate(b[0] - a[0], 0.0, None)
     one, other = _Line.of(a, times_a), _Line.of(b, times_b)
     spread = one.spread + other.spread
     slope = (one.product + other.product) / spread
@@ -107,9 +107,9 @@ def beside_drift(
     parts = [line.part(slope, lead, spread) for line in (one, other)]
     squared = math.fsum(variance for variance, _ in parts)
     if squared == 0.0:
-        return Estimate(other.mean - one.mean - slope * lead, 0.0, None)
+        return RatioEstimate(other.mean - one.mean - slope * lead, 0.0, None)
     df = 1.0 / math.fsum((variance / squared) ** 2 / freedom for variance, freedom in parts)
-    return Estimate(other.mean - one.mean - slope * lead, math.sqrt(squared), df)
+    return RatioEstimate(other.mean - one.mean - slope * lead, math.sqrt(squared), df)
 
 
 class _Line(NamedTuple):
@@ -139,10 +139,10 @@ class _Line(NamedTuple):
         return squares / freedom * (1.0 / count + lead * lead * self.spread / (spread * spread)), freedom
 
 
-def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> Estimate:
+def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> RatioEstimate:
     """B − A from logs of at least one launch a side, their spread taken from the noise floor."""
     difference = math.fsum(b) / len(b) - math.fsum(a) / len(a)
-    return Estimate(difference, sigma.value * math.sqrt(1.0 / len(a) + 1.0 / len(b)), sigma.df)
+    return RatioEstimate(difference, sigma.value * math.sqrt(1.0 / len(a) + 1.0 / len(b)), sigma.df)
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from receipts.axes.configuration import Configuration, Part
+from receipts.axes.configuration import AxisPart, Configuration
 from receipts.store.index import unpacked
 from receipts.store.many import Lookup
 from receipts.store.near import sharing
@@ -143,7 +143,7 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
     ]
     wanted = {value for _, _, values in rows for value in values}
     parts = {
-        seq: Part(axis, value, digest)
+        seq: AxisPart(axis, value, digest)
         for seq, axis, digest, value in _VALUES.read(connection, ((value,) for value in wanted))
     }
     found = {}

@@ -25,7 +25,7 @@ from receipts.axes.configuration import Configuration
 from receipts.axes.settings import Settings
 from receipts.axes.shape import ShapeKey
 from receipts.base.errors import StoreError
-from receipts.judging.facts import Facts, Shape
+from receipts.judging.facts import Facts, ReachedShape
 from receipts.metrics.reading import Taint
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.receipt.accelerators import find as find_accelerator
@@ -92,7 +92,7 @@ class _Known(NamedTuple):
     """What the store holds around some receipts: their kinds by id; shapes by kind; by what was asked, rows by id."""
 
     kinds: Mapping[str, Kind]
-    shapes: Mapping[Kind, tuple[Shape, ...]]
+    shapes: Mapping[Kind, tuple[ReachedShape, ...]]
     rows: Mapping[kin.About, Mapping[str, Sequence[Row]]]
 
     def of(self, about: kin.About, receipt: str) -> Sequence[Row]:
@@ -244,8 +244,8 @@ _NEXT_SHAPE: Final = Statement(_next_shape())
 _ALL_SHAPES: Final = Statement(_all_shapes())
 
 
-def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[Shape]:
-    return (Shape(*row)._replace(key=kind[1]) for row in rows if row[-1])
+def _sustained(kind: Kind, rows: Iterable[Row]) -> Iterator[ReachedShape]:
+    return (ReachedShape(*row)._replace(key=kind[1]) for row in rows if row[-1])
 
 
 def _shapes(connection: Driven, kind: Kind) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, insert, select
 
-from receipts.axes.configuration import Configuration, Part
+from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.store import listed
 from receipts.store.listed import LISTED, Listed
@@ -117,7 +117,7 @@ def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, 
     """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
     waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
     found: dict[bytes, int] = {}
-    values: dict[Part, Interned] = {}
+    values: dict[AxisPart, Interned] = {}
     while True:
         twins: dict[int, int] = {}
         for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
@@ -132,7 +132,7 @@ def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, 
 
 
 def _write(
-    connection: Driven, new: Sequence[Configuration], values: dict[Part, Interned], twins: dict[int, int]
+    connection: Driven, new: Sequence[Configuration], values: dict[AxisPart, Interned], twins: dict[int, int]
 ) -> None:
     """Insert configurations, and the axes of those that no other writer inserted first."""
     by_key: dict[tuple[int, int], Configuration] = {}
@@ -161,14 +161,14 @@ def _write(
     _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
 
 
-def _left(item: Configuration, part: Part, value: Interned) -> int | None:
+def _left(item: Configuration, part: AxisPart, value: Interned) -> int | None:
     return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
 
 
-def _interned(connection: Driven, wanted: Iterable[Part]) -> dict[Part, Interned]:
+def _interned(connection: Driven, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
     """Numbers of axis values; those that are new are written."""
     waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
-    found: dict[Part, Interned] = {}
+    found: dict[AxisPart, Interned] = {}
     while True:
         twins: dict[tuple[str, int], int] = {}
         known: dict[tuple[str, str], Interned] = {}
@@ -227,7 +227,7 @@ def drop(connection: Driven, empty: Iterable[int]) -> None:
     change(connection, alone, ((value,) for value in values))
 
 
-def members(item: Configuration, values: dict[Part, Interned]) -> bytes:
+def members(item: Configuration, values: dict[AxisPart, Interned]) -> bytes:
     """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
     packed, last = bytearray(), 0
     for number in sorted(values[part].seq for part in item.parts.values()):

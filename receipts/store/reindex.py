@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, Select, case, func, select
 
-from receipts.axes.configuration import Configuration, reading_of
+from receipts.axes.configuration import Configuration, catalogue_of
 from receipts.axes.lane import Lanes
 from receipts.axes.settings import Session
 from receipts.base.errors import InputError, StoreError
@@ -114,7 +114,7 @@ def coverage(address: Address, lanes: Lanes) -> Coverage:
 
 
 def _catalogue(lanes: Lanes, lane: str) -> int:
-    return reading_of(lanes.of(lane)).digest
+    return catalogue_of(lanes.of(lane)).digest
 
 
 def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progress: Progress | None = None) -> Reindexed:

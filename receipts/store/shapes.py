@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
 
 from receipts.axes.shape import ShapeKey
-from receipts.judging.facts import Shape
+from receipts.judging.facts import ReachedShape
 from receipts.metrics.reading import Taint
 from receipts.store import samples
 from receipts.store.rows import cut, safe, standing
@@ -113,12 +113,14 @@ _FIRST: Final = _ends(asc)
 _LAST: Final = _ends(desc)
 
 
-def spread(connection: Connection, lane: str, key: ShapeKey, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+def spread(
+    connection: Connection, lane: str, key: ShapeKey, shapes: Sequence[ReachedShape]
+) -> tuple[ReachedShape, ...]:
     """The shapes with the days and hosts of their launches, where there are enough launches for that to matter."""
     return tuple(_spread(connection, lane, key, item) if item.launches >= FEWEST else item for item in shapes)
 
 
-def _spread(connection: Connection, lane: str, key: ShapeKey, shape: Shape) -> Shape:
+def _spread(connection: Connection, lane: str, key: ShapeKey, shape: ReachedShape) -> ReachedShape:
     given = {"lane": cut(safe(lane)), **key._asdict(), **{name: getattr(shape, name) for name in _SIZE}}
     good = [*_FIRST.all(connection, given), *_LAST.all(connection, given)]
     return shape._replace(

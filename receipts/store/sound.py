@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, exists, func, select, update
 
-from receipts.axes.configuration import Configuration, Part
+from receipts.axes.configuration import AxisPart, Configuration
 from receipts.store import index
 from receipts.store.index import OF_VALUE, Interned, by_sums, column_text, unpacked
 from receipts.store.listed import OF_FACET, facet
@@ -73,7 +73,7 @@ class Soundness:
         row: Any,
         wanted: Mapping[tuple[int, int], int | None] | None,
         there: Mapping[tuple[int, int], int | None],
-        values: Mapping[Part, Interned],
+        values: Mapping[AxisPart, Interned],
     ) -> bool:
         _, digest, lane, anchor, _, members = row
         ran = item.ran
@@ -90,9 +90,9 @@ def _whole(row: Any) -> bytes | None:
     return None if row is None else bytes(row[4])
 
 
-def _values(connection: Connection, parts: Iterable[Part]) -> dict[Part, Interned]:
+def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
     """Numbers of axis values as the index has them; what it has under another text is not there."""
-    by_key: dict[tuple[Any, int], list[Part]] = {}
+    by_key: dict[tuple[Any, int], list[AxisPart]] = {}
     for part in parts:
         by_key.setdefault((column_text(part.axis), part.digest), []).append(part)
     return {
@@ -103,7 +103,7 @@ def _values(connection: Connection, parts: Iterable[Part]) -> dict[Part, Interne
     }
 
 
-def _wanted(item: Placed, values: Mapping[Part, Interned]) -> dict[tuple[int, int], int | None] | None:
+def _wanted(item: Placed, values: Mapping[AxisPart, Interned]) -> dict[tuple[int, int], int | None] | None:
     """The rows of `axes` that a configuration has, as value, number and what is left; None where a value is lost."""
     found = {}
     for part in item.ran.parts.values():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rule_cases
 from receipts.axes import Difference, difference
-from receipts.axes.configuration import VERSION, Configuration, Part, configuration, reading_of
+from receipts.axes.configuration import VERSION, AxisPart, Configuration, catalogue_of, configuration
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
 
@@ -166,7 +166,7 @@ def test_the_lane_and_how_it_is_read_are_parts_of_the_sum() -> None:
     tree = rule_cases.base("cpu")
     a = configuration(drawn(tree, "cpu-torch", {}), lane("cpu-torch"))
     b = configuration(drawn(tree, "unlisted", {}), lane("unlisted"))
-    assert reading_of(lane("cpu-torch")).digest != reading_of(lane("unlisted")).digest
+    assert catalogue_of(lane("cpu-torch")).digest != catalogue_of(lane("unlisted")).digest
     assert not {a.without(axis) for axis in a.parts} & {b.without(axis) for axis in b.parts}
 
 
@@ -221,7 +221,7 @@ def test_what_a_lane_couples_to_an_axis_is_left_out_with_it(name: str) -> None:
     under = lane(name)
     for coupling in under.couplings:
         a = configuration(drawn(rule_cases.base("megatron"), name, {"run.context": "one"}), under)
-        other = [Part(axis, '{"x":1}', 1) for axis in (coupling.when, *coupling.then)]
+        other = [AxisPart(axis, '{"x":1}', 1) for axis in (coupling.when, *coupling.then)]
         b = a
         for part in other:
             b = b.with_(part.axis, part)

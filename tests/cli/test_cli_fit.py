@@ -12,7 +12,7 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.estimate.aot import Compiled
+from receipts.estimate.aot import CompiledStep
 from receipts.estimate.surface import Name
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit import budget, calibrate, compared, estimate, measured
@@ -287,7 +287,7 @@ def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
         "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (192.00G) exceeds "
         "available HBM (31.25G)."
     )
-    compiled = Compiled(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
+    compiled = CompiledStep(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
     answer = CompilerAnswer(compiled, _failure(message), 190.0 * GIB)
     item = plan_of(PLAN, "plan")
     tree = oom_receipt(item, estimate(item, LANES.of("tpu-maxtext")), answer)

@@ -12,10 +12,10 @@ from memory_setups import setup
 from receipts.estimate.discipline import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
 from receipts.estimate.estimate import by_stage, fullest
 from receipts.estimate.recompute import FULL, NONE
-from receipts.estimate.setup import Batch, Layer, Layout, Setup
+from receipts.estimate.setup import Layer, ParallelLayout, RankBatch, Setup
 from receipts.estimate.shrink import shrinks
 from receipts.estimate.surface import Name
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,9 @@ SHARDED = {
 }
 POWERS = st.sampled_from([1, 2, 4])
 LAYERS = st.lists(
-    st.sampled_from([(Kind.ATTENTION,), (Kind.MLP,), (Kind.EXPERT,), (Kind.MAMBA,), (Kind.RECURRENT,)]),
+    st.sampled_from(
+        [(BlockKind.ATTENTION,), (BlockKind.MLP,), (BlockKind.EXPERT,), (BlockKind.MAMBA,), (BlockKind.RECURRENT,)]
+    ),
     min_size=1,
     max_size=8,
 ).map(tuple)
@@ -41,7 +43,7 @@ def setups(draw: st.DrawFn) -> Setup:
     whole, rest = divmod(len(layers), pipeline)
     return setup(
         layers=layers,
-        layout=Layout(
+        layout=ParallelLayout(
             tensor=tensor,
             sequence_parallel=tensor > 1 and draw(st.booleans()),
             expert=expert,
@@ -52,7 +54,7 @@ def setups(draw: st.DrawFn) -> Setup:
             shard=shard,
             expert_shard=max(1, shard // expert),
         ),
-        batch=Batch(draw(st.integers(1, 8)), draw(st.sampled_from([64, 512, 4096])), draw(st.sampled_from([1, 4]))),
+        batch=RankBatch(draw(st.integers(1, 8)), draw(st.sampled_from([64, 512, 4096])), draw(st.sampled_from([1, 4]))),
         recompute=draw(st.sampled_from([NONE, FULL, frozenset({"activations"}), frozenset({"moe_act"})])),
         discipline=draw(st.sampled_from([MEGATRON, DEEPSPEED, FSDP, TORCH, XLA])),
         model={

@@ -17,14 +17,20 @@ from receipts.estimate.recompute import FULL, policy_of
 from receipts.estimate.routing import capacity, routing
 from receipts.estimate.saved import kept
 from receipts.estimate.serving import attention_map, kv_cache, state_pool
-from receipts.estimate.setup import Batch, Layout, Types
+from receipts.estimate.setup import ParallelLayout, RankBatch, Types
 from receipts.estimate.states import states
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.estimate.weights import Owner
 from receipts.metrics.flops import FORMULAS, Geometry
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
-A, M, E, R, MLP = (Kind.ATTENTION,), (Kind.MAMBA,), (Kind.EXPERT,), (Kind.RECURRENT,), (Kind.MLP,)
+A, M, E, R, MLP = (
+    (BlockKind.ATTENTION,),
+    (BlockKind.MAMBA,),
+    (BlockKind.EXPERT,),
+    (BlockKind.RECURRENT,),
+    (BlockKind.MLP,),
+)
 
 
 # --- known points --------------------------------------------------------------------------------------------
@@ -64,14 +70,17 @@ def test_heads_of_one_rank() -> None:
 
 def test_attention_holds_its_heads_of_a_rank() -> None:
     model = replace(MODEL, hidden=3584, heads=56, kv_heads=8, head_dim=64)
-    norm, qkv, out = weights.block(model, Layout(tensor=8), Kind.ATTENTION)
+    norm, qkv, out = weights.block(model, ParallelLayout(tensor=8), BlockKind.ATTENTION)
     assert (norm.owner, norm.elements) == (Owner.REPLICATED, 3584)
     assert qkv.elements == 3584 * (448 + 2 * 64)
     assert out.elements == 3584 * 448
 
 
 def test_experts_are_cut_by_their_own_degrees_and_the_router_by_none() -> None:
-    found = {item.name: item for item in weights.block(MODEL, Layout(tensor=2, expert=4, expert_tensor=2), Kind.EXPERT)}
+    found = {
+        item.name: item
+        for item in weights.block(MODEL, ParallelLayout(tensor=2, expert=4, expert_tensor=2), BlockKind.EXPERT)
+    }
     assert found["experts"].elements == 8 * 3 * 1024 * 512 / 8
     assert found["router"].elements == 1024 * 8
     assert not found["router"].matrix
@@ -81,12 +90,13 @@ def test_matmul_weights_are_those_that_the_flops_formula_multiplies() -> None:
     geometry = Geometry(
         layers=4, hidden=1024, heads=8, kv_heads=4, head_dim=128, ffn=4096, ffn_projections=3, vocabulary=32000,
         sequence_length=1, experts=8, top_k=8, expert_ffn=512, shared_expert_ffn=256, ssm_state=64, ssm_heads=32,
-        ssm_groups=2, mtp_depth=0, blocks={Kind.ATTENTION: 1, Kind.MLP: 1, Kind.EXPERT: 1, Kind.MAMBA: 1},
+        ssm_groups=2, mtp_depth=0,
+        blocks={BlockKind.ATTENTION: 1, BlockKind.MLP: 1, BlockKind.EXPERT: 1, BlockKind.MAMBA: 1},
     )  # fmt: skip
     flops = FORMULAS["pattern"].function(geometry).flops
     assert flops is not None
     model = replace(MODEL, layers=(A, MLP, E, M), shared_ffn=256)
-    products = sum(item.whole for item in weights.layers(model, Layout(), model.layers) if item.matrix)
+    products = sum(item.whole for item in weights.layers(model, ParallelLayout(), model.layers) if item.matrix)
     scan = 7.0 * 2048 * 64
     core = 4.0 * 1 * 8 * 128 * 0.5
     assert 2 * (products + 1024 * 32000) + scan + core == pytest.approx(flops / 3)
@@ -94,9 +104,9 @@ def test_matmul_weights_are_those_that_the_flops_formula_multiplies() -> None:
 
 def test_a_tied_head_is_held_once_and_copied_to_a_last_stage_of_its_own() -> None:
     tied = replace(MODEL, tied=True)
-    names = [item.name for item in weights.ends(tied, Layout(), first=True, last=True)]
+    names = [item.name for item in weights.ends(tied, ParallelLayout(), first=True, last=True)]
     assert names == ["embedding", "final norm"]
-    assert "head" in [item.name for item in weights.ends(tied, Layout(), first=False, last=True)]
+    assert "head" in [item.name for item in weights.ends(tied, ParallelLayout(), first=False, last=True)]
 
 
 # --- states --------------------------------------------------------------------------------------------------
@@ -116,13 +126,13 @@ def test_states_of_a_16_bit_model_are_two_and_four_and_twelve_bytes() -> None:
 def test_each_stage_of_state_sharding_shards_one_more(
     stage: int, parameters: float, gradients: float, optimizer: float
 ) -> None:
-    made = setup(layout=Layout(zero=stage, shard=4))
+    made = setup(layout=ParallelLayout(zero=stage, shard=4))
     held = states(made, [weights.Tensor("w", Owner.TENSOR, 100.0, 100.0, matrix=True)])
     assert (held.tensor, held.gradients, held.other_optimizer) == (parameters, gradients, optimizer)
 
 
 def test_an_experts_states_are_cut_over_its_own_replicas() -> None:
-    made = setup(layout=Layout(zero=1, shard=8, expert=4, expert_shard=2))
+    made = setup(layout=ParallelLayout(zero=1, shard=8, expert=4, expert_shard=2))
     held = states(made, [weights.Tensor("w", Owner.EXPERT, 100.0, 400.0, matrix=True)])
     assert (held.expert, held.other_optimizer) == (200.0, 600.0)
 
@@ -162,7 +172,7 @@ def test_a_name_that_is_none_is_none() -> None:
 
 def test_a_dense_block_keeps_what_its_backward_reads() -> None:
     tokens = 2 * 1024
-    attention = {item.name: item.bytes for item in kept(setup(), Kind.ATTENTION)}
+    attention = {item.name: item.bytes for item in kept(setup(), BlockKind.ATTENTION)}
     assert attention == {
         "block input": tokens * 1024 * 2,
         "norm output": tokens * 1024 * 2,
@@ -170,7 +180,7 @@ def test_a_dense_block_keeps_what_its_backward_reads() -> None:
         "attention output": tokens * 1024 * 2,
         "row sums": tokens * 8 * 4,
     }
-    mlp = {item.name: item.bytes for item in kept(setup(), Kind.MLP)}
+    mlp = {item.name: item.bytes for item in kept(setup(), BlockKind.MLP)}
     assert mlp["mlp hidden"] == tokens * 2 * 4096 * 2
     assert mlp["mlp activation"] == tokens * 4096 * 2
 
@@ -179,33 +189,36 @@ def test_the_papers_34_bytes_are_met_without_its_dropout() -> None:
     """arXiv:2205.05198, equation 1: 34, two of them dropout masks; a plain MLP of four widths, all heads alike."""
     made = setup(model={"kv_heads": 8, "projections": 2})
     tokens = 2 * 1024
-    total = sum(item.bytes for kind in (Kind.ATTENTION, Kind.MLP) for item in kept(made, kind))
+    total = sum(item.bytes for kind in (BlockKind.ATTENTION, BlockKind.MLP) for item in kept(made, kind))
     rows = tokens * 8 * 4
     assert (total - rows) / (tokens * 1024) == pytest.approx(34 - 2)
 
 
 def test_scores_are_kept_only_by_attention_that_is_not_fused() -> None:
-    found = {item.name: item.bytes for item in kept(setup(fused_attention=False), Kind.ATTENTION)}
+    found = {item.name: item.bytes for item in kept(setup(fused_attention=False), BlockKind.ATTENTION)}
     assert found["scores"] == 2 * 8 * 1024 * 1024 * 2
 
 
 def test_sequence_parallelism_divides_the_stream_alone() -> None:
-    plain = {item.name: item.bytes for item in kept(setup(layout=Layout(tensor=4)), Kind.MLP)}
-    cut = {item.name: item.bytes for item in kept(setup(layout=Layout(tensor=4, sequence_parallel=True)), Kind.MLP)}
+    plain = {item.name: item.bytes for item in kept(setup(layout=ParallelLayout(tensor=4)), BlockKind.MLP)}
+    cut = {
+        item.name: item.bytes
+        for item in kept(setup(layout=ParallelLayout(tensor=4, sequence_parallel=True)), BlockKind.MLP)
+    }
     assert cut["block input"] == plain["block input"] / 4
     assert cut["mlp hidden"] == plain["mlp hidden"]
 
 
 def test_mamba_keeps_its_projections_and_outputs() -> None:
     tokens = 2 * 1024
-    found = {item.name: item.bytes for item in kept(setup(), Kind.MAMBA)}
+    found = {item.name: item.bytes for item in kept(setup(), BlockKind.MAMBA)}
     assert found["projections"] == tokens * (2 * 2048 + 2 * 2 * 64 + 32) * 2
     assert found["scan output"] == tokens * 2048 * 2
     assert "states" not in found
 
 
 def test_a_matrix_recurrence_keeps_a_state_every_64_steps() -> None:
-    found = {item.name: item.bytes for item in kept(setup(model={"matrix_recurrence": True}), Kind.RECURRENT)}
+    found = {item.name: item.bytes for item in kept(setup(model={"matrix_recurrence": True}), BlockKind.RECURRENT)}
     assert found["states"] == 2 * (1024 // 64) * 32 * 64 * 64 * 4
 
 
@@ -239,11 +252,11 @@ def test_recompute_is_read_as_people_write_it(text: str, policy: frozenset[str] 
 
 
 def test_micro_batches_in_flight() -> None:
-    made = setup(layout=Layout(pipeline=4), batch=Batch(1, 64, accumulation=8))
+    made = setup(layout=ParallelLayout(pipeline=4), batch=RankBatch(1, 64, accumulation=8))
     assert [in_flight(made, stage) for stage in range(4)] == [4, 3, 2, 1]
-    few = setup(layout=Layout(pipeline=4), batch=Batch(1, 64, accumulation=2))
+    few = setup(layout=ParallelLayout(pipeline=4), batch=RankBatch(1, 64, accumulation=2))
     assert in_flight(few, 0) == 2
-    woven = setup(layout=Layout(pipeline=4, virtual=2), batch=Batch(1, 64, accumulation=8))
+    woven = setup(layout=ParallelLayout(pipeline=4, virtual=2), batch=RankBatch(1, 64, accumulation=8))
     assert in_flight(woven, 0) == 4 * (1 + 3 / 8)
 
 
@@ -267,13 +280,13 @@ def test_an_mtp_depth_is_a_feature_with_a_layer_and_a_head_of_its_own() -> None:
 
 
 def test_gathered_parameters_are_two_layers_and_one_layers_gradients() -> None:
-    made = setup(layers=(MLP,), layout=Layout(zero=3, shard=8), discipline=FSDP)
+    made = setup(layers=(MLP,), layout=ParallelLayout(zero=3, shard=8), discipline=FSDP)
     assert communication(made, (MLP,)) == (3 * 1024 * 4096 + 1024) * 3 * 2
     assert communication(setup(), (MLP,)) == 0.0
 
 
 def test_sequence_parallelism_gathers_into_one_buffer() -> None:
-    made = setup(layout=Layout(tensor=4, sequence_parallel=True))
+    made = setup(layout=ParallelLayout(tensor=4, sequence_parallel=True))
     assert communication(made, (MLP,)) == 2048 * 1024 * 2
 
 
@@ -286,9 +299,9 @@ def test_only_attending_layers_own_a_cache() -> None:
 
 
 def test_recurrent_layers_hold_a_state_whatever_the_context() -> None:
-    short = setup(layers=(M,), serving=True, batch=Batch(2, 16))
+    short = setup(layers=(M,), serving=True, batch=RankBatch(2, 16))
     assert state_pool(short, (M,)) == 2 * (2048 * 64 * 4 + (2048 + 2 * 2 * 64) * 3 * 2)
-    long = setup(layers=(M,), serving=True, batch=Batch(2, 16_000))
+    long = setup(layers=(M,), serving=True, batch=RankBatch(2, 16_000))
     assert state_pool(long, (M,)) == state_pool(short, (M,))
 
 
@@ -301,7 +314,7 @@ def test_the_surfaces_at_the_peak_add_up_to_the_total() -> None:
 
 
 def test_stages_hold_their_own_layers_and_the_first_the_most_micro_batches() -> None:
-    made = setup(layout=Layout(pipeline=2, stages=(2, 2)), batch=Batch(2, 1024, accumulation=8))
+    made = setup(layout=ParallelLayout(pipeline=2, stages=(2, 2)), batch=RankBatch(2, 1024, accumulation=8))
     first, last = by_stage(made)
     assert first.moments["backward"][Name.ACTIVATIONS] > last.moments["backward"][Name.ACTIVATIONS]
     assert last.moments["loss"][Name.ACTIVATIONS] > last.moments["backward"][Name.ACTIVATIONS]

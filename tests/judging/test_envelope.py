@@ -8,13 +8,13 @@ import pytest
 
 import rule_cases
 from receipts.judging.envelope import COUNTED, envelope, grade, standing
-from receipts.judging.facts import Facts, Shape
+from receipts.judging.facts import Facts, ReachedShape
 from receipts.judging.rule import Case
 from receipts.metrics import Launch
 from receipts.store.facts import MOST_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
-CEILING = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
+CEILING = ReachedShape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
 
 
 def _place(facts: Facts | None, drop: tuple[str, ...] = (), **changes: Any) -> str:
@@ -44,12 +44,12 @@ def test_a_shape_is_held_by_one_at_least_as_large_on_no_more_chips(changes: dict
 
 
 def test_a_shape_below_a_larger_ceiling_is_inside_though_another_ceiling_equals_it() -> None:
-    larger = Shape(chips=8, sequence_length=8192, micro_batch=4, depth=52, launches=3)
+    larger = ReachedShape(chips=8, sequence_length=8192, micro_batch=4, depth=52, launches=3)
     assert _place(Facts(shapes=(CEILING, larger))) == "inside"
 
 
 def test_what_one_launch_reached_is_no_ceiling() -> None:
-    once = Shape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=1)
+    once = ReachedShape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=1)
     assert _place(Facts(shapes=(once,))) == NEVER
 
 
@@ -76,7 +76,7 @@ def test_a_ceiling_is_validated_by_three_launches_on_two_days_or_hosts(
     assert grade(launches, days, hosts) == word
 
 
-def _told(*shapes: Shape, **leaves: Any) -> str:
+def _told(*shapes: ReachedShape, **leaves: Any) -> str:
     launch = rule_cases.parsed(rule_cases.base("megatron"))
     return str(standing(Facts(shapes=shapes), launch, leaves))
 

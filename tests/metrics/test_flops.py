@@ -24,7 +24,7 @@ from receipts.metrics.flops import (
     tokens_per_second_from_mfu,
 )
 from receipts.receipt.accelerators import find
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 ROWS = Path(__file__).resolve().parents[3] / "shared" / "cases" / "logs" / "xla" / "mfu_rows.json"
 
@@ -345,7 +345,7 @@ def test_a_pattern_is_the_sum_over_its_blocks() -> None:
 
 
 def test_a_pattern_of_attention_and_mlp_is_the_dense_transformer() -> None:
-    blocks = replace(LLAMA31_8B, blocks={Kind.ATTENTION: 32, Kind.MLP: 32})
+    blocks = replace(LLAMA31_8B, blocks={BlockKind.ATTENTION: 32, BlockKind.MLP: 32})
     assert flops_per_token("pattern", blocks) == flops_per_token("megatron", LLAMA31_8B)
 
 

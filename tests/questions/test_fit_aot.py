@@ -10,18 +10,24 @@ from memory_setups import setup
 from receipts.estimate import weights
 from receipts.estimate.aot import compile_step, refusals
 from receipts.estimate.discipline import XLA
-from receipts.estimate.setup import Batch, Layout, Setup, Types
-from receipts.receipt.patterns import Kind
+from receipts.estimate.setup import ParallelLayout, RankBatch, Setup, Types
+from receipts.receipt.patterns import BlockKind
 
-A, M, E, R, MLP = (Kind.ATTENTION,), (Kind.MAMBA,), (Kind.EXPERT,), (Kind.RECURRENT,), (Kind.MLP,)
+A, M, E, R, MLP = (
+    (BlockKind.ATTENTION,),
+    (BlockKind.MAMBA,),
+    (BlockKind.EXPERT,),
+    (BlockKind.RECURRENT,),
+    (BlockKind.MLP,),
+)
 
 
-def small(*layers: tuple[Kind, ...], **fields: object) -> Setup:
+def small(*layers: tuple[BlockKind, ...], **fields: object) -> Setup:
     return setup(
         layers=layers,
         model={"hidden": 256, "ffn": 512, "expert_ffn": 256, "vocabulary": 1024, "ssm_inner": 512, "ssm_heads": 8,
                "capacity_factor": 1.25, "matrix_recurrence": True},
-        batch=Batch(1, 512),
+        batch=RankBatch(1, 512),
         discipline=XLA,
         types=Types(2.0, 4.0, 4.0, 0.0),
         **fields,
@@ -29,7 +35,7 @@ def small(*layers: tuple[Kind, ...], **fields: object) -> Setup:
 
 
 def test_what_is_not_compiled_says_why() -> None:
-    made = small(A, layout=Layout(pipeline=2, stages=(1, 0)))
+    made = small(A, layout=ParallelLayout(pipeline=2, stages=(1, 0)))
     assert any("pipeline" in reason for reason in refusals(made))
     assert refusals(small(A)) == ()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from receipts.base.errors import InputError, Problem
 from receipts.receipt.patterns import (
     ALPHABETS,
-    Kind,
+    BlockKind,
     Pattern,
     contradiction,
     counts,
@@ -97,8 +97,8 @@ def test_the_alphabet_follows_from_letters_that_only_one_has() -> None:
 def test_a_letter_that_two_alphabets_read_otherwise_needs_the_alphabet() -> None:
     (problem,) = problems("MDE")
     assert problem.do == "state model.alphabet"
-    assert pattern("MDE", "nam").kinds() == {Kind.MAMBA, Kind.DELTA, Kind.EXPERT}
-    assert pattern("MDE", "nemo").kinds() == {Kind.MAMBA, Kind.SPARSE_ATTENTION, Kind.EXPERT}
+    assert pattern("MDE", "nam").kinds() == {BlockKind.MAMBA, BlockKind.DELTA, BlockKind.EXPERT}
+    assert pattern("MDE", "nemo").kinds() == {BlockKind.MAMBA, BlockKind.SPARSE_ATTENTION, BlockKind.EXPERT}
 
 
 def test_the_mtp_suffix_is_apart_from_the_stack() -> None:

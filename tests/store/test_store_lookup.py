@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from receipts.axes.shape import shape_key
 from receipts.base.errors import NotFound, UsageError
-from receipts.judging.facts import Shape
+from receipts.judging.facts import ReachedShape
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered, sought
 from receipts.store import find as find_module
@@ -245,7 +245,7 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     store.retract(gone.id, "x")
     one = parsed()
     facts = store.facts(one)
-    assert facts.shapes == (Shape(1, 256, 8, 8, 2, key=shape_key(one)),)
+    assert facts.shapes == (ReachedShape(1, 256, 8, 8, 2, key=shape_key(one)),)
     assert store.facts_of_new([one])[0].shapes == facts.shapes
     assert store.facts(parsed(parallelism__tensor=2)).shapes == ()
     assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()

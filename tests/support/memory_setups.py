@@ -7,11 +7,11 @@ from typing import Any
 
 from receipts.estimate.discipline import MEGATRON, Discipline
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
-from receipts.estimate.setup import Architecture, Batch, Layer, Layout, Setup, Types
-from receipts.receipt.patterns import Kind
+from receipts.estimate.setup import Architecture, Layer, ParallelLayout, RankBatch, Setup, Types
+from receipts.receipt.patterns import BlockKind
 
 ADAM = optimizer_of("adamw", 4.0) or OptimizerKind("adam", 2, 4.0)
-DENSE: Layer = (Kind.ATTENTION, Kind.MLP)
+DENSE: Layer = (BlockKind.ATTENTION, BlockKind.MLP)
 MODEL = Architecture(
     hidden=1024,
     layers=(DENSE,) * 4,
@@ -33,8 +33,8 @@ MODEL = Architecture(
 def setup(
     *,
     layers: tuple[Layer, ...] | None = None,
-    layout: Layout | None = None,
-    batch: Batch | None = None,
+    layout: ParallelLayout | None = None,
+    batch: RankBatch | None = None,
     model: dict[str, Any] | None = None,
     discipline: Discipline = MEGATRON,
     **fields: Any,
@@ -43,8 +43,8 @@ def setup(
     return replace(
         Setup(
             model=replace(MODEL, **(model or {}), **({"layers": layers} if layers is not None else {})),
-            layout=layout or Layout(),
-            batch=batch or Batch(2, 1024),
+            layout=layout or ParallelLayout(),
+            batch=batch or RankBatch(2, 1024),
             types=Types(),
             matrix_optimizer=ADAM,
             other_optimizer=ADAM,

@@ -22,7 +22,7 @@ from typing import Any
 from zlib import crc32
 
 from receipts.judging.compare import Request, compare
-from receipts.judging.facts import EarlierFailure, Facts, Shape
+from receipts.judging.facts import EarlierFailure, Facts, ReachedShape
 from receipts.judging.judge import judge_case, judge_statement
 from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
@@ -199,7 +199,9 @@ def facts_of(
         name: tuple(parsed(build(item, base_name), f"{name}.json") for item in values.pop(name, []))
         for name in ("witnesses", "witnessed")
     }
-    shapes = tuple(Shape(**{name: row.get(name) for name in Shape._fields}) for row in values.pop("shapes", []))
+    shapes = tuple(
+        ReachedShape(**{name: row.get(name) for name in ReachedShape._fields}) for row in values.pop("shapes", [])
+    )
     named = ids or {}
     superseded = {named.get(key, key): tuple(why) for key, why in values.pop("superseded", {}).items()}
     failures = tuple(EarlierFailure(**{"phase": None, "class_": None, **row}) for row in values.pop("failures", []))

@@ -29,7 +29,7 @@ from receipts.metrics.rates import (
     EACH,
     STEP,
     TOTAL,
-    Candidate,
+    CandidateValue,
     gap,
     nearest,
 )
@@ -67,10 +67,10 @@ def tokens_disagree(case: Case) -> Iterator[Offence]:
     yield from _against(case, EACH, computed, float(chips))
     total = launch.numbers.stated_loosely(TOTAL)
     if total is not None:
-        yield from _against(case, EACH, (Candidate("the stated tokens/s of all chips", total),), float(chips))
+        yield from _against(case, EACH, (CandidateValue("the stated tokens/s of all chips", total),), float(chips))
 
 
-def _against(case: Case, path: str, computed: Iterable[Candidate], times: float = 1.0) -> Iterator[Offence]:
+def _against(case: Case, path: str, computed: Iterable[CandidateValue], times: float = 1.0) -> Iterator[Offence]:
     strict, loose = case.launch.numbers.stated(path), case.launch.numbers.stated_loosely(path)
     if strict is None or loose is None or not computed:
         return
@@ -96,7 +96,7 @@ def _against(case: Case, path: str, computed: Iterable[Candidate], times: float 
     )
 
 
-def _of_its_statistic(case: Case, value: float, computed: Iterable[Candidate]) -> Candidate | None:
+def _of_its_statistic(case: Case, value: float, computed: Iterable[CandidateValue]) -> CandidateValue | None:
     """What the number should have been by the statistic that it claims to be."""
     said = f"{case.get('measurement.stated.statistic')} step"
     alike = [item for item in computed if said in item.name]
@@ -116,7 +116,7 @@ def _mean_of_rates(case: Case) -> bool:
     return bool(case.get("measurement.stated.statistic") == "mean_of_rates")
 
 
-def _may_be_mean_of_rates(case: Case, value: float, of_mean: Candidate) -> bool:
+def _may_be_mean_of_rates(case: Case, value: float, of_mean: CandidateValue) -> bool:
     """Whether a rate whose own statistic is not named may be the mean of rates over the steps of a stated mean."""
     above = value / of_mean.value.high - 1.0
     return case.get("measurement.stated.statistic") == "mean" and 0.0 < above <= MEAN_OF_RATES

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
 from receipts.metrics.flops import eras, geometry_of
-from receipts.metrics.rates import STATED, Candidate, nearest
+from receipts.metrics.rates import STATED, CandidateValue, nearest
 from receipts.receipt.accelerators import find as find_accelerator
 from receipts.stats.interval import Interval
 
@@ -44,15 +44,15 @@ def needs(case: Case) -> Iterable[str]:
         yield f"{PEAK}|{DTYPE}" if case.get(DTYPE) is None else PEAK
 
 
-def _flops(case: Case) -> tuple[Candidate, ...]:
+def _flops(case: Case) -> tuple[CandidateValue, ...]:
     """FLOPs a token: as stated, else by any era of the formula that is named."""
     own = case.launch.numbers.stated_loosely(FLOPS)
     if own is not None:
-        return (Candidate("the stated FLOPs a token", own),)
+        return (CandidateValue("the stated FLOPs a token", own),)
     geometry = geometry_of(case.stated)
     named = ((item.id, item.function(geometry).flops) for item in eras(case.get(f"{STATED}.formula") or ""))
     return tuple(
-        Candidate(f"FLOPs a token by {name}", Interval.around(value, COMPUTED * value))
+        CandidateValue(f"FLOPs a token by {name}", Interval.around(value, COMPUTED * value))
         for name, value in named
         if value
     )
@@ -76,20 +76,20 @@ def mfu_disagrees(case: Case) -> Iterator[Offence]:
     chips, peak = case.get("hardware.chips"), _peak(case)
     works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
-        Candidate(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
+        CandidateValue(f"{rate.name}, {work.name}, {chips} chips", rate.value * work.value / (chips * 1e12))
         for rate in (case.launch.numbers.rates if works else ())
         for work in works
     )
     yield from _against(case, TFLOPS, speeds)
     if peak is None or peak.low <= 0:
         return
-    yield from _against(case, RATIO, [Candidate(item.name, item.value * 1e12 / peak) for item in speeds])
+    yield from _against(case, RATIO, [CandidateValue(item.name, item.value * 1e12 / peak) for item in speeds])
     speed = case.launch.numbers.stated_loosely(TFLOPS)
     if speed is not None:
-        yield from _against(case, RATIO, [Candidate("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
+        yield from _against(case, RATIO, [CandidateValue("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
 
 
-def _against(case: Case, path: str, computed: Sequence[Candidate]) -> Iterator[Offence]:
+def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Iterator[Offence]:
     own = case.launch.numbers.stated(path)
     if own is None or not computed or any(own.meets(item.value) for item in computed):
         return

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
 from receipts.metrics.degrees import degree
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, Kind, Pattern, contradiction, kind_counts, read
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, BlockKind, Pattern, contradiction, kind_counts, read
 
 TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
 KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"
@@ -41,7 +41,7 @@ def needs(case: Case) -> Iterable[str]:
         return
     if pattern.kinds() & ATTENDING:
         yield KINDS
-    if Kind.EXPERT in pattern.kinds():
+    if BlockKind.EXPERT in pattern.kinds():
         yield EXPERTS
     if pattern.mtp_depth:
         yield MTP
@@ -100,5 +100,5 @@ def _counts(case: Case, pattern: Pattern, depth: int | None) -> Iterator[Offence
     if depth and told and sum(told) != attending:
         tiled = ", ".join(f"{count} {kind}" for kind, count in counts.items())
         yield Offence(KINDS, f"{sum(told)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
-    if counts.get(Kind.EXPERT) and case.get(EXPERTS) == 0:
-        yield Offence(EXPERTS, "0", f"experts for {counts[Kind.EXPERT]} expert blocks", DO)
+    if counts.get(BlockKind.EXPERT) and case.get(EXPERTS) == 0:
+        yield Offence(EXPERTS, "0", f"experts for {counts[BlockKind.EXPERT]} expert blocks", DO)

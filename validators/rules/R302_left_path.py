@@ -78,7 +78,7 @@ def left_path(case: Case) -> Iterator[Offence]:
 
 
 def _contradictions(case: Case) -> Iterator[Offence]:
-    for item in case.lent.contradictions:
+    for item in case.borrowed.contradictions:
         yield Offence(
             at=item.path,
             found=f"{_words(item.own)}, and witness {item.witness[:12]} saw {_words(item.seen)}",

@@ -31,7 +31,7 @@ def stranger_witness(case: Case) -> Iterator[Offence]:
     """Axes in which a witness differs from the launch that it names; on that launch, witnesses that lend nothing."""
     if case.get(_NAMED) is not None:
         yield from _as_witness(case)
-    for item in case.lent.refused:
+    for item in case.borrowed.refused:
         yield Offence(
             at=WITNESSED,
             found=f"witness {item.witness.id[:12]} ({item.witness.name}) lends nothing: {item.why}",

@@ -5,6 +5,6 @@ Needs jax and libtpu (the extra ``aot``), and no TPU. Only `compile_step` import
 
 from __future__ import annotations
 
-from receipts.estimate.aot.compile import Compiled, compile_step, refusals
+from receipts.estimate.aot.compile import CompiledStep, compile_step, refusals
 
-__all__ = ["Compiled", "compile_step", "refusals"]
+__all__ = ["CompiledStep", "compile_step", "refusals"]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from receipts.base.errors import UsageError
 from receipts.estimate.setup import Setup
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 EXTRA = "pip install 'frontier-receipts[aot]'"
 # Google Cloud TPU documentation, page TPU v6e: the slices there are.
@@ -19,7 +19,7 @@ _HOST_BOUNDS = {1: (1, 1, 1), 4: (2, 2, 1)}
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledStep:
     """What the compiler answered, bytes a chip; sizes are None and ``message`` is its error where it refused.
 
     ``peak`` is the compiler's own highest sum of live buffers in HBM, arguments among them. ``temp`` counts buffers of
@@ -65,7 +65,9 @@ def _refusals(setup: Setup) -> Iterator[str]:
     for optimizer in (setup.matrix_optimizer, setup.other_optimizer):
         if optimizer.states and optimizer.state_bytes not in (2.0, 4.0):
             yield f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled"
-    stateful = {Kind.MAMBA, Kind.RECURRENT, Kind.DELTA} & {kind for layer in model.layers for kind in layer}
+    stateful = {BlockKind.MAMBA, BlockKind.RECURRENT, BlockKind.DELTA} & {
+        kind for layer in model.layers for kind in layer
+    }
     if stateful and model.ssm_inner % model.ssm_heads:
         yield "the inner width is not divided by model.ssm_heads"
 
@@ -74,7 +76,7 @@ def _data(setup: Setup) -> int:
     return setup.layout.shard
 
 
-def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> Compiled:
+def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> CompiledStep:
     """Compile the step for v6e, with compiler options by name (``xla_tpu_scoped_vmem_limit_kib``).
 
     Raises UsageError where jax or libtpu is absent, or `refusals` has a reason.
@@ -91,10 +93,10 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
         import libtpu
     except ImportError as error:
         raise UsageError(f"--aot needs jax and libtpu ({error.name} is not installed): {EXTRA}") from None
-    from receipts.estimate.aot.step import Step
+    from receipts.estimate.aot.step import TrainingStep
 
     versions = f"jax {jax.__version__}, jaxlib {jaxlib.__version__}, libtpu {getattr(libtpu, '__version__', 'unknown')}"
-    step = Step(setup, _mesh(setup))
+    step = TrainingStep(setup, _mesh(setup))
     started = time.monotonic()
     try:
         done = jax.jit(step, donate_argnums=(0, 1)).lower(*step.arguments()).compile(dict(options))
@@ -102,9 +104,9 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
         text = str(error)
         if "RESOURCE_EXHAUSTED" not in text and "out of memory" not in text.lower():
             raise
-        return Compiled(seconds=time.monotonic() - started, message=text, versions=versions)
+        return CompiledStep(seconds=time.monotonic() - started, message=text, versions=versions)
     found = done.memory_analysis()
-    return Compiled(
+    return CompiledStep(
         peak=found.peak_memory_in_bytes,
         argument=found.argument_size_in_bytes,
         output=found.output_size_in_bytes,

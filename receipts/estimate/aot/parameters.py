@@ -11,22 +11,22 @@ from jax.sharding import PartitionSpec
 
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import CONVOLUTION
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 T, E = "tensor", "expert"
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Parameter:
     """One parameter: its shape, the mesh axis of each dimension, and whether an optimizer for matrices takes it."""
 
     shape: tuple[int, ...]
     axes: tuple[str | None, ...]
     matrix: bool = True
 
-    def stacked(self, count: int) -> Leaf:
+    def stacked(self, count: int) -> Parameter:
         """With a leading dimension of layers."""
-        return Leaf((count, *self.shape), (None, *self.axes), self.matrix)
+        return Parameter((count, *self.shape), (None, *self.axes), self.matrix)
 
     def spec(self, setup: Setup, stage: int) -> PartitionSpec:
         """Where it lies when states of ``stage`` are sharded: the widest free dimension is cut over `data`.
@@ -42,60 +42,60 @@ class Leaf:
         return PartitionSpec(*axes)
 
 
-def block(setup: Setup, kind: Kind) -> dict[str, Leaf]:
+def block(setup: Setup, kind: BlockKind) -> dict[str, Parameter]:
     """The parameters of one block."""
     model = setup.model
     h = model.hidden
-    found = {"norm": Leaf((h,), (None,), matrix=False)}
-    if kind in (Kind.ATTENTION, Kind.SPARSE_ATTENTION):
+    found = {"norm": Parameter((h,), (None,), matrix=False)}
+    if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         n, k, d = model.heads, model.kv_heads, model.head_dim
         return found | {
-            "q": Leaf((h, n, d), (None, T, None)),
-            "k": Leaf((h, k, d), (None, T, None)),
-            "v": Leaf((h, k, d), (None, T, None)),
-            "out": Leaf((n, d, h), (T, None, None)),
+            "q": Parameter((h, n, d), (None, T, None)),
+            "k": Parameter((h, k, d), (None, T, None)),
+            "v": Parameter((h, k, d), (None, T, None)),
+            "out": Parameter((n, d, h), (T, None, None)),
         }
-    if kind is Kind.MLP:
+    if kind is BlockKind.MLP:
         return found | _feed_forward(setup, model.ffn)
-    if kind is Kind.EXPERT:
-        bank = {name: Leaf((model.experts, *leaf.shape), (E, *leaf.axes))
+    if kind is BlockKind.EXPERT:
+        bank = {name: Parameter((model.experts, *leaf.shape), (E, *leaf.axes))
                 for name, leaf in _feed_forward(setup, model.expert_ffn).items()}  # fmt: skip
-        found |= bank | {"router": Leaf((h, model.experts), (None, None), matrix=False)}
+        found |= bank | {"router": Parameter((h, model.experts), (None, None), matrix=False)}
         if model.shared_ffn:
             found |= {f"shared_{name}": leaf for name, leaf in _feed_forward(setup, model.shared_ffn).items()}
         return found
     return found | _state_space(setup, kind)
 
 
-def _feed_forward(setup: Setup, width: int) -> dict[str, Leaf]:
+def _feed_forward(setup: Setup, width: int) -> dict[str, Parameter]:
     h = setup.model.hidden
-    found = {"up": Leaf((h, width), (None, T)), "down": Leaf((width, h), (T, None))}
-    return found | ({"gate": Leaf((h, width), (None, T))} if setup.model.projections == 3 else {})
+    found = {"up": Parameter((h, width), (None, T)), "down": Parameter((width, h), (T, None))}
+    return found | ({"gate": Parameter((h, width), (None, T))} if setup.model.projections == 3 else {})
 
 
-def _state_space(setup: Setup, kind: Kind) -> dict[str, Leaf]:
+def _state_space(setup: Setup, kind: BlockKind) -> dict[str, Parameter]:
     model = setup.model
     h, n, g, s = model.hidden, model.ssm_heads, model.ssm_groups, model.ssm_state
     width = model.ssm_inner // n
     groups = T if g % setup.layout.tensor == 0 else None
     found = {
-        "value": Leaf((h, n, width), (None, T, None)),
-        "gate": Leaf((h, n, width), (None, T, None)),
-        "keys": Leaf((h, g, s), (None, groups, None)),
-        "queries": Leaf((h, g, s), (None, groups, None)),
-        "step": Leaf((h, n), (None, T)),
-        "gate_norm": Leaf((n, width), (T, None), matrix=False),
-        "out": Leaf((n, width, h), (T, None, None)),
+        "value": Parameter((h, n, width), (None, T, None)),
+        "gate": Parameter((h, n, width), (None, T, None)),
+        "keys": Parameter((h, g, s), (None, groups, None)),
+        "queries": Parameter((h, g, s), (None, groups, None)),
+        "step": Parameter((h, n), (None, T)),
+        "gate_norm": Parameter((n, width), (T, None), matrix=False),
+        "out": Parameter((n, width, h), (T, None, None)),
     }
-    if kind is Kind.RECURRENT and model.matrix_recurrence:
-        return found | {"transition": Leaf((n, width, width), (T, None, None), matrix=False)}
+    if kind is BlockKind.RECURRENT and model.matrix_recurrence:
+        return found | {"transition": Parameter((n, width, width), (T, None, None), matrix=False)}
     return found | {
-        "bias": Leaf((n,), (T,), matrix=False),
-        "decay": Leaf((n,), (T,), matrix=False),
-        "skip": Leaf((n,), (T,), matrix=False),
-        "conv_v": Leaf((CONVOLUTION, n, width), (None, T, None), matrix=False),
-        "conv_k": Leaf((CONVOLUTION, g, s), (None, groups, None), matrix=False),
-        "conv_q": Leaf((CONVOLUTION, g, s), (None, groups, None), matrix=False),
+        "bias": Parameter((n,), (T,), matrix=False),
+        "decay": Parameter((n,), (T,), matrix=False),
+        "skip": Parameter((n,), (T,), matrix=False),
+        "conv_v": Parameter((CONVOLUTION, n, width), (None, T, None), matrix=False),
+        "conv_k": Parameter((CONVOLUTION, g, s), (None, groups, None), matrix=False),
+        "conv_q": Parameter((CONVOLUTION, g, s), (None, groups, None), matrix=False),
     }
 
 
@@ -113,19 +113,19 @@ def tree(setup: Setup) -> dict[str, Any]:
     period = period_of(model.layers)
     count, rest = divmod(len(model.layers), len(period))
     found: dict[str, Any] = {
-        "embedding": Leaf((model.vocabulary, model.hidden), (T, None), matrix=False),
+        "embedding": Parameter((model.vocabulary, model.hidden), (T, None), matrix=False),
         "periods": _blocks(setup, period, count),
         "rest": _blocks(setup, period[:rest], 1),
-        "final_norm": Leaf((model.hidden,), (None,), matrix=False),
+        "final_norm": Parameter((model.hidden,), (None,), matrix=False),
     }
     if not model.tied:
-        found["head"] = Leaf((model.hidden, model.vocabulary), (None, T), matrix=False)
+        found["head"] = Parameter((model.hidden, model.vocabulary), (None, T), matrix=False)
     if model.mtp_depth:
         h = model.hidden
         found["mtp"] = [
             {
-                "norms": Leaf((2, h), (None, None), matrix=False),
-                "join": Leaf((2, h, h), (None, None, T)),
+                "norms": Parameter((2, h), (None, None), matrix=False),
+                "join": Parameter((2, h, h), (None, None, T)),
                 "blocks": _blocks(setup, model.mtp, 1),
             }
             for _ in range(model.mtp_depth)
@@ -133,7 +133,7 @@ def tree(setup: Setup) -> dict[str, Any]:
     return found
 
 
-def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[str, Leaf]]:
+def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[str, Parameter]]:
     return [
         {name: leaf.stacked(count) for name, leaf in block(setup, kind).items()} for layer in layers for kind in layer
     ]
@@ -141,7 +141,7 @@ def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[st
 
 def elements(found: Any) -> int:
     """Parameters in a tree of leaves."""
-    if isinstance(found, Leaf):
+    if isinstance(found, Parameter):
         return math.prod(found.shape)
     values = found.values() if isinstance(found, Mapping) else found
     return sum(elements(value) for value in values)

@@ -12,20 +12,20 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from receipts.estimate.aot import blocks
-from receipts.estimate.aot.parameters import Leaf, period_of, tree
+from receipts.estimate.aot.parameters import Parameter, period_of, tree
 from receipts.estimate.recompute import FULL, drops
 from receipts.estimate.setup import Layer, Setup
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 Array = Any  # as in blocks
-_BLOCKS: Mapping[Kind, blocks.Block] = {
-    Kind.ATTENTION: blocks.attention,
-    Kind.SPARSE_ATTENTION: blocks.attention,
-    Kind.MLP: blocks.mlp,
-    Kind.EXPERT: blocks.experts,
-    Kind.MAMBA: blocks.mamba,
-    Kind.DELTA: blocks.mamba,
-    Kind.RECURRENT: blocks.recurrent,
+_BLOCKS: Mapping[BlockKind, blocks.Block] = {
+    BlockKind.ATTENTION: blocks.attention,
+    BlockKind.SPARSE_ATTENTION: blocks.attention,
+    BlockKind.MLP: blocks.mlp,
+    BlockKind.EXPERT: blocks.experts,
+    BlockKind.MAMBA: blocks.mamba,
+    BlockKind.DELTA: blocks.mamba,
+    BlockKind.RECURRENT: blocks.recurrent,
 }
 NAMES = (
     "block input", "norm output", "query, key, value", "attention output", "row sums", "scores", "mlp hidden",
@@ -37,10 +37,10 @@ TYPES = {4.0: jnp.float32, 2.0: jnp.bfloat16}
 
 
 def _is_leaf(value: object) -> bool:
-    return isinstance(value, Leaf)
+    return isinstance(value, Parameter)
 
 
-class Step:
+class TrainingStep:
     """The step of one setup on one mesh: its arguments as shapes with shardings, and the function."""
 
     def __init__(self, setup: Setup, mesh: Mesh) -> None:
@@ -64,7 +64,7 @@ class Step:
     def _ranks(self) -> int:
         return int(self.mesh.shape["data"] * self.mesh.shape["expert"])
 
-    def _sharding(self, leaf: Leaf, stage: int) -> NamedSharding:
+    def _sharding(self, leaf: Parameter, stage: int) -> NamedSharding:
         return NamedSharding(self.mesh, leaf.spec(self.setup, stage))
 
     def _shapes(self, dtype: Any, stage: int) -> Any:
@@ -74,7 +74,7 @@ class Step:
             is_leaf=_is_leaf,
         )
 
-    def _states(self, leaf: Leaf) -> dict[str, Any]:
+    def _states(self, leaf: Parameter) -> dict[str, Any]:
         setup = self.setup
         kind = setup.matrix_optimizer if leaf.matrix or not setup.matrix_optimizer.matrices_only else None
         kind = kind or setup.other_optimizer
@@ -99,7 +99,7 @@ class Step:
         spec = PartitionSpec(blocks.BATCH, sequence, None)
         return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
 
-    def _block(self, kind: Kind, parameters: Any, x: Array) -> Array:
+    def _block(self, kind: BlockKind, parameters: Any, x: Array) -> Array:
         cast = jax.tree.map(lambda value: value.astype(self._dtype) if value.ndim > 1 else value, parameters)
         return self._stream(_BLOCKS[kind](self.setup, self.mesh, cast, x))
 
@@ -190,7 +190,7 @@ class Step:
             loss,
         )
 
-    def _update(self, leaf: Leaf, parameter: Array, gradient: Array, state: Any) -> tuple[Array, Any]:
+    def _update(self, leaf: Parameter, parameter: Array, gradient: Array, state: Any) -> tuple[Array, Any]:
         setup = self.setup
         muon = setup.matrix_optimizer.matrices_only and leaf.matrix
         wide = gradient.astype(jnp.float32)
@@ -216,7 +216,7 @@ class Step:
         return jax.lax.with_sharding_constraint(new.astype(parameter.dtype), self._sharding(leaf, 3)), found
 
 
-def _orthogonal(momentum: Array, leaf: Leaf) -> Array:
+def _orthogonal(momentum: Array, leaf: Parameter) -> Array:
     """Five Newton–Schulz steps a matrix, one layer of a stack after the other (Jordan et al. 2024, Muon)."""
 
     def one(matrix: Array) -> Array:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.base.units import Printed, read_printed
+from receipts.base.units import PrintedNumber, read_printed
 
 Of = Literal["improvement", "metric", "value"]
 State = Literal["holds", "fails", "open"]
@@ -148,7 +148,7 @@ def _number(text: str, share: bool) -> tuple[float, float, Of]:
     return printed.value, printed.half, "value"
 
 
-def _percentage(printed: Printed, sense: str, *, signed: bool, share: bool) -> tuple[float, float, Of]:
+def _percentage(printed: PrintedNumber, sense: str, *, signed: bool, share: bool) -> tuple[float, float, Of]:
     value, half = printed.value, printed.half
     if sense:
         down = sense in (*_WORSE, *_LESS)
@@ -161,7 +161,7 @@ def _percentage(printed: Printed, sense: str, *, signed: bool, share: bool) -> t
     raise NotABound(f"{printed.mantissa:g} % of what: write +{printed.mantissa:g} %, or {printed.mantissa:g} % faster")
 
 
-def _factor(printed: Printed, sense: str) -> tuple[float, float, Of]:
+def _factor(printed: PrintedNumber, sense: str) -> tuple[float, float, Of]:
     if printed.value <= 0.0:
         raise NotABound("a factor is more than zero")
     of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"

@@ -45,13 +45,13 @@ def _listed(value: Any) -> Any:
 Words = Annotated[tuple[Word, ...], BeforeValidator(_listed, json_schema_input_type=Word | list[Word])]
 
 
-class Part(BaseModel):
+class ClaimModel(BaseModel):
     """Base of every part: frozen, strict, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Shape(Part):
+class Shape(ClaimModel):
     """A shape at which a claim is to hold. What is left out is not bounded."""
 
     pattern: Word | None = Field(default=None, description="Block pattern, as the stack is built from it.")
@@ -73,7 +73,7 @@ class Shape(Part):
         return ", ".join(f"{path.rpartition('.')[2].replace('_', ' ')} {amount}" for path, amount in amounts.items())
 
 
-class Claim(Part):
+class Claim(ClaimModel):
     """One claim. `baseline` and `candidate` name receipts; several words, or a label, name a group of launches."""
 
     id: Identifier = Field(description="Name of the claim, unique in its file and in a store.")
@@ -199,7 +199,7 @@ def _is_axis(name: str) -> bool:
     return name in listed
 
 
-class Claims(Part):
+class ClaimsDocument(ClaimModel):
     """A file of claims, `claims.toml`."""
 
     schema_version: Literal["1.0"] = Field(description="Version of this form.")

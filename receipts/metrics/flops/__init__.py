@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from receipts.base.errors import NotFound
 from receipts.metrics.flops import maxtext, megatron, parameters
-from receipts.metrics.flops.formula import Formula, Result
+from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken
 from receipts.metrics.flops.geometry import Geometry, geometry_of
 from receipts.metrics.flops.utilisation import (
     flops_per_token_from_mfu,
@@ -38,12 +38,12 @@ __all__ = [
     "tokens_per_second_from_mfu",
 ]
 
-FORMULAS: Mapping[str, Formula] = MappingProxyType(
+FORMULAS: Mapping[str, FlopsFormula] = MappingProxyType(
     {formula.id: formula for formula in (*parameters.FORMULAS, *megatron.FORMULAS, *maxtext.FORMULAS)}
 )
 
 
-def flops_per_token(formula_id: str, geometry: Geometry) -> Result:
+def flops_per_token(formula_id: str, geometry: Geometry) -> FlopsPerToken:
     """FLOPs a token by a formula; raises NotFound where no formula has that id."""
     formula = FORMULAS.get(formula_id)
     if formula is None:
@@ -51,7 +51,7 @@ def flops_per_token(formula_id: str, geometry: Geometry) -> Result:
     return formula.function(geometry)
 
 
-def eras(formula_id: str) -> tuple[Formula, ...]:
+def eras(formula_id: str) -> tuple[FlopsFormula, ...]:
     """The formulas of the same framework, the one asked for first: a printed figure may be of another era."""
     asked = FORMULAS.get(formula_id)
     if asked is None:

@@ -9,7 +9,7 @@ from receipts.metrics.flops.geometry import Geometry
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FlopsPerToken:
     """FLOPs a token for forward and backward, or None with the receipt paths that are not stated.
 
     `because` says in words what a formula cannot count at all; no further stated field would help then.
@@ -21,13 +21,13 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class FlopsFormula:
     """A convention for FLOPs a token. `framework` groups the eras of one framework's formula."""
 
     id: str
     describe: str
     source: str
-    function: Callable[[Geometry], Result]
+    function: Callable[[Geometry], FlopsPerToken]
     framework: str = ""
 
 
@@ -38,6 +38,6 @@ def need(geometry: Geometry, *names: str) -> tuple[tuple[int, ...], tuple[str, .
     return tuple(0 if value is None else value for value in values), missing
 
 
-def missing(paths: Iterable[str]) -> Result:
+def missing(paths: Iterable[str]) -> FlopsPerToken:
     """No figure, for want of these fields; each once, in order."""
-    return Result(None, tuple(dict.fromkeys(paths)))
+    return FlopsPerToken(None, tuple(dict.fromkeys(paths)))

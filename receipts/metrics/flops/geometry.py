@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from receipts.receipt.patterns import Kind, Pattern, kind_counts, read
+from receipts.receipt.patterns import BlockKind, Pattern, kind_counts, read
 
 
 def _at(path: str) -> Any:
@@ -43,13 +43,13 @@ class Geometry:
     ssm_state: int | None = _at("model.ssm_state")
     ssm_heads: int | None = _at("model.ssm_heads")
     ssm_groups: int | None = _at("model.ssm_groups")
-    blocks: Mapping[Kind, int] | None = _at("model.pattern")
+    blocks: Mapping[BlockKind, int] | None = _at("model.pattern")
 
     @property
     def is_dense(self) -> bool:
         """Whether it is stated that no block routes tokens to experts."""
         if self.blocks is not None:
-            return Kind.EXPERT not in self.blocks
+            return BlockKind.EXPERT not in self.blocks
         return self.family == "dense" or self.experts in (0, 1)
 
     def path(self, name: str) -> str:

@@ -10,11 +10,11 @@ not counted here.
 
 from __future__ import annotations
 
-from receipts.metrics.flops.formula import Formula, Result, missing, need
+from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
 
 
-def _sum(geometry: Geometry, *, attention_share: float, all_experts: bool) -> Result:
+def _sum(geometry: Geometry, *, attention_share: float, all_experts: bool) -> FlopsPerToken:
     numbers, absent = need(
         geometry,
         "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn_projections", "vocabulary", "sequence_length",
@@ -22,13 +22,13 @@ def _sum(geometry: Geometry, *, attention_share: float, all_experts: bool) -> Re
     layers, hidden, heads, kv_heads, head_dim, projections, vocabulary, length = numbers
     feed_forward, more = _feed_forward(geometry, hidden, projections, all_experts=all_experts)
     if geometry.blocks is not None:
-        return Result(None, because="MaxText's sum counts one kind of layer, and this model has a block pattern")
+        return FlopsPerToken(None, because="MaxText's sum counts one kind of layer, and this model has a block pattern")
     if absent + more:
         return missing(absent + more)
     query, key_value = heads * head_dim, kv_heads * head_dim
     weights = 2 * hidden * (query + 2 * key_value) + 2 * hidden * query
     core = 4 * length * query * attention_share
-    return Result(3.0 * ((feed_forward + weights + core) * layers + 2 * hidden * vocabulary))
+    return FlopsPerToken(3.0 * ((feed_forward + weights + core) * layers + 2 * hidden * vocabulary))
 
 
 def _feed_forward(
@@ -42,37 +42,37 @@ def _feed_forward(
     return 2 * hidden * experts + visited * 2 * hidden * width * projections, absent
 
 
-def maxtext(geometry: Geometry) -> Result:
+def maxtext(geometry: Geometry) -> FlopsPerToken:
     """Matmul sum with the causal half."""
     return _sum(geometry, attention_share=0.5, all_experts=False)
 
 
-def maxtext_noncausal(geometry: Geometry) -> Result:
+def maxtext_noncausal(geometry: Geometry) -> FlopsPerToken:
     """Matmul sum with full attention."""
     return _sum(geometry, attention_share=1.0, all_experts=False)
 
 
-def maxtext_all_experts(geometry: Geometry) -> Result:
+def maxtext_all_experts(geometry: Geometry) -> FlopsPerToken:
     """Matmul sum with full attention and every expert, visited or not."""
     return _sum(geometry, attention_share=1.0, all_experts=True)
 
 
 FORMULAS = (
-    Formula(
+    FlopsFormula(
         "maxtext",
         "sum over matmuls, causal half of attention, top-k experts; since July 2025",
         "MaxText a4c01726e (2025-07-18, pull request 1988), maxtext_utils.py",
         maxtext,
         framework="maxtext",
     ),
-    Formula(
+    FlopsFormula(
         "maxtext_noncausal",
         "sum over matmuls, full attention, top-k experts; May 2024 to July 2025, and every Trillium recipe",
         "MaxText 288912b92 (2024-05-31), maxtext_utils.py",
         maxtext_noncausal,
         framework="maxtext",
     ),
-    Formula(
+    FlopsFormula(
         "maxtext_2024_05",
         "sum over matmuls, full attention, all experts; May 2024",
         "MaxText 353fb837c (2024-05-08), maxtext_utils.py",

@@ -8,34 +8,34 @@ digit at most.
 
 from __future__ import annotations
 
-from receipts.metrics.flops.formula import Formula, Result, missing, need
+from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
-from receipts.receipt.patterns import Kind
+from receipts.receipt.patterns import BlockKind
 
 # Blocks without a sum that the receipt's fields decide: their widths and top-k are not part of it.
-_UNCOUNTED = (Kind.SPARSE_ATTENTION, Kind.DELTA)
+_UNCOUNTED = (BlockKind.SPARSE_ATTENTION, BlockKind.DELTA)
 
 
-def megatron(geometry: Geometry) -> Result:
+def megatron(geometry: Geometry) -> FlopsPerToken:
     """Since core 0.12: causal half, MTP and shared experts; a model with a pattern is summed over its blocks."""
     return _transformer(geometry, core_share=0.5) if geometry.blocks is None else pattern(geometry)
 
 
-def megatron_full(geometry: Geometry) -> Result:
+def megatron_full(geometry: Geometry) -> FlopsPerToken:
     """Core 0.5 to 0.10: full attention, one feed-forward width, and no term for MTP or shared experts."""
     numbers, absent = need(geometry, "layers", "hidden", "vocabulary", "sequence_length", "ffn", "ffn_projections")
     layers, hidden, vocabulary, length, width, projections = numbers
     attention, more = _attention(geometry, length, core_share=1.0)
     (visited,), also = ((1,), ()) if geometry.is_dense else need(geometry, "top_k")
     if geometry.blocks is not None:
-        return Result(None, because="Megatron-Core before 0.12 has no sum over the blocks of a pattern")
+        return FlopsPerToken(None, because="Megatron-Core before 0.12 has no sum over the blocks of a pattern")
     if absent + more + also:
         return missing(absent + more + also)
     feed_forward = 2 * hidden * width * projections * visited
-    return Result(3.0 * (layers * (attention + feed_forward) + 2 * hidden * vocabulary))
+    return FlopsPerToken(3.0 * (layers * (attention + feed_forward) + 2 * hidden * vocabulary))
 
 
-def pattern(geometry: Geometry) -> Result:
+def pattern(geometry: Geometry) -> FlopsPerToken:
     """Sum over blocks: attention with the causal half, Mamba, experts, MLP; R is counted as the Mamba block.
 
     Megatron's `hybrid_flops`, which adds a head an MTP depth and not the blocks of that depth.
@@ -44,17 +44,17 @@ def pattern(geometry: Geometry) -> Result:
         return missing([geometry.path("blocks"), *need(geometry, "layers")[1]])
     uncounted = [kind for kind in _UNCOUNTED if kind in geometry.blocks]
     if uncounted:
-        return Result(None, because=f"no sum is known here for {' and '.join(uncounted)} blocks")
+        return FlopsPerToken(None, because=f"no sum is known here for {' and '.join(uncounted)} blocks")
     (hidden, vocabulary, length, depth), absent = need(geometry, "hidden", "vocabulary", "sequence_length", "mtp_depth")
     forward = 2.0 * hidden * vocabulary * (1 + depth)
     for kind, count in geometry.blocks.items():
         flops, more = _block(geometry, kind, length)
         forward += count * flops
         absent += more
-    return missing(absent) if absent else Result(3.0 * forward)
+    return missing(absent) if absent else FlopsPerToken(3.0 * forward)
 
 
-def _transformer(geometry: Geometry, core_share: float) -> Result:
+def _transformer(geometry: Geometry, core_share: float) -> FlopsPerToken:
     (layers, hidden, vocabulary, length, depth), absent = need(
         geometry, "layers", "hidden", "vocabulary", "sequence_length", "mtp_depth"
     )
@@ -65,15 +65,15 @@ def _transformer(geometry: Geometry, core_share: float) -> Result:
     # An MTP depth is one more layer, its norms and its projection of two hidden vectors to one, and a head.
     joining = 2 * depth * (3 * hidden + 2 * hidden * hidden)
     head = 2 * hidden * vocabulary * (1 + depth)
-    return Result(3.0 * ((layers + depth) * (attention + feed_forward) + joining + head))
+    return FlopsPerToken(3.0 * ((layers + depth) * (attention + feed_forward) + joining + head))
 
 
-def _block(geometry: Geometry, kind: Kind, length: int) -> tuple[float, tuple[str, ...]]:
-    if kind is Kind.ATTENTION:
+def _block(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, tuple[str, ...]]:
+    if kind is BlockKind.ATTENTION:
         return _attention(geometry, length, core_share=0.5)
-    if kind is Kind.EXPERT:
+    if kind is BlockKind.EXPERT:
         return _experts(geometry)
-    return _mlp(geometry) if kind is Kind.MLP else _mamba(geometry)
+    return _mlp(geometry) if kind is BlockKind.MLP else _mamba(geometry)
 
 
 def _attention(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
@@ -102,21 +102,21 @@ def _mamba(geometry: Geometry) -> tuple[float, tuple[str, ...]]:
 
 
 FORMULAS = (
-    Formula(
+    FlopsFormula(
         "megatron",
         "sum over GEMMs, causal half of attention, MTP, shared experts; Megatron-Core 0.12 and later",
         "Megatron-Core, num_floating_point_operations, megatron/training/training.py",
         megatron,
         framework="megatron",
     ),
-    Formula(
+    FlopsFormula(
         "megatron_full",
         "sum over GEMMs, full attention; Megatron-Core 0.5 to 0.10",
         "Megatron-Core 0.5, num_floating_point_operations; Narayanan et al. 2021, arXiv:2104.04473, appendix",
         megatron_full,
         framework="megatron",
     ),
-    Formula(
+    FlopsFormula(
         "pattern",
         "sum over the blocks of a pattern; R as the Mamba block",
         "Megatron-Core, hybrid_flops, megatron/training/training.py",

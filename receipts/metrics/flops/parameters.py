@@ -6,7 +6,7 @@ layers, H heads of width Q and T tokens of sequence, or half of it where the cau
 
 from __future__ import annotations
 
-from receipts.metrics.flops.formula import Formula, Result, missing, need
+from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
 
 
@@ -15,33 +15,33 @@ def _attention(geometry: Geometry) -> tuple[float, tuple[str, ...]]:
     return 12.0 * layers * heads * head_dim * length, absent
 
 
-def six_n(geometry: Geometry) -> Result:
+def six_n(geometry: Geometry) -> FlopsPerToken:
     """6·N with N all parameters."""
     (total,), absent = need(geometry, "parameters_total")
-    return missing(absent) if absent else Result(6.0 * total)
+    return missing(absent) if absent else FlopsPerToken(6.0 * total)
 
 
-def six_n_active(geometry: Geometry) -> Result:
+def six_n_active(geometry: Geometry) -> FlopsPerToken:
     """6·N with N the parameters that a token uses."""
     active, absent = _active(geometry)
-    return missing(absent) if absent else Result(6.0 * active)
+    return missing(absent) if absent else FlopsPerToken(6.0 * active)
 
 
-def palm(geometry: Geometry) -> Result:
+def palm(geometry: Geometry) -> FlopsPerToken:
     """6·N + 12·L·H·Q·T with N all parameters."""
     (total,), absent = need(geometry, "parameters_total")
     attention, more = _attention(geometry)
-    return missing(absent + more) if absent + more else Result(6.0 * total + attention)
+    return missing(absent + more) if absent + more else FlopsPerToken(6.0 * total + attention)
 
 
-def maxtext_causal_parameters(geometry: Geometry) -> Result:
+def maxtext_causal_parameters(geometry: Geometry) -> FlopsPerToken:
     """6·N + 6·L·H·Q·T: MaxText between November 2023 and May 2024."""
     (total,), absent = need(geometry, "parameters_total")
     attention, more = _attention(geometry)
-    return missing(absent + more) if absent + more else Result(6.0 * total + attention / 2)
+    return missing(absent + more) if absent + more else FlopsPerToken(6.0 * total + attention / 2)
 
 
-def torchtitan(geometry: Geometry) -> Result:
+def torchtitan(geometry: Geometry) -> FlopsPerToken:
     """6·(N - embedding) + 12·L·H·Q·T with N the active parameters.
 
     The table that looks tokens up does no matmul. A tied table is also the output matmul, so all of N counts then.
@@ -52,7 +52,7 @@ def torchtitan(geometry: Geometry) -> Result:
     if absent + more + also:
         return missing(absent + more + also)
     embedding = 0 if tied else hidden * vocabulary
-    return Result(6.0 * (active - embedding) + attention)
+    return FlopsPerToken(6.0 * (active - embedding) + attention)
 
 
 def _active(geometry: Geometry) -> tuple[int, tuple[str, ...]]:
@@ -63,34 +63,36 @@ def _active(geometry: Geometry) -> tuple[int, tuple[str, ...]]:
 
 
 FORMULAS = (
-    Formula("6n", "6·N, all parameters, no attention term", "Kaplan et al. 2020, arXiv:2001.08361, section 2.1", six_n),
-    Formula(
+    FlopsFormula(
+        "6n", "6·N, all parameters, no attention term", "Kaplan et al. 2020, arXiv:2001.08361, section 2.1", six_n
+    ),
+    FlopsFormula(
         "6n_active",
         "6·N, active parameters, no attention term",
         "Kaplan et al. 2020, arXiv:2001.08361, with the parameters that a token visits",
         six_n_active,
     ),
-    Formula(
+    FlopsFormula(
         "palm",
         "6·N + 12·L·H·Q·T, full attention; also MaxText from June to November 2023",
         "Chowdhery et al. 2022, arXiv:2204.02311, appendix B",
         palm,
     ),
-    Formula(
+    FlopsFormula(
         "maxtext_2023_11",
         "6·N + 6·L·H·Q·T, causal half; MaxText from November 2023 to May 2024",
         "MaxText 64ee4e938 (2023-11-08), train.py",
         maxtext_causal_parameters,
         framework="maxtext",
     ),
-    Formula(
+    FlopsFormula(
         "torchtitan_2024",
         "6·N + 12·L·H·Q·T, the embedding counted; torchtitan's first months",
         "torchtitan docs/performance.md, its A100 rows of 2024, which no later form reproduces",
         palm,
         framework="torchtitan",
     ),
-    Formula(
+    FlopsFormula(
         "torchtitan",
         "6·(N_active - embedding) + 12·L·H·Q·T, full attention",
         "torchtitan, get_dense_model_nparams_and_flops and get_moe_model_nparams_and_flops, models/utils.py",

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from receipts.metrics import Launch, Metric
 from receipts.stats import effect as effects
-from receipts.stats.estimate import Estimate, Sigma
+from receipts.stats.estimate import RatioEstimate, Sigma
 
 _KEPT: Final = ("steps", "memory")  # sources of numbers that were read from what a launch left
 
@@ -110,16 +110,16 @@ def together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
     return HopGain(log, log - half, log + half, measured=True)
 
 
-def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> Estimate | None:
+def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> RatioEstimate | None:
     if min(len(logs) for logs in corners) >= effects.FEWEST_LAUNCHES:
         parts = [_variance(logs) / len(logs) for logs in corners]
         squared = math.fsum(parts)
         if squared > 0.0:
             freedom = sum((part / squared) ** 2 / (len(logs) - 1) for part, logs in zip(parts, corners, strict=True))
-            return Estimate(log, math.sqrt(squared), 1.0 / freedom)
+            return RatioEstimate(log, math.sqrt(squared), 1.0 / freedom)
     if sigma is None or sigma.value <= 0.0:
         return None
-    return Estimate(log, sigma.value * math.sqrt(math.fsum(1.0 / len(logs) for logs in corners)), sigma.df)
+    return RatioEstimate(log, sigma.value * math.sqrt(math.fsum(1.0 / len(logs) for logs in corners)), sigma.df)
 
 
 def _variance(logs: Sequence[float]) -> float:

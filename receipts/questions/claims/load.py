@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from receipts.base.errors import InputError, Problem
 from receipts.judging.claims.bound import difference
-from receipts.judging.claims.claim import VERSION, Claim, Claims
+from receipts.judging.claims.claim import VERSION, Claim, ClaimsDocument
 from receipts.receipt.problems import problems as told
 
 MAX_BYTES = 4 * 2**20
@@ -51,7 +51,7 @@ def parse(raw: bytes, source: str) -> tuple[Claim, ...]:
         do = f"this program reads {VERSION}; upgrade frontier-receipts" if version > VERSION else f"write {VERSION}"
         raise InputError(source, [Problem("schema_version", f"there is no version {version}", do)])
     try:
-        found = Claims.model_validate_json(json.dumps(tree, default=str))
+        found = ClaimsDocument.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         raise InputError(source, _problems(error, tree)) from None
     wrong = [*_twice(found.claim), *_differences(found.claim)]

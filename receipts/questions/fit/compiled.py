@@ -14,7 +14,7 @@ from receipts.questions.fit.estimate import MemoryEstimate, predicted, setup_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.estimate.aot import Compiled
+    from receipts.estimate.aot import CompiledStep
     from receipts.ingest.evidence.reading import Failure
 
 ACCELERATOR = "tpu-v6e"
@@ -24,7 +24,7 @@ ACCELERATOR = "tpu-v6e"
 class CompilerAnswer:
     """What the compiler said, the failure in it (None where it compiled), and the estimated bytes beside it."""
 
-    compiled: Compiled
+    compiled: CompiledStep
     failure: Failure | None
     estimated: float
 

@@ -63,14 +63,14 @@ def _repeated(shelf: Shelf, row: Entry, place: int | None) -> Repeated:
 
 def interval(rates: Sequence[float]) -> tuple[float | None, float | None]:
     """The 95 % interval of the geometric mean of some launches' rates; nothing for fewer than three."""
-    from receipts.stats.estimate import Estimate
+    from receipts.stats.estimate import RatioEstimate
 
     if len(rates) < FEWEST:
         return None, None
     logs = [math.log(rate) for rate in rates]
     mean = math.fsum(logs) / len(logs)
     error = math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / (len(logs) - 1) / len(logs))
-    half = Estimate(mean, error, len(logs) - 1).half_width(0.95)
+    half = RatioEstimate(mean, error, len(logs) - 1).half_width(0.95)
     return math.exp(mean - half), math.exp(mean + half)
 
 
