@@ -5,8 +5,8 @@ apart by it. Its digest is the sum of its parts' digests modulo 2^64, so that le
 another receipt, is one subtraction or addition. Equal sums are candidates, and `receipts.axes.difference` decides.
 
 Other ideas have keys of their own: `receipts.axes.shape` (what frontiers and ceilings compare),
-`receipts.axes.signature` (whether a launch fits, asked before it runs), and `receipts.axes.configured` (what receipts
-*state* alike, which is more than this: a switch that does nothing is stated, and has no part in a configuration).
+`receipts.axes.signature` (whether a launch fits, asked before it runs), and `receipts.axes.stated_configuration` (what
+receipts *state* alike, which is more: a switch that does nothing is stated, and has no part in a configuration).
 """
 
 from __future__ import annotations

@@ -311,7 +311,7 @@ def _load_cached(path: Path, _changed: int) -> Lane:
     return load(path)
 
 
-def joined(a: Lane, b: Lane) -> Lane:
+def combined(a: Lane, b: Lane) -> Lane:
     """The lane under which two lanes are compared: what both waive, all that either requires."""
     if a.name == b.name:
         return a

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.axes.configuration import Configuration, StatedAxes, catalogue_of, configuration_of, stated_axes
-from receipts.axes.configured import configuration_key
 from receipts.axes.effective import DecidedLeaves, decided, effective_values
 from receipts.axes.shape import ShapeKey, key_of
 from receipts.axes.signature import Signature, name_of, parts_of, signature_of
+from receipts.axes.stated_configuration import configuration_key
 from receipts.base.bounded import Bounded
 from receipts.receipt import Parsed
 

@@ -137,7 +137,7 @@ def _heat(parsed: Parsed, account: Account, phase: Phase, metric: Metric, lane: 
         values=values,
         title=f"{TITLES[metric].capitalize()} by chip, {phase.name}, in GiB",
         about=_about(parsed),
-        says=tuple(filter(None, (*words.told(phase), words.aggregate(account)))),
+        says=tuple(filter(None, (*words.phase_facts(phase), words.aggregate(account)))),
         worse="lower" if metric == "headroom" else "higher",
         limits={item.chip: float(item.limit) for item in phase.chips if item.limit is not None},
         leaders=frozenset(chip for chip, value in values.items() if value == worst and not alike),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from receipts.estimate.recompute import FULL, drops, survives
 from receipts.estimate.routing import RoutingScratch
-from receipts.estimate.saved import kept, routing_of, stream_bytes
+from receipts.estimate.saved_tensors import routing_of, saved_tensors, stream_bytes
 from receipts.estimate.setup import Layer, Setup
 from receipts.receipt.patterns import BlockKind
 
@@ -54,7 +54,7 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         logits = setup.batch.micro * setup.model.vocabulary / setup.layout.tensor * 4.0
         return Activations(0.0, working, logits if last else 0.0, routing_working=scratch.total if scratch else 0.0)
     flight = in_flight(setup, stage)
-    stored = sum(number * survives(setup.recompute, kept(setup, kind)) for kind, number in count.items())
+    stored = sum(number * survives(setup.recompute, saved_tensors(setup, kind)) for kind, number in count.items())
     if last:
         # The final norm's input and output feed the head.
         stored += 2 * stream_bytes(setup) / flight
@@ -83,7 +83,7 @@ def _working(setup: Setup, kind: BlockKind) -> float:
 
     Of the gradients no more than the two widest live together with that of the residual stream.
     """
-    saved = kept(setup, kind)
+    saved = saved_tensors(setup, kind)
     gradients = sum(sorted((item.bytes for item in saved), reverse=True)[:2]) + stream_bytes(setup)
     if setup.serving:
         return sum(item.bytes for item in saved)
@@ -99,8 +99,8 @@ def _loss(setup: Setup) -> float:
     """
     width = setup.model.vocabulary / setup.layout.tensor
     if setup.chunked_loss:
-        return min(_LOSS_CHUNK, setup.tokens) * width * setup.discipline.loss_bytes + stream_bytes(setup)
-    return setup.tokens * width * setup.discipline.loss_bytes
+        return min(_LOSS_CHUNK, setup.tokens) * width * setup.framework.loss_bytes + stream_bytes(setup)
+    return setup.tokens * width * setup.framework.loss_bytes
 
 
 def _kept_logits(setup: Setup) -> float:
@@ -110,6 +110,6 @@ def _kept_logits(setup: Setup) -> float:
 
 def _feature(setup: Setup) -> float:
     """One MTP depth: its layers, its two norms and the joined input of its projection (arXiv:2412.19437, 2.2)."""
-    layers = sum(survives(setup.recompute, kept(setup, kind)) for layer in setup.model.mtp for kind in layer)
+    layers = sum(survives(setup.recompute, saved_tensors(setup, kind)) for layer in setup.model.mtp for kind in layer)
     joined = 0.0 if setup.recompute == FULL else 4 * stream_bytes(setup)
     return layers + joined

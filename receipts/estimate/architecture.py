@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from receipts.estimate.facts import EstimateInputs
+from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of

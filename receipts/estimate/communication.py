@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipts.estimate.saved import stream_bytes
+from receipts.estimate.saved_tensors import stream_bytes
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import Owner, block
 
@@ -27,7 +27,7 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
         found += widest * (_WHOLE * setup.types.compute + setup.types.compute)
     if setup.layout.sequence_parallel and setup.layout.tensor > 1:
         found += stream_bytes(setup) * setup.layout.tensor
-    if setup.layout.bucket_bytes is not None and not setup.discipline.persistent_gradients and not setup.serving:
+    if setup.layout.bucket_bytes is not None and not setup.framework.persistent_gradients and not setup.serving:
         found += 2.0 * setup.layout.bucket_bytes
     return found
 

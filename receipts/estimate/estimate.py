@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from receipts.estimate import weights
 from receipts.estimate.activations import Activations, activations
 from receipts.estimate.communication import communication
+from receipts.estimate.runtime_overhead import compile_peak, overhead, reserve
 from receipts.estimate.serving import kv_cache, state_pool
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.states import States, sharded, states
 from receipts.estimate.surface import OUTSIDE, Name, Surface
-from receipts.estimate.tail import compile_peak, overhead, reserve
 
 Moment = Mapping[Name, float]
 
@@ -140,7 +140,7 @@ def _moments(setup: Setup, held: States, active: Activations) -> Iterator[tuple[
             },
         )
         return
-    early = setup.discipline.persistent_gradients or setup.batch.accumulation > 1
+    early = setup.framework.persistent_gradients or setup.batch.accumulation > 1
     stored = {
         Name.ACTIVATIONS: active.stored,
         Name.FEATURES: active.features_stored,
@@ -161,9 +161,9 @@ def _moments(setup: Setup, held: States, active: Activations) -> Iterator[tuple[
         | {
             Name.ACTIVATIONS: active.stored + active.working,
             Name.ROUTING: active.routing_stored + active.routing_working,
-            Name.GRADIENTS: held.gradients if early or setup.discipline.static else 0.0,
+            Name.GRADIENTS: held.gradients if early or setup.framework.static else 0.0,
         },
     )
-    if not early and not setup.discipline.static:
+    if not early and not setup.framework.static:
         yield "end of backward", {Name.ACTIVATIONS: active.working, Name.GRADIENTS: held.gradients}
     yield "optimizer", {Name.GRADIENTS: held.gradients, Name.COMPILE: held.workspace}

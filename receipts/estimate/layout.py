@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from receipts.estimate.discipline import Discipline
-from receipts.estimate.facts import EstimateInputs
+from receipts.estimate.framework_memory import FrameworkMemory
+from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, ParallelLayout
 from receipts.receipt.patterns import BlockKind, Pattern, read
 
@@ -14,7 +14,7 @@ _STAGE_2 = ("zero2", "zero-2", "zero_2", "shard_grad_op")
 _STAGE_1 = ("zero1", "zero-1", "zero_1", "distributed", "dist_opt", "dist-opt")
 
 
-def zero_stage(strategy: str, discipline: Discipline, *, shard: int | None) -> int | None:
+def zero_stage(strategy: str, framework: FrameworkMemory, *, shard: int | None) -> int | None:
     """The stage of state sharding that a strategy names; None where it says nothing.
 
     Megatron's plain ``ddp`` is None too: whether its distributed optimizer is on is a switch beside it.
@@ -27,11 +27,11 @@ def zero_stage(strategy: str, discipline: Discipline, *, shard: int | None) -> i
     if shard is not None and shard > 1:
         return 3
     if re.search(r"\bddp\b|replicat", strategy):
-        return None if discipline.zero == 1 else 0
+        return None if framework.zero == 1 else 0
     return None
 
 
-def layout(facts: EstimateInputs, model: Architecture, discipline: Discipline, convention: str) -> ParallelLayout:
+def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemory, convention: str) -> ParallelLayout:
     """The layout. Degrees that are not stated are 1 where a single chip leaves no choice, and assumed 1 elsewhere."""
     tensor, pipeline, context, expert = (
         _degree(facts, name) for name in ("tensor", "pipeline", "context", "expert")
@@ -42,14 +42,14 @@ def layout(facts: EstimateInputs, model: Architecture, discipline: Discipline, c
     expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
     data = _data(facts, tensor * pipeline * context * (expert if convention == "expert_in_world" else 1))
     shard = facts.stated.get("parallelism.shard")
-    zero = zero_stage(facts.word("parallelism.strategy"), discipline, shard=shard)
+    zero = zero_stage(facts.word("parallelism.strategy"), framework, shard=shard)
     # Ranks that hold the same shard of the model, context ranks among them (Megatron-Core, dist_optimizer.md).
     ways = int(shard) if shard is not None else data * context
     if zero is None:
-        zero = discipline.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
+        zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
         if ways > 1:
             says = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
-            facts.assume("parallelism.strategy", f"{says} sharded {ways} ways", f"the default of {discipline.name}")
+            facts.assume("parallelism.strategy", f"{says} sharded {ways} ways", f"the default of {framework.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
     return ParallelLayout(
         tensor=tensor,

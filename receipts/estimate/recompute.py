@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from receipts.estimate.saved import Saved
+from receipts.estimate.saved_tensors import SavedTensor
 
 NONE: frozenset[str] = frozenset()
 FULL = frozenset({"full"})
@@ -55,7 +55,7 @@ def policy_of(text: str) -> frozenset[str] | None:
     return frozenset({"core_attn"}) if "selective" in modules else None
 
 
-def survives(policy: frozenset[str], saved: Iterable[Saved]) -> float:
+def survives(policy: frozenset[str], saved: Iterable[SavedTensor]) -> float:
     """Bytes that a block keeps under a policy. A fully recomputed block keeps its input (arXiv:2205.05198, 5)."""
     if policy == FULL:
         return sum(item.bytes for item in saved if item.name == "block input")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from receipts.estimate.architecture import architecture
-from receipts.estimate.discipline import TORCH, Discipline, discipline_of
-from receipts.estimate.facts import Assumed, EstimateInputs
+from receipts.estimate.framework_memory import TORCH, FrameworkMemory, framework_memory_of
+from receipts.estimate.inputs import Assumed, EstimateInputs
 from receipts.estimate.layout import layout
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.recompute import NONE, policy_of
@@ -40,11 +40,11 @@ class Resolved(NamedTuple):
 def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstances()) -> Resolved:  # noqa: B008
     """The setup that a receipt or a plan describes. Nothing is filled in without being written down."""
     facts = EstimateInputs(stated)
-    discipline = _discipline(facts, circumstances)
+    framework = _framework(facts, circumstances)
     serving = stated.get("run.kind") == "serving"
     model, uncounted = architecture(facts)
-    placed = layout(facts, model, discipline, circumstances.convention)
-    types = _types(facts, discipline, serving=serving)
+    placed = layout(facts, model, framework, circumstances.convention)
+    types = _types(facts, framework, serving=serving)
     matrix, other = _optimizers(facts, serving=serving)
     setup = Setup(
         model=model,
@@ -56,7 +56,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         matrix_optimizer=matrix,
         other_optimizer=other,
         recompute=NONE if serving else _recompute(facts),
-        discipline=discipline,
+        framework=framework,
         fused_attention=_fused(facts),
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
@@ -71,9 +71,9 @@ def _paths(leaf: str) -> tuple[str, str]:
     return f"path.witnessed.{leaf}", f"path.intended.{leaf}"
 
 
-def _discipline(facts: EstimateInputs, circumstances: Circumstances) -> Discipline:
+def _framework(facts: EstimateInputs, circumstances: Circumstances) -> FrameworkMemory:
     named = facts.word(*_paths("framework"))
-    found = discipline_of(named, *circumstances.frameworks, circumstances.lane)
+    found = framework_memory_of(named, *circumstances.frameworks, circumstances.lane)
     if found is None:
         facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
         found = TORCH
@@ -84,25 +84,25 @@ def _discipline(facts: EstimateInputs, circumstances: Circumstances) -> Discipli
     return found if chip is None or chip.vendor == "NVIDIA" else replace(found, reserve_bytes=0)
 
 
-def _types(facts: EstimateInputs, discipline: Discipline, *, serving: bool) -> Types:
+def _types(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool) -> Types:
     compute = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
     if compute is None:
         facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
         compute = "bf16"
     # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
     active = max(2.0, DTYPES[compute].bytes)
-    usual = discipline.parameter_dtype if active <= 2.0 and not serving else compute
-    parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {discipline.name} stores ({compute} matmuls)")
+    usual = framework.parameter_dtype if active <= 2.0 and not serving else compute
+    parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {framework.name} stores ({compute} matmuls)")
     if serving:
         return Types(active, parameter, 0.0, 0.0)
-    full = "fp32" if parameter >= 4.0 else discipline.gradient_dtype
-    if not discipline.persistent_gradients:
+    full = "fp32" if parameter >= 4.0 else framework.gradient_dtype
+    if not framework.persistent_gradients:
         # Autograd gives a gradient the type of its parameter; a type of reduction is that of a transient.
         gradient = parameter
     else:
-        gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {discipline.name}")
-    said = facts.word("numerics.optimizer", "notes.master_weights")
-    master = 4.0 if discipline.master and parameter < 4.0 and "no-master" not in said else 0.0
+        gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {framework.name}")
+    stated_optimizer = facts.word("numerics.optimizer", "notes.master_weights")
+    master = 4.0 if framework.master and parameter < 4.0 and "no-master" not in stated_optimizer else 0.0
     return Types(active, parameter, gradient, master)
 
 
@@ -118,9 +118,9 @@ def _optimizers(facts: EstimateInputs, *, serving: bool) -> tuple[OptimizerKind,
     if serving:
         nothing = OptimizerKind("none", 0, 0.0)
         return nothing, nothing
-    said = facts.word("numerics.optimizer_state_dtype")
-    size = DTYPES[dtype_of(said) or "fp32"].bytes
-    if not said:
+    state_dtype = facts.word("numerics.optimizer_state_dtype")
+    size = DTYPES[dtype_of(state_dtype) or "fp32"].bytes
+    if not state_dtype:
         facts.assume("numerics.optimizer_state_dtype", "fp32", "the type of every optimizer's states unless it is told")
     matrix = optimizer_of(facts.word("numerics.optimizer"), size)
     if matrix is None:
@@ -150,18 +150,18 @@ def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
 
 
 def _recompute(facts: EstimateInputs) -> frozenset[str]:
-    said = facts.word("numerics.recompute_applied", "numerics.recompute")
-    found = policy_of(said) if said else None
+    policy = facts.word("numerics.recompute_applied", "numerics.recompute")
+    found = policy_of(policy) if policy else None
     if found is None:
-        why = f"{said!r} names no known policy" if said else "frameworks recompute nothing unless asked to"
+        why = f"{policy!r} names no known policy" if policy else "frameworks recompute nothing unless asked to"
         facts.assume("numerics.recompute", "none", why)
         return NONE
     return found
 
 
 def _fused(facts: EstimateInputs) -> bool:
-    said = facts.word(*_paths("attention"))
-    if not said:
+    attention = facts.word(*_paths("attention"))
+    if not attention:
         facts.assume("path.intended.attention", "fused", "every lane's path asks for attention that stores no scores")
         return True
-    return not any(word in said for word in _UNFUSED)
+    return not any(word in attention for word in _UNFUSED)

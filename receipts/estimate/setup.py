@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from receipts.estimate.discipline import Discipline
+from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind
 from receipts.receipt.patterns import BlockKind
 
@@ -90,7 +90,7 @@ class Setup:
     matrix_optimizer: OptimizerKind
     other_optimizer: OptimizerKind
     recompute: frozenset[str]
-    discipline: Discipline
+    framework: FrameworkMemory
     fused_attention: bool = True
     chunked_loss: bool = False
     serving: bool = False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.axes import Difference, difference, same_context
 from receipts.axes.effective import leaves_of
-from receipts.axes.lane import Lane, Lanes, joined
+from receipts.axes.lane import Lane, Lanes, combined
 from receipts.base.errors import UsageError
 from receipts.judging.effect import effect_of
 from receipts.judging.facts import Facts
@@ -24,7 +24,13 @@ from receipts.judging.proof import Reducer, minimal, proved, same_place, stated_
 from receipts.judging.rule import Case, Pair
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.sample import grade
-from receipts.judging.side import check_distinct, one_asked, one_configuration, one_manner, with_gaps
+from receipts.judging.side import (
+    check_distinct,
+    check_one_request,
+    differences_in_manner,
+    gaps_in_configuration,
+    with_gaps,
+)
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import (
     Comparison,
@@ -92,7 +98,7 @@ def choose(
     ids = {item.id for item in kept}
     gone = [(item, found) for item, found in every if item.id not in ids]
     lane = cases[0].lane
-    one_asked([*kept[:1], *(item for item, _ in gone)], side, lane)
+    check_one_request([*kept[:1], *(item for item, _ in gone)], side, lane)
     return kept, tuple(Lost(side, item.id, found.why) for item, found in gone)
 
 
@@ -106,8 +112,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     lane = _lane(rulebook.lanes, a[0], b[0])
     sides_a = [_side(item, rulebook, asked) for item in a]
     sides_b = [_side(item, rulebook, asked) for item in b]
-    gaps = (*one_configuration(sides_a, "a", lane), *one_configuration(sides_b, "b", lane))
-    gaps = (*gaps, *one_manner(a, "a", metric), *one_manner(b, "b", metric))
+    gaps = (*gaps_in_configuration(sides_a, "a", lane), *gaps_in_configuration(sides_b, "b", lane))
+    gaps = (*gaps, *differences_in_manner(a, "a", metric), *differences_in_manner(b, "b", metric))
     check_distinct(a, b)
     # From here on each launch states what its witnesses saw: a path axis takes the witnessed value.
     a, b = [case.parsed for case in sides_a], [case.parsed for case in sides_b]
@@ -220,7 +226,7 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
 
 
 def _lane(lanes: Lanes, a: Parsed, b: Parsed) -> Lane:
-    return joined(lanes.of(a.receipt.run.lane), lanes.of(b.receipt.run.lane))
+    return combined(lanes.of(a.receipt.run.lane), lanes.of(b.receipt.run.lane))
 
 
 def _side(parsed: Parsed, rulebook: Rulebook, asked: Request) -> Case:

@@ -8,8 +8,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeVar
 
-from receipts.axes.configured import configuration_key, configured
 from receipts.axes.lane import Lane
+from receipts.axes.stated_configuration import configuration_key, stated_configuration
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
 from receipts.judging.proof import proved
@@ -69,7 +69,7 @@ def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
 
 
 def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
-    shown = configured(case.parsed)
+    shown = stated_configuration(case.parsed)
     alone = Case(Launch(shown, case.lane), case.lane)
     # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
     vars(alone)["borrowed"] = replace(case.borrowed, parsed=shown)
@@ -84,7 +84,7 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
-    found = [_finding(item, _told(case, offence), subject, receipt) for offence in item.judge(case)]
+    found = [_finding(item, _with_witness(case, offence), subject, receipt) for offence in item.judge(case)]
     if heavy and (missing := item.missing(case)):
         # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
         level = Level.SHOWN if any(one.level is Level.ERROR for one in found) else Level.OPEN
@@ -94,7 +94,7 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
     return found
 
 
-def _told(case: Case, offence: Offence) -> Offence:
+def _with_witness(case: Case, offence: Offence) -> Offence:
     """An offence with the witness that saw it, where the launch itself does not say it."""
     witness = case.borrowed.witness_of(offence.at)
     return offence if witness is None else offence._replace(found=f"{offence.found}, as witness {witness[:12]} saw it")

@@ -40,7 +40,7 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
     facts, own = case.facts, case.launch.parsed
     kin = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
     less = Reducer()
-    tells = [own, *(item for item in kin if own.receipt.run.witness_for or item.id in _told_by(case))]
+    tells = [own, *(item for item in kin if own.receipt.run.witness_for or item.id in _contributing_witnesses(case))]
 
     def stands(leaves: Collection[ProofLeaf]) -> bool:
         known = facts
@@ -58,7 +58,7 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
     return minimal(stated_by(tells), stands)
 
 
-def _told_by(case: Case) -> set[str]:
+def _contributing_witnesses(case: Case) -> set[str]:
     """Ids of the witnesses that have a part in what is said of a launch."""
     return {*case.borrowed.by.values(), *(item.witness for item in case.borrowed.contradictions)}
 

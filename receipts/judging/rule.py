@@ -269,7 +269,7 @@ def rule(
     ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge.
     ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
     must never make a rule disappear. A rule ``of_configuration`` is shown a receipt that states nothing else (see
-    `receipts.axes.configured`), and is asked once for all launches of that configuration.
+    `receipts.axes.stated_configuration`), and is asked once for all launches of that configuration.
 
     ``about`` is what it speaks of, where the engine treats such findings alike. A rule that ``asks_store`` reads of the
     facts only what the store knows of its lane, which changes from launch to launch: its findings weigh nothing, and

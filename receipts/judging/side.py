@@ -11,10 +11,10 @@ from typing import Literal
 
 from receipts.axes import Change, Difference, Member, Unknown, difference
 from receipts.axes.lane import Lane
-from receipts.axes.replicate import copied
+from receipts.axes.replicates import copied_pair
 from receipts.base.errors import UsageError
 from receipts.judging.rule import Case
-from receipts.judging.witness import as_asked
+from receipts.judging.witness import as_requested
 from receipts.metrics import Metric
 from receipts.receipt import Parsed
 
@@ -25,7 +25,7 @@ STEPS_ARE_NO_LAUNCHES = (
 _OF_THE_FIRST = ("run.witness_for", "measurement.tokens_per_step", "data.kind", "data.dataset_digest")
 
 
-def one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
+def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
     """Axes that the launches of a side leave open, so that some may be of another configuration.
 
     What only a witness of one of them tells apart is open too: it says nothing of the launches that have none. Raises
@@ -43,11 +43,11 @@ def one_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane
             yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
 
 
-def one_asked(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
+def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
     """Raises UsageError where launches were asked for different configurations, whatever path they took."""
-    head, asked = group[0], as_asked(group[0])
+    head, asked = group[0], as_requested(group[0])
     for other in group[1:]:
-        apart = difference(asked, as_asked(other), tuple(lane.not_applicable))
+        apart = difference(asked, as_requested(other), tuple(lane.not_applicable))
         if apart.changed:
             raise _mixed(side, head, other, apart)
 
@@ -59,7 +59,7 @@ def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageEr
     )
 
 
-def one_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
+def differences_in_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
     """What the launches of a side do not share with its first, which stands for them all where rules read it.
 
     Raises UsageError where they are of different kinds.
@@ -91,7 +91,7 @@ def check_distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
     if twice:
         raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")
     for side in (a, b):
-        same = copied(side)
+        same = copied_pair(side)
         if same is not None:
             raise UsageError(
                 f"{same[0].name} and {same[1].name} have the same step times to the last digit, so they are one launch "

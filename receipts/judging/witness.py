@@ -101,13 +101,15 @@ def names(witness: Parsed, other: Parsed) -> bool:
     return named is not None and witness.receipt.run.launch != run.launch and named in (other.id, run.launch)
 
 
-def apart(witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]) -> WitnessDifference:
+def witness_difference(
+    witness: Parsed, witnessed: Parsed, lane: Lane, varied: Mapping[str, frozenset[str]]
+) -> WitnessDifference:
     """Axes in which a witness differs from the launch that it names, under that launch's lane.
 
     Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
     Their context does not hold what launches under it were seen to state with two values (``varied``, by context).
     """
-    one, other = as_asked(witness), as_asked(witnessed)
+    one, other = as_requested(witness), as_requested(witnessed)
     known = varied.get(one.receipt.run.context or "", frozenset())
     asked = difference(one, other, tuple(lane.not_applicable), known)
     changed = [item for item in asked.changed if not _only_tells(item.axis)]
@@ -140,7 +142,7 @@ def lend(
     doubtful: list[Parsed] = []
     refused: list[RefusedWitness] = []
     for item in named:
-        found = apart(item, measured, lane, varied)
+        found = witness_difference(item, measured, lane, varied)
         why = _why_not(item, found, lane)
         stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
         if not why:
@@ -205,7 +207,7 @@ def _only_tells(axis: str) -> bool:
     return any(fnmatchcase(axis, pattern) for pattern in TELLING)
 
 
-def as_asked(parsed: Parsed) -> Parsed:
+def as_requested(parsed: Parsed) -> Parsed:
     """The receipt without what was seen of its path."""
     return _stating(parsed, dict.fromkeys(LENDABLE))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes.lane import Lane
-from receipts.axes.replicate import replicates, told_apart_by
+from receipts.axes.replicates import distinct_steps, replicates
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def with_replicates(
         return list(group)
     taken = {item.receipt.run.launch for item in (*group, *other)}
     found = list(group)
-    steps = {told_apart_by(item) for item in group} - {None}
+    steps = {distinct_steps(item) for item in group} - {None}
     for receipt_id in store.replicate_candidates(head, configuration(head, lane), until):
         if len(found) >= MOST:
             break
@@ -56,7 +56,7 @@ def with_replicates(
         as_measured = AS_MEASURED if run.outcome == head.receipt.run.outcome else ()
         if any(head.stated.get(path) != candidate.stated.get(path) for path in as_measured):
             continue
-        own_steps = told_apart_by(candidate)
+        own_steps = distinct_steps(candidate)
         if own_steps not in steps and replicates(head, candidate, lane):
             steps |= {own_steps} - {None}
             taken.add(run.launch)
@@ -87,5 +87,5 @@ def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
 def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:
     kept: dict[object, Parsed] = {}
     for parsed in launches:
-        kept.setdefault(told_apart_by(parsed) or parsed.id, parsed)
+        kept.setdefault(distinct_steps(parsed) or parsed.id, parsed)
     return list(kept.values())

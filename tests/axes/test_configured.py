@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.axes import effective
 from receipts.axes.configuration import configuration
-from receipts.axes.configured import configuration_key, configured
 from receipts.axes.settings import MOST, Session
 from receipts.axes.shape import shape_key
 from receipts.axes.signature import sign
+from receipts.axes.stated_configuration import configuration_key, stated_configuration
 from receipts.base.errors import InputError
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case, I, Offence, Rule, rule
@@ -96,7 +96,7 @@ def _changed(tree: dict[str, Any], path: str, *, drop: bool) -> dict[str, Any]:
 def test_two_receipts_have_one_key_where_their_configurations_are_one(name: str) -> None:
     tree = rule_cases.base(name)
     whole = rule_cases.parsed(tree)
-    kept = set(configured(whole).stated)
+    kept = set(stated_configuration(whole).stated)
     assert {"model.depth", "parallelism.tensor", "path.intended.framework"} <= kept
     for path in _leaves(tree):
         left = rule_cases.base(name)

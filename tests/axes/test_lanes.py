@@ -12,7 +12,7 @@ import pytest
 
 from receipts import metrics
 from receipts.axes import axis_leaves
-from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, fits, joined, load
+from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, combined, fits, load
 from receipts.base import resources
 from receipts.base.config import read_config
 from receipts.base.errors import NotFound, RuleError
@@ -244,7 +244,7 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
 
 def test_two_lanes_together_require_all_and_waive_only_what_both_do() -> None:
     a, b = SHIPPED.get("nvidia-megatron"), SHIPPED.get("tpu-torch-xla")
-    both = joined(a, b)
+    both = combined(a, b)
     assert set(both.not_applicable) == set(a.not_applicable) & set(b.not_applicable)
     assert set(both.waivable) == set(a.waivable) & set(b.waivable)
     assert set(both.witness) == set(a.witness) | set(b.witness)

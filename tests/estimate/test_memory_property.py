@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_setups import setup
-from receipts.estimate.discipline import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
 from receipts.estimate.estimate import by_stage, fullest
+from receipts.estimate.framework_memory import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
 from receipts.estimate.recompute import FULL, NONE
 from receipts.estimate.setup import Layer, ParallelLayout, RankBatch, Setup
 from receipts.estimate.shrink import shrinks
@@ -56,7 +56,7 @@ def setups(draw: st.DrawFn) -> Setup:
         ),
         batch=RankBatch(draw(st.integers(1, 8)), draw(st.sampled_from([64, 512, 4096])), draw(st.sampled_from([1, 4]))),
         recompute=draw(st.sampled_from([NONE, FULL, frozenset({"activations"}), frozenset({"moe_act"})])),
-        discipline=draw(st.sampled_from([MEGATRON, DEEPSPEED, FSDP, TORCH, XLA])),
+        framework=draw(st.sampled_from([MEGATRON, DEEPSPEED, FSDP, TORCH, XLA])),
         model={
             "mtp_depth": draw(st.integers(0, 1)),
             "mtp": layers[-1:],

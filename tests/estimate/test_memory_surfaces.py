@@ -10,12 +10,12 @@ from memory_setups import ADAM, DENSE, MODEL, setup
 from receipts.estimate import weights
 from receipts.estimate.activations import activations, in_flight
 from receipts.estimate.communication import communication
-from receipts.estimate.discipline import FSDP, XLA, discipline_of
 from receipts.estimate.estimate import by_stage, fullest
+from receipts.estimate.framework_memory import FSDP, XLA, framework_memory_of
 from receipts.estimate.optimizer_kind import optimizer_of
 from receipts.estimate.recompute import FULL, policy_of
 from receipts.estimate.routing import capacity, routing
-from receipts.estimate.saved import kept
+from receipts.estimate.saved_tensors import saved_tensors
 from receipts.estimate.serving import attention_map, kv_cache, state_pool
 from receipts.estimate.setup import ParallelLayout, RankBatch, Types
 from receipts.estimate.states import states
@@ -172,7 +172,7 @@ def test_a_name_that_is_none_is_none() -> None:
 
 def test_a_dense_block_keeps_what_its_backward_reads() -> None:
     tokens = 2 * 1024
-    attention = {item.name: item.bytes for item in kept(setup(), BlockKind.ATTENTION)}
+    attention = {item.name: item.bytes for item in saved_tensors(setup(), BlockKind.ATTENTION)}
     assert attention == {
         "block input": tokens * 1024 * 2,
         "norm output": tokens * 1024 * 2,
@@ -180,7 +180,7 @@ def test_a_dense_block_keeps_what_its_backward_reads() -> None:
         "attention output": tokens * 1024 * 2,
         "row sums": tokens * 8 * 4,
     }
-    mlp = {item.name: item.bytes for item in kept(setup(), BlockKind.MLP)}
+    mlp = {item.name: item.bytes for item in saved_tensors(setup(), BlockKind.MLP)}
     assert mlp["mlp hidden"] == tokens * 2 * 4096 * 2
     assert mlp["mlp activation"] == tokens * 4096 * 2
 
@@ -189,21 +189,21 @@ def test_the_papers_34_bytes_are_met_without_its_dropout() -> None:
     """arXiv:2205.05198, equation 1: 34, two of them dropout masks; a plain MLP of four widths, all heads alike."""
     made = setup(model={"kv_heads": 8, "projections": 2})
     tokens = 2 * 1024
-    total = sum(item.bytes for kind in (BlockKind.ATTENTION, BlockKind.MLP) for item in kept(made, kind))
+    total = sum(item.bytes for kind in (BlockKind.ATTENTION, BlockKind.MLP) for item in saved_tensors(made, kind))
     rows = tokens * 8 * 4
     assert (total - rows) / (tokens * 1024) == pytest.approx(34 - 2)
 
 
 def test_scores_are_kept_only_by_attention_that_is_not_fused() -> None:
-    found = {item.name: item.bytes for item in kept(setup(fused_attention=False), BlockKind.ATTENTION)}
+    found = {item.name: item.bytes for item in saved_tensors(setup(fused_attention=False), BlockKind.ATTENTION)}
     assert found["scores"] == 2 * 8 * 1024 * 1024 * 2
 
 
 def test_sequence_parallelism_divides_the_stream_alone() -> None:
-    plain = {item.name: item.bytes for item in kept(setup(layout=ParallelLayout(tensor=4)), BlockKind.MLP)}
+    plain = {item.name: item.bytes for item in saved_tensors(setup(layout=ParallelLayout(tensor=4)), BlockKind.MLP)}
     cut = {
         item.name: item.bytes
-        for item in kept(setup(layout=ParallelLayout(tensor=4, sequence_parallel=True)), BlockKind.MLP)
+        for item in saved_tensors(setup(layout=ParallelLayout(tensor=4, sequence_parallel=True)), BlockKind.MLP)
     }
     assert cut["block input"] == plain["block input"] / 4
     assert cut["mlp hidden"] == plain["mlp hidden"]
@@ -211,14 +211,16 @@ def test_sequence_parallelism_divides_the_stream_alone() -> None:
 
 def test_mamba_keeps_its_projections_and_outputs() -> None:
     tokens = 2 * 1024
-    found = {item.name: item.bytes for item in kept(setup(), BlockKind.MAMBA)}
+    found = {item.name: item.bytes for item in saved_tensors(setup(), BlockKind.MAMBA)}
     assert found["projections"] == tokens * (2 * 2048 + 2 * 2 * 64 + 32) * 2
     assert found["scan output"] == tokens * 2048 * 2
     assert "states" not in found
 
 
 def test_a_matrix_recurrence_keeps_a_state_every_64_steps() -> None:
-    found = {item.name: item.bytes for item in kept(setup(model={"matrix_recurrence": True}), BlockKind.RECURRENT)}
+    found = {
+        item.name: item.bytes for item in saved_tensors(setup(model={"matrix_recurrence": True}), BlockKind.RECURRENT)
+    }
     assert found["states"] == 2 * (1024 // 64) * 32 * 64 * 64 * 4
 
 
@@ -271,7 +273,7 @@ def test_the_loss_holds_logits_three_times_unless_it_is_chunked() -> None:
 def test_an_mtp_depth_is_a_feature_with_a_layer_and_a_head_of_its_own() -> None:
     made = setup(model={"mtp": (DENSE,), "mtp_depth": 2})
     active = activations(made, (DENSE,), 0, last=True)
-    layer = sum(item.bytes for kind in DENSE for item in kept(made, kind))
+    layer = sum(item.bytes for kind in DENSE for item in saved_tensors(made, kind))
     assert active.features_stored == 2 * (layer + 4 * 2048 * 1024 * 2)
     assert active.features_loss == 2 * 2048 * 32000 * 4
 
@@ -280,7 +282,7 @@ def test_an_mtp_depth_is_a_feature_with_a_layer_and_a_head_of_its_own() -> None:
 
 
 def test_gathered_parameters_are_two_layers_and_one_layers_gradients() -> None:
-    made = setup(layers=(MLP,), layout=ParallelLayout(zero=3, shard=8), discipline=FSDP)
+    made = setup(layers=(MLP,), layout=ParallelLayout(zero=3, shard=8), framework=FSDP)
     assert communication(made, (MLP,)) == (3 * 1024 * 4096 + 1024) * 3 * 2
     assert communication(setup(), (MLP,)) == 0.0
 
@@ -321,8 +323,8 @@ def test_stages_hold_their_own_layers_and_the_first_the_most_micro_batches() -> 
 
 
 def test_a_compiled_step_holds_gradients_beside_activations_and_eager_autograd_does_not() -> None:
-    eager = fullest(setup(discipline=FSDP, types=Types(2.0, 4.0, 4.0, 0.0)))
-    compiled = fullest(setup(discipline=XLA, types=Types(2.0, 4.0, 4.0, 0.0)))
+    eager = fullest(setup(framework=FSDP, types=Types(2.0, 4.0, 4.0, 0.0)))
+    compiled = fullest(setup(framework=XLA, types=Types(2.0, 4.0, 4.0, 0.0)))
     assert eager.moments["backward"][Name.GRADIENTS] == 0.0
     assert eager.moments["end of backward"][Name.GRADIENTS] > 0.0
     assert compiled.moments["backward"][Name.GRADIENTS] > 0.0
@@ -345,11 +347,11 @@ def test_serving_has_no_gradients_and_no_optimizer() -> None:
     (("pytorch",), "torch"),
 ])  # fmt: skip
 def test_a_framework_is_known_by_its_name(names: tuple[str, ...], wanted: str) -> None:
-    found = discipline_of(*names)
+    found = framework_memory_of(*names)
     assert found is not None
     assert found.name == wanted
 
 
 def test_an_unknown_framework_is_none() -> None:
-    assert discipline_of("mlx", None) is None
+    assert framework_memory_of("mlx", None) is None
     assert ADAM.states == 2

@@ -9,7 +9,7 @@ import pytest
 from memory_setups import setup
 from receipts.estimate import weights
 from receipts.estimate.aot import compile_step, refusals
-from receipts.estimate.discipline import XLA
+from receipts.estimate.framework_memory import XLA
 from receipts.estimate.setup import ParallelLayout, RankBatch, Setup, Types
 from receipts.receipt.patterns import BlockKind
 
@@ -28,7 +28,7 @@ def small(*layers: tuple[BlockKind, ...], **fields: object) -> Setup:
         model={"hidden": 256, "ffn": 512, "expert_ffn": 256, "vocabulary": 1024, "ssm_inner": 512, "ssm_heads": 8,
                "capacity_factor": 1.25, "matrix_recurrence": True},
         batch=RankBatch(1, 512),
-        discipline=XLA,
+        framework=XLA,
         types=Types(2.0, 4.0, 4.0, 0.0),
         **fields,
     )  # fmt: skip

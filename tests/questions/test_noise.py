@@ -11,7 +11,7 @@ import pytest
 
 import rule_cases
 from receipts.axes.lane import Lane, Lanes
-from receipts.axes.replicate import replicates
+from receipts.axes.replicates import replicates
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise
 from receipts.judging.compare import Request, compare

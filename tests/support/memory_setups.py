@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from receipts.estimate.discipline import MEGATRON, Discipline
+from receipts.estimate.framework_memory import MEGATRON, FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.setup import Architecture, Layer, ParallelLayout, RankBatch, Setup, Types
 from receipts.receipt.patterns import BlockKind
@@ -36,7 +36,7 @@ def setup(
     layout: ParallelLayout | None = None,
     batch: RankBatch | None = None,
     model: dict[str, Any] | None = None,
-    discipline: Discipline = MEGATRON,
+    framework: FrameworkMemory = MEGATRON,
     **fields: Any,
 ) -> Setup:
     """A setup of four dense layers, 2 sequences of 1,024 tokens, unless told otherwise."""
@@ -49,7 +49,7 @@ def setup(
             matrix_optimizer=ADAM,
             other_optimizer=ADAM,
             recompute=frozenset(),
-            discipline=discipline,
+            framework=framework,
         ),
         **fields,
     )

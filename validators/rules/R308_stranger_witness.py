@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from receipts.axes import in_words
 from receipts.judging.rule import ANYWHERE, PATH, Case, E, I, Offence, Topic, W, rule
-from receipts.judging.witness import apart
+from receipts.judging.witness import witness_difference
 from receipts.receipt.route import WITNESSED
 
 _NAMED = "run.witness_for"
@@ -56,7 +56,7 @@ def _as_witness(case: Case) -> Iterator[Offence]:
             level=I,
         )
         return
-    found = apart(own, other, case.lane, case.facts.varied if case.facts is not None else {})
+    found = witness_difference(own, other, case.lane, case.facts.varied if case.facts is not None else {})
     for change in found.changed:
         for member in change.members:
             there = f"{in_words(member.b)}, as in {other.id[:12]} ({other.name})"

@@ -1,7 +1,7 @@
 """The blocks of the decoder as functions of their parameters: attention, feed-forward, experts, Mamba-2, matrix RNN.
 
-What a block keeps for its backward pass has a name, and the names are those of `receipts.estimate.saved`: a policy
-keeps some of them and everything else is recomputed, as fused kernels do with what lies between matmuls.
+What a block keeps for its backward pass is named as in `receipts.estimate.saved_tensors`: a policy keeps some of them
+and everything else is recomputed, as fused kernels do with what lies between matmuls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, PartitionSpec
 
 from receipts.estimate.routing import capacity
-from receipts.estimate.saved import CHUNK, STEPS
+from receipts.estimate.saved_tensors import CHUNK, STEPS
 from receipts.estimate.setup import Setup
 
 Array = Any  # jax.Array; its own stubs make every operator an error under strict typing

@@ -84,10 +84,10 @@ def faults(phase: Phase) -> Iterator[str]:
 
 def sentence(phase: Phase) -> str:
     """The phase in one sentence."""
-    return f"{phase.name}: {'; '.join(told(phase))}"
+    return f"{phase.name}: {'; '.join(phase_facts(phase))}"
 
 
-def told(phase: Phase) -> list[str]:
+def phase_facts(phase: Phase) -> list[str]:
     """What a phase shows: leader, pool leader, who peaked earlier, headroom, and what is wrong with its list."""
     parts = [leader(phase, name) for name in ("peak", "pool")]
     if not any(parts):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.axes.replicate import copied
+from receipts.axes.replicates import copied_pair
 from receipts.publish.report.shelf import Item, Shelf, order
 from receipts.questions.replicates import AS_MEASURED
 from receipts.receipt import Parsed
@@ -151,7 +151,7 @@ class Configurations:
         alike = [
             item for item in ordered if all(item.parsed.stated.get(path) == stated.get(path) for path in AS_MEASURED)
         ]
-        while (twice := copied([item.parsed for item in alike])) is not None:
+        while (twice := copied_pair([item.parsed for item in alike])) is not None:
             alike = [item for item in alike if item.entry.id != twice[1].id]
         return Configuration(made.key, tuple(alike))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from receipts.axes.lane import UNLISTED, Lane, Target, joined
+from receipts.axes.lane import UNLISTED, Lane, Target, combined
 from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.claims.claim import Claim
@@ -152,7 +152,7 @@ def _lane(evidence: ClaimEvidence, rulebook: Rulebook) -> Lane:
     if not names:
         return rulebook.lanes.get(UNLISTED)
     lanes = [rulebook.lanes.of(name) for name in names]
-    return lanes[0] if len(lanes) == 1 else joined(lanes[0], lanes[1])
+    return lanes[0] if len(lanes) == 1 else combined(lanes[0], lanes[1])
 
 
 def _comparison(

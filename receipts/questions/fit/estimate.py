@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.estimate.estimate import fullest
-from receipts.estimate.facts import Assumed
+from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.setup import Setup
 from receipts.estimate.shrink import Shrink, shrinks

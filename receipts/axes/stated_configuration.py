@@ -35,7 +35,7 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 _GONE: Final = tuple(name for name in Receipt.model_fields if name not in (*_WHOLE, *_PARTS, "schema_version"))
 
 
-def configured(parsed: Parsed) -> Parsed:
+def stated_configuration(parsed: Parsed) -> Parsed:
     """The receipt without what its launch alone says: it has no id, and states nothing that was measured."""
     changes: dict[str, Section | None] = dict.fromkeys(_GONE)
     for name, stays in _PARTS.items():
@@ -46,10 +46,10 @@ def configured(parsed: Parsed) -> Parsed:
 
 
 def configuration_key(parsed: Parsed) -> bytes:
-    """All that `configured` leaves in a receipt, as one text: where two have the same, it makes the same of both."""
-    said = vars(parsed.receipt)
-    parts = [said[name] and [getattr(said[name], field) for field in fields] for name, fields in _PARTS.items()]
-    content: list[Any] = [[said[name] for name in _WHOLE], parts]
+    """All that `stated_configuration` leaves in a receipt, as one text: equal keys mean equal results."""
+    sections = vars(parsed.receipt)
+    parts = [sections[name] and [getattr(sections[name], field) for field in fields] for name, fields in _PARTS.items()]
+    content: list[Any] = [[sections[name] for name in _WHOLE], parts]
     try:
         return orjson.dumps(content, default=vars)
     except TypeError:  # an integer of more than 64 bits, or half a surrogate pair

@@ -18,11 +18,11 @@ def replicates(one: Parsed, other: Parsed, lane: Lane) -> bool:
     return not apart.changed and not apart.unknown
 
 
-def copied(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
+def copied_pair(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
     """Two launches with the same step times to the last digit: one launch that was recorded twice."""
     seen: dict[tuple[float, ...], Parsed] = {}
     for parsed in launches:
-        steps = told_apart_by(parsed)
+        steps = distinct_steps(parsed)
         if steps is not None:
             if steps in seen:
                 return seen[steps], parsed
@@ -30,7 +30,7 @@ def copied(launches: Sequence[Parsed]) -> tuple[Parsed, Parsed] | None:
     return None
 
 
-def told_apart_by(parsed: Parsed) -> tuple[float, ...] | None:
+def distinct_steps(parsed: Parsed) -> tuple[float, ...] | None:
     """Step times that no second launch can have; a clock too coarse to tell steps apart tells no launches apart."""
     measurement = parsed.receipt.measurement
     steps = measurement.step_durations_seconds if measurement else None

@@ -17,7 +17,7 @@ _CUDA_RESERVE = 1_500_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Discipline:
+class FrameworkMemory:
     """One framework's way with memory. Shares are of the bytes that come and go; types are registry names.
 
     ``zero`` is the stage of state sharding without a stated strategy (0 none, 1 optimizer, 2 gradients, 3 parameters).
@@ -40,39 +40,39 @@ class Discipline:
     static: bool = False
 
 
-MEGATRON = Discipline(
+MEGATRON = FrameworkMemory(
     "megatron",
     "Megatron-Core: docs/source/api-guide/dist_optimizer.md (6 + 12/d bytes a parameter for bf16 parameters with fp32 "
     "gradients), distributed/param_and_grad_buffer.py, tensor_parallel/cross_entropy.py",
     parameter_dtype="bf16", gradient_dtype="fp32", master=True, persistent_gradients=True, zero=1,
     loss_bytes=10.0, allocator_share=_CACHING, reserve_bytes=_CUDA_RESERVE,
 )  # fmt: skip
-DEEPSPEED = Discipline(
+DEEPSPEED = FrameworkMemory(
     "deepspeed",
     "Rajbhandari et al. 2020, ZeRO, arXiv:1910.02054, section 3.1 (2 + 2 + 12 bytes a parameter)",
     parameter_dtype="bf16", gradient_dtype="bf16", master=True, persistent_gradients=True, zero=1,
     loss_bytes=10.0, allocator_share=_CACHING, reserve_bytes=_CUDA_RESERVE,
 )  # fmt: skip
-FSDP = Discipline(
+FSDP = FrameworkMemory(
     "fsdp",
     "torch.distributed.fsdp.fully_shard with MixedPrecisionPolicy: parameters and gradients stay sharded in fp32",
     parameter_dtype="fp32", gradient_dtype="fp32", master=False, persistent_gradients=False, zero=3,
     loss_bytes=10.0, allocator_share=_CACHING, reserve_bytes=_CUDA_RESERVE,
 )  # fmt: skip
-TORCH = Discipline(
+TORCH = FrameworkMemory(
     "torch",
     "torch.optim over module parameters, torch.nn.functional.cross_entropy (log-softmax is kept for the backward)",
     parameter_dtype="fp32", gradient_dtype="fp32", master=False, persistent_gradients=False, zero=0,
     loss_bytes=10.0, allocator_share=_CACHING, reserve_bytes=_CUDA_RESERVE,
 )  # fmt: skip
-XLA = Discipline(
+XLA = FrameworkMemory(
     "xla",
     "MaxText configs/base.yml (weight_dtype float32, scan_layers true); XLA plans every buffer before the program "
     "starts and reports no pool beside it; libtpu's own 0.75 GiB of a v6e's 32 are already outside its limit",
     parameter_dtype="fp32", gradient_dtype="fp32", master=False, persistent_gradients=False, zero=3,
     loss_bytes=6.0, allocator_share=0.0, reserve_bytes=0, static=True,
 )  # fmt: skip
-NAMED: Mapping[str, Discipline] = MappingProxyType(
+NAMED: Mapping[str, FrameworkMemory] = MappingProxyType(
     {
         "megatron": MEGATRON, "nemo": MEGATRON, "nanotron": TORCH, "deepspeed": DEEPSPEED,
         "fsdp": FSDP, "torchtitan": FSDP, "maxtext": XLA, "xla": XLA, "jax": XLA, "torch": TORCH,
@@ -80,8 +80,8 @@ NAMED: Mapping[str, Discipline] = MappingProxyType(
 )  # fmt: skip
 
 
-def discipline_of(*names: str | None) -> Discipline | None:
-    """The discipline that the first telling name belongs to (a framework, a lane); None where none tells."""
+def framework_memory_of(*names: str | None) -> FrameworkMemory | None:
+    """The record of the first name that is known (a framework, a lane); None where none is known."""
     for name in names:
         # The longer word first: torchtitan is also a torch, torch-xla is XLA.
         words = sorted((word for word in NAMED if word in (name or "").lower()), key=lambda word: -len(word))

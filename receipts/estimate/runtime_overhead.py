@@ -21,7 +21,7 @@ def compile_peak(setup: Setup, which: Sequence[Layer], elements: float) -> float
     keeps the copy from forward to backward (WhileLoopInvariantCodeMotion; seen in the buffer assignments of libtpu
     0.0.42). ``elements`` are the stack's on this rank, as they are kept.
     """
-    if not setup.discipline.static:
+    if not setup.framework.static:
         return 0.0
     code = _CODE + _CODE_A_KIND * len({kind for layer in which for kind in layer})
     narrower = setup.types.compute < setup.types.parameter and not setup.serving
@@ -30,9 +30,9 @@ def compile_peak(setup: Setup, which: Sequence[Layer], elements: float) -> float
 
 def reserve(setup: Setup) -> float:
     """What the runtime takes outside the allocator: driver context, collective channels, workspaces."""
-    return float(setup.discipline.reserve_bytes)
+    return float(setup.framework.reserve_bytes)
 
 
 def overhead(setup: Setup, coming_and_going: float) -> float:
     """The share of coming and going bytes that the allocator holds beyond what is live; a static plan has none."""
-    return setup.discipline.allocator_share * coming_and_going
+    return setup.framework.allocator_share * coming_and_going

@@ -18,7 +18,7 @@ from receipts.estimate.weights import heads_a_rank
 from receipts.receipt.patterns import BlockKind
 
 # What a selective recompute may name (Megatron-Core, `recompute_modules`; MaxText, remat policies).
-Part = Literal["input", "norm", "projection", "core", "activation", "routing"]
+BlockPart = Literal["input", "norm", "projection", "core", "activation", "routing"]
 # Chunk of the state-space dual form (mamba_ssm, ops/triton/ssd_combined.py, chunk_size of Mamba2).
 CHUNK = 256
 # Steps of a matrix recurrence between two states that are kept: the square root of a sequence of 4,096.
@@ -26,19 +26,19 @@ STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedTensor:
     """A tensor kept from forward to backward. ``part`` is what a selective recompute drops it by."""
 
     name: str
-    part: Part
+    part: BlockPart
     bytes: float
 
 
-def kept(setup: Setup, kind: BlockKind) -> tuple[Saved, ...]:
+def saved_tensors(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
     """Everything that one block keeps when nothing is recomputed."""
     stream = (
-        Saved("block input", "input", stream_bytes(setup)),
-        Saved("norm output", "norm", stream_bytes(setup)),
+        SavedTensor("block input", "input", stream_bytes(setup)),
+        SavedTensor("norm output", "norm", stream_bytes(setup)),
     )
     if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         return (*stream, *_attention(setup))
@@ -58,38 +58,40 @@ def stream_bytes(setup: Setup) -> float:
     return setup.tokens * setup.model.hidden * setup.types.compute / ways
 
 
-def _attention(setup: Setup) -> tuple[Saved, ...]:
+def _attention(setup: Setup) -> tuple[SavedTensor, ...]:
     model, size, tokens = setup.model, setup.types.compute, setup.tokens
     query, key_value = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
     found = [
-        Saved("query, key, value", "projection", tokens * (query + 2 * key_value) * model.head_dim * size),
-        Saved("attention output", "projection", tokens * query * model.head_dim * size),
+        SavedTensor("query, key, value", "projection", tokens * (query + 2 * key_value) * model.head_dim * size),
+        SavedTensor("attention output", "projection", tokens * query * model.head_dim * size),
     ]
     if setup.fused_attention:
-        found.append(Saved("row sums", "core", tokens * query * 4.0))
+        found.append(SavedTensor("row sums", "core", tokens * query * 4.0))
     else:
         # Scores after the softmax, as the values' product needs them: the 5·a·s²·b of the paper without its dropout.
-        found.append(Saved("scores", "core", setup.batch.micro * query * setup.length * setup.batch.length * size))
+        found.append(
+            SavedTensor("scores", "core", setup.batch.micro * query * setup.length * setup.batch.length * size)
+        )
     return tuple(found)
 
 
-def _feed_forward(setup: Setup, width: int, rows: float, ways: int, name: str) -> tuple[Saved, ...]:
+def _feed_forward(setup: Setup, width: int, rows: float, ways: int, name: str) -> tuple[SavedTensor, ...]:
     """What goes into the activation function, and what comes out of it: p − 1 widths and one."""
     size = setup.types.compute
     return (
-        Saved(f"{name} hidden", "projection", rows * (setup.model.projections - 1) * width / ways * size),
-        Saved(f"{name} activation", "activation", rows * width / ways * size),
+        SavedTensor(f"{name} hidden", "projection", rows * (setup.model.projections - 1) * width / ways * size),
+        SavedTensor(f"{name} activation", "activation", rows * width / ways * size),
     )
 
 
-def _experts(setup: Setup) -> tuple[Saved, ...]:
+def _experts(setup: Setup) -> tuple[SavedTensor, ...]:
     """Router scores in fp32, the experts' hidden rows, the shared expert. Receive buffers are routing scratch.
 
     The routing weights scale the activation, so that the experts' outputs need not be kept (Megatron-Core,
     moe/experts.py, `weighted_bias_swiglu_impl`).
     """
     model, found = setup.model, routing_of(setup)
-    saved = [Saved("router scores", "routing", setup.tokens * model.experts * 4.0)]
+    saved = [SavedTensor("router scores", "routing", setup.tokens * model.experts * 4.0)]
     saved += _feed_forward(setup, model.expert_ffn, found.rows, setup.layout.expert_tensor, "expert")
     if model.shared_ffn:
         saved += _feed_forward(setup, model.shared_ffn, float(setup.tokens), setup.layout.tensor, "shared expert")
@@ -111,7 +113,7 @@ def routing_of(setup: Setup) -> RoutingScratch:
     )
 
 
-def _state_space(setup: Setup, kind: BlockKind) -> tuple[Saved, ...]:
+def _state_space(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
     """Mamba-2: projections, scan output, gated output (mamba_ssm, MambaSplitConv1dScanCombinedFn.forward keeps these).
 
     A recurrent block with matrix states keeps its projections, its output and the fp32 state at every chunk.
@@ -121,13 +123,13 @@ def _state_space(setup: Setup, kind: BlockKind) -> tuple[Saved, ...]:
     groups = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
     heads = model.ssm_heads / ways
     found = [
-        Saved("projections", "projection", tokens * (2 * inner + groups + heads) * size),
-        Saved("scan output", "core", tokens * inner * size),
-        Saved("gated output", "activation", tokens * inner * size),
+        SavedTensor("projections", "projection", tokens * (2 * inner + groups + heads) * size),
+        SavedTensor("scan output", "core", tokens * inner * size),
+        SavedTensor("gated output", "activation", tokens * inner * size),
     ]
     if kind is BlockKind.RECURRENT and model.matrix_recurrence:
         chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
         found.append(
-            Saved("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
+            SavedTensor("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
         )
     return tuple(found)
