@@ -12,23 +12,18 @@ receipts *state* alike, which is more: a switch that does nothing is stated, and
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
+from receipts.axes.catalogue import AxisCatalogue, LaneAxes, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE
-from receipts.axes.effective import OPEN_MAPS, UNSET, axis_leaves, axis_of, decided, effective_values
-from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective_values
 from receipts.receipt import Parsed
 from receipts.receipt.maps import COMPLETE
 
-# One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
-VERSION: Final = 3
-EDITIONS: Final = 0xFFFF
 _MODULUS: Final = 2**64
-_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 class AxisPart(NamedTuple):
@@ -37,43 +32,6 @@ class AxisPart(NamedTuple):
     axis: str
     value: str
     digest: int
-
-
-class AxisCoupling(Protocol):
-    """A change that brings others, as lanes declare it."""
-
-    @property
-    def when(self) -> str:
-        """The axis that changes."""
-
-    @property
-    def then(self) -> tuple[str, ...]:
-        """The axes that follow it."""
-
-
-class LaneAxes(Protocol):
-    """What a configuration takes from a lane."""
-
-    @property
-    def not_applicable(self) -> Mapping[str, str]:
-        """Axes or leaves that do not exist for it."""
-
-    @property
-    def couplings(self) -> Sequence[AxisCoupling]:
-        """Axes that follow others."""
-
-
-class AxisCatalogue(NamedTuple):
-    """How the receipts of a lane are read, made once for its couplings and what is not applicable there.
-
-    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its last 16
-    bits are the edition, which says how parts are read on whatever lane.
-    """
-
-    digest: int
-    leaves: tuple[tuple[str, str, bool], ...]  # path, axis, whether it may be unstated
-    follow: Mapping[str, frozenset[str]]
-    not_applicable: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -103,11 +61,11 @@ class Configuration:
 
     @property
     def _base(self) -> int:
-        return _eight(f"lane\0{self.lane}\0{self.catalogue}")
+        return eight_bytes(f"lane\0{self.lane}\0{self.catalogue}")
 
     @cached_property
     def _anchored(self) -> int:
-        return _eight(f"anchor\0{self.anchor}") if self.anchor is not None else 0
+        return eight_bytes(f"anchor\0{self.anchor}") if self.anchor is not None else 0
 
     @cached_property
     def whole(self) -> bytes:
@@ -178,21 +136,21 @@ def configuration(parsed: Parsed, lane: LaneAxes) -> Configuration:
 
     A key that a completely captured map does not have has no part either; that the map is complete has.
     """
-    reading, of = catalogue_of(lane), decided(parsed)
-    return configuration_of(parsed, reading, stated_axes(effective_values(of), of.maps, reading))
+    catalogue, of = catalogue_of(lane), decided(parsed)
+    return configuration_of(parsed, catalogue, stated_axes(effective_values(of), of.maps, catalogue))
 
 
-def configuration_of(parsed: Parsed, reading: AxisCatalogue, stated: StatedAxes) -> Configuration:
+def configuration_of(parsed: Parsed, catalogue: AxisCatalogue, stated: StatedAxes) -> Configuration:
     """The same of axes that were read already."""
     run = parsed.receipt.run
     return Configuration(
         lane=run.lane,
-        catalogue=reading.digest,
+        catalogue=catalogue.digest,
         parts=stated.parts,
         unstated=stated.unstated,
         anchor=(run.context or parsed.id) if stated.unstated else None,
         own=bool(stated.unstated) and run.context is None,
-        follow=reading.follow,
+        follow=catalogue.follow,
     )
 
 
@@ -203,27 +161,31 @@ class StatedAxes(NamedTuple):
     unstated: frozenset[str]
 
 
-def stated_axes(values: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]], reading: AxisCatalogue) -> StatedAxes:
+def stated_axes(
+    values: Mapping[str, Any], maps: Mapping[str, Mapping[str, Any]], catalogue: AxisCatalogue
+) -> StatedAxes:
     """The axes that effective values and open maps state, as receipts of a lane are read."""
     complete = frozenset(name for name, entries in maps.items() if entries.get(COMPLETE) is True)
-    found: dict[str, dict[str, Any]] = {}
+    by_axis: dict[str, dict[str, Any]] = {}
     unstated: set[str] = set()
-    for path, axis, counts in reading.leaves:
+    for path, axis, counts in catalogue.leaves:
         value = values.get(path)
         if value is not None:
-            found.setdefault(axis, {})[path] = value
+            by_axis.setdefault(axis, {})[path] = value
         elif counts:
             unstated.add(axis)
     for path, axis, value in _open(values, complete):
-        found.setdefault(axis, {})[path] = value
-    _code(values, reading, found, unstated)
+        by_axis.setdefault(axis, {})[path] = value
+    _code(values, catalogue, by_axis, unstated)
     for name in OPEN_MAPS:
         axis = "wheels" if name == "wheels" else f"{name}.*"
         if name in complete:
-            found.setdefault(axis, {})[f"{name}.complete"] = True
-        elif axis not in reading.not_applicable and name not in reading.not_applicable:
+            by_axis.setdefault(axis, {})[f"{name}.complete"] = True
+        elif axis not in catalogue.not_applicable and name not in catalogue.not_applicable:
             unstated.add(axis)
-    return StatedAxes({axis: _part(axis, _json(members)) for axis, members in found.items()}, frozenset(unstated))
+    return StatedAxes(
+        {axis: _part(axis, compact_json(members)) for axis, members in by_axis.items()}, frozenset(unstated)
+    )
 
 
 def _open(values: Mapping[str, Any], complete: Collection[str]) -> Iterator[tuple[str, str, Any]]:
@@ -235,72 +197,24 @@ def _open(values: Mapping[str, Any], complete: Collection[str]) -> Iterator[tupl
 
 
 def _code(
-    values: Mapping[str, Any], reading: AxisCatalogue, found: dict[str, dict[str, Any]], unstated: set[str]
+    values: Mapping[str, Any], catalogue: AxisCatalogue, by_axis: dict[str, dict[str, Any]], unstated: set[str]
 ) -> None:
     """`code` as `difference` reads it: by the imported files; a commit alone shows no equality."""
     digest, commit, dirty = CODE
     if values.get(digest) is not None:
-        found["code"] = {digest: values[digest]}
+        by_axis["code"] = {digest: values[digest]}
         return
     members = {path: value for path in (commit, dirty) if (value := values.get(path))}
     if members:
-        found["code"] = members
-    if "code" not in reading.not_applicable:
+        by_axis["code"] = members
+    if "code" not in catalogue.not_applicable:
         unstated.add("code")
 
 
 @lru_cache(maxsize=8192)
 def _part(axis: str, value: str) -> AxisPart:
-    return AxisPart(axis, value, _eight(f"{axis}\0{value}"))
-
-
-def _eight(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
+    return AxisPart(axis, value, eight_bytes(f"{axis}\0{value}"))
 
 
 def _signed(number: int) -> int:
     return (number + _MODULUS // 2) % _MODULUS - _MODULUS // 2
-
-
-def catalogue_of(lane: LaneAxes) -> AxisCatalogue:
-    """How receipts of a lane are read."""
-    return _reading(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
-
-
-@lru_cache(maxsize=64)
-def _reading(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> AxisCatalogue:
-    missing = frozenset(not_applicable)
-    leaves = tuple(
-        (leaf.path, leaf.axis, not (leaf.axis in missing or leaf.path in missing))
-        for leaf in axis_leaves()
-        if leaf.axis != "code"
-    )
-    follow = _followers(couplings)
-    says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
-    return AxisCatalogue(_eight(f"catalogue\0{_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing)
-
-
-@lru_cache(maxsize=1)
-def edition() -> int:
-    """Which values an axis has and which leaves are of it, as 16 bits: equal parts of one edition mean the same."""
-    says = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
-    return _eight(f"edition\0{_json(says)}") & EDITIONS
-
-
-def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
-    """Axis → those that may differ because it does, and because those do in turn."""
-    direct: dict[str, set[str]] = {}
-    links = [*FOLLOWS.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
-    for switch, leaf in links:
-        direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
-    for when, then in couplings:
-        direct.setdefault(when, set()).update(then)
-    found = {}
-    for axis in direct:
-        seen, waiting = set[str](), [axis]
-        while waiting:
-            new = direct.get(waiting.pop(), set()) - seen
-            seen |= new
-            waiting += new
-        found[axis] = frozenset(seen - {axis})
-    return found

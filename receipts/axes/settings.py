@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.axes.configuration import Configuration, StatedAxes, catalogue_of, configuration_of, stated_axes
+from receipts.axes.catalogue import catalogue_of
+from receipts.axes.configuration import Configuration, StatedAxes, configuration_of, stated_axes
 from receipts.axes.effective import DecidedLeaves, decided, effective_values
 from receipts.axes.shape import ShapeKey, key_of
 from receipts.axes.signature import Signature, name_of, parts_of, signature_of
@@ -63,15 +64,15 @@ class Settings:
 
     def configuration(self, parsed: Parsed, lane: Lane) -> Configuration:
         """What a launch with these settings and this context ran, under its lane."""
-        reading = catalogue_of(lane)
-        known = self._configurations.get(reading.digest)
+        catalogue = catalogue_of(lane)
+        known = self._configurations.get(catalogue.digest)
         if known is not None:
             return known
-        if reading.digest not in self._axes:
-            self._axes[reading.digest] = stated_axes(self.effective, self._decided.maps, reading)
-        made = configuration_of(parsed, reading, self._axes[reading.digest])
+        if catalogue.digest not in self._axes:
+            self._axes[catalogue.digest] = stated_axes(self.effective, self._decided.maps, catalogue)
+        made = configuration_of(parsed, catalogue, self._axes[catalogue.digest])
         if not made.own:  # one that has its own id in it is no other launch's
-            self._configurations[reading.digest] = made
+            self._configurations[catalogue.digest] = made
         return made
 
 

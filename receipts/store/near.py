@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
-from receipts.axes.configuration import EDITIONS, Configuration, edition
+from receipts.axes.catalogue import EDITIONS, edition
+from receipts.axes.configuration import Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed

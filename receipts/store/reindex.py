@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, Select, case, func, select
 
-from receipts.axes.configuration import Configuration, catalogue_of
+from receipts.axes.catalogue import catalogue_of
+from receipts.axes.configuration import Configuration
 from receipts.axes.lane import Lanes
 from receipts.axes.settings import Session
 from receipts.base.errors import InputError, StoreError

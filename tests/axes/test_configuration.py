@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import rule_cases
 from receipts.axes import Difference, difference
-from receipts.axes.configuration import VERSION, AxisPart, Configuration, catalogue_of, configuration
+from receipts.axes.catalogue import VERSION, catalogue_of
+from receipts.axes.configuration import AxisPart, Configuration, configuration
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
 

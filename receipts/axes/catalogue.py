@@ -1,0 +1,108 @@
+"""The axes that count on a lane: the leaves of each, the axes that follow it, and what is not applicable there.
+
+Configurations (`receipts.axes.configuration`) can be compared by their digests only under one catalogue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol
+
+from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
+from receipts.axes.switches import BROUGHT_BY, FOLLOWS
+
+# One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.
+VERSION: Final = 3
+EDITIONS: Final = 0xFFFF
+compact_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
+class AxisCoupling(Protocol):
+    """A change that brings others, as lanes declare it."""
+
+    @property
+    def when(self) -> str:
+        """The axis that changes."""
+
+    @property
+    def then(self) -> tuple[str, ...]:
+        """The axes that follow it."""
+
+
+class LaneAxes(Protocol):
+    """What a configuration takes from a lane."""
+
+    @property
+    def not_applicable(self) -> Mapping[str, str]:
+        """Axes or leaves that do not exist for it."""
+
+    @property
+    def couplings(self) -> Sequence[AxisCoupling]:
+        """Axes that follow others."""
+
+
+class AxisCatalogue(NamedTuple):
+    """The axes of a lane, made once for its couplings and what is not applicable there.
+
+    ``digest`` is that of all of it: configurations with another one cannot be compared by their digests. Its last 16
+    bits are the edition, which says how parts are read on whatever lane.
+    """
+
+    digest: int
+    leaves: tuple[tuple[str, str, bool], ...]  # path, axis, whether it may be unstated
+    follow: Mapping[str, frozenset[str]]
+    not_applicable: frozenset[str]
+
+
+def catalogue_of(lane: LaneAxes) -> AxisCatalogue:
+    """The catalogue of a lane."""
+    return _catalogue(tuple(lane.not_applicable), tuple((item.when, tuple(item.then)) for item in lane.couplings))
+
+
+@lru_cache(maxsize=64)
+def _catalogue(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tuple[str, ...]], ...]) -> AxisCatalogue:
+    missing = frozenset(not_applicable)
+    leaves = tuple(
+        (leaf.path, leaf.axis, not (leaf.axis in missing or leaf.path in missing))
+        for leaf in axis_leaves()
+        if leaf.axis != "code"
+    )
+    follow = _followers(couplings)
+    says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
+    return AxisCatalogue(
+        eight_bytes(f"catalogue\0{compact_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing
+    )
+
+
+@lru_cache(maxsize=1)
+def edition() -> int:
+    """Which values an axis has and which leaves are of it, as 16 bits: equal parts of one edition mean the same."""
+    says = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
+    return eight_bytes(f"edition\0{compact_json(says)}") & EDITIONS
+
+
+def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
+    """Axis → those that may differ because it does, and because those do in turn."""
+    direct: dict[str, set[str]] = {}
+    links = [*FOLLOWS.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
+    for switch, leaf in links:
+        direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
+    for when, then in couplings:
+        direct.setdefault(when, set()).update(then)
+    found = {}
+    for axis in direct:
+        seen, waiting = set[str](), [axis]
+        while waiting:
+            new = direct.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        found[axis] = frozenset(seen - {axis})
+    return found
+
+
+def eight_bytes(text: str) -> int:
+    """The first 8 bytes of the SHA-256 of a text, as a signed integer."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
