@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import ClaimVerdict
 from receipts.questions.claims import ClaimEvidence, from_json, judge
 from receipts.receipt import Parsed
 

@@ -71,7 +71,8 @@ def claims_schema() -> Schema:
 def verdict_schema() -> Schema:
     """Schema of what ``check --json``, ``compare --json`` and ``claim check --json`` print."""
     from receipts.axes import Difference
-    from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict
+    from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.judging.verdict import Comparison, ReceiptVerdict
     from receipts.stats.effect import Effect
 
     names = {"Difference": Difference, "Effect": Effect}

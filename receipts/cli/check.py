@@ -44,7 +44,7 @@ def command(session: Session, receipts: tuple[str, ...], witness: tuple[str, ...
     """
     from receipts.base.errors import InputError, NotFound
     from receipts.judging.judge import judge_receipt
-    from receipts.judging.verdict import to_json
+    from receipts.judging.verdict_json import to_json
 
     given: list[Parsed] = []
     refused = 0

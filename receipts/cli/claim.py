@@ -13,7 +13,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import ClaimVerdict
+    from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.questions.claims import Claim, ClaimFile
     from receipts.store import Store
 
@@ -114,7 +114,7 @@ def _judge(
 
 def _print(verdicts: list[ClaimVerdict], as_json: bool) -> None:
     if as_json:
-        from receipts.judging.verdict import to_json
+        from receipts.judging.verdict_json import to_json
 
         output.as_json([to_json(item) for item in verdicts])
     else:
@@ -172,7 +172,7 @@ Examples:
 @pass_session
 def list_(session: Session, status: str | None, everything: bool, as_json: bool) -> int:
     """List the store's claims with their current verdicts."""
-    from receipts.judging.verdict import to_json
+    from receipts.judging.verdict_json import to_json
     from receipts.questions.claims.gather import stored
 
     with session.open_store() as store:
@@ -297,7 +297,7 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
         decided = store.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     if as_json:
-        from receipts.judging.verdict import to_json
+        from receipts.judging.verdict_json import to_json
 
         output.as_json({"footnote": text, "verdict": to_json(verdict)})
     else:

@@ -10,7 +10,7 @@ from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import ClaimVerdict
+    from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.questions.claims.stored import ClaimHistory
 
 MOST_REASONS = 6

@@ -120,7 +120,7 @@ def print_comparison(
     """
     says, pressure = memory
     if form == "json":
-        from receipts.judging.verdict import to_json
+        from receipts.judging.verdict_json import to_json
         from receipts.metrics.chips import pressure_json
 
         told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}

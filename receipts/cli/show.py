@@ -88,7 +88,7 @@ def _judged(session: Session, item: _Shown) -> tuple[Lane, ReceiptVerdict, Answe
 
 
 def _print_json(session: Session, item: _Shown) -> None:
-    from receipts.judging.verdict import to_json
+    from receipts.judging.verdict_json import to_json
     from receipts.metrics.chips import account
     from receipts.metrics.chips.as_json import to_json as memory_json
 

@@ -105,7 +105,7 @@ def _own_value(grid: Sweep, cell: SweepCell, metric: str) -> float | None:
 
 
 def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:
-    from receipts.judging.verdict import to_json
+    from receipts.judging.verdict_json import to_json
 
     cells = [
         {

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.axes import Difference
 from receipts.axes.lane import Lane
+from receipts.judging.claim_verdict import Assessment
 from receipts.judging.facts import (
     Facts as Facts,  # some rules ask the receipts of a comparison for the facts themselves
 )
 from receipts.judging.topic import Topic as Topic
-from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
+from receipts.judging.verdict import Comparison, Finding, Level, Lost, Question
 from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Taint

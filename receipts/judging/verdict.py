@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from receipts.metrics.reading import Reading, Taint
 
@@ -40,7 +40,6 @@ class Question(StrEnum):
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
 DIGEST = re.compile("[0-9a-f]{40,64}")
-SCHEMA_VERSION = "1.0"  # of a verdict as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,6 @@ Status = Literal["valid", "open", "invalid"]
 PathAnswer = Literal["witnessed", "unwitnessed", "left"]
 Comparable = Literal["yes", "unknown", "no"]
 Decision = Literal["accepted", "rejected", "inconclusive"]
-ClaimStatus = Literal["supported", "refuted", "unproven", "stale"]
 EXIT: Mapping[str, int] = {
     "supported": 0,
     "refuted": 1,
@@ -260,72 +258,6 @@ class Comparison:
         return f"{self.status}: {' · '.join((*answers, *self.launches_lost))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
-
-    ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
-    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU stands on.
-    """
-
-    state: Literal["holds", "fails", "open"]
-    why: str
-    low: float | None = None
-    high: float | None = None
-    grade: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimVerdict:
-    """The answer to *may this sentence be published?*
-
-    ``otherwise`` is the status that it would have were it not stale. ``findings`` are the claim's own; those on its
-    receipts stand in ``comparison``, or in ``about`` where nothing was compared.
-    """
-
-    claim: str
-    text: str
-    kind: str
-    metric: str
-    effect: str | None
-    status: ClaimStatus
-    otherwise: ClaimStatus
-    assessment: Assessment
-    baseline: tuple[str, ...]
-    candidate: tuple[str, ...]
-    lanes: tuple[str, ...]
-    target: str | None
-    at_target: bool | None
-    findings: tuple[Finding, ...]
-    about: tuple[Finding, ...]
-    comparison: Comparison | None
-    rules: str
-    judge: str
-
-    @property
-    def exit_code(self) -> int:
-        """Of a command that answers with it: supported 0, refuted 1, unproven and stale 3."""
-        return EXIT[self.status]
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it is not supported, each in a sentence; none where it is."""
-        if self.status == "supported":
-            return ()
-        said = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
-        if self.comparison is not None and self.comparison.status == "rejected":
-            errors = (item for item in self.comparison.findings if item.level is Level.ERROR)
-            said += [f"{item.code} {item.found}" for item in errors if item.on_pair]
-        if self.assessment.state != "holds":
-            said.append(self.assessment.why)
-        return tuple(dict.fromkeys(said))
-
-    def last_line(self) -> str:
-        """Claim and status."""
-        also = f" (otherwise {self.otherwise})" if self.otherwise != self.status else ""
-        return f"{self.status}: {self.claim}{also}"
-
-
 def comparable_answer(findings: Iterable[Finding]) -> Comparable:
     """``no`` by any error on the question, ``unknown`` by any open one, else ``yes``."""
     levels = {item.level for item in findings if item.question is Question.COMPARABLE and item.waived is None}
@@ -340,16 +272,3 @@ def decide(comparable: Comparable, path: PathAnswer, effect: str) -> Decision:
         return "rejected"
     proven = effect in ("faster", "slower", "equivalent")
     return "accepted" if comparable == "yes" and path == "witnessed" and proven else "inconclusive"
-
-
-def to_json(verdict: ReceiptVerdict | Comparison | ClaimVerdict) -> dict[str, Any]:
-    """The verdict as JSON-able data; its schema is ``schema/verdict-1.schema.json``."""
-    document = asdict(verdict)
-    if isinstance(verdict, Comparison):
-        document["counted"] = list(verdict.counted)
-        document["owed"] = verdict.owed
-    if isinstance(verdict, ClaimVerdict):
-        document["reasons"] = list(verdict.reasons)
-        if verdict.comparison is not None:
-            document["comparison"] = to_json(verdict.comparison)
-    return {"schema_version": SCHEMA_VERSION, **document}

@@ -15,7 +15,8 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.judging.verdict import ClaimVerdict, to_json
+from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.verdict_json import to_json
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims, decisions, quotes
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from receipts.judging.verdict import ClaimVerdict
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.store import published
 from receipts.store.connected import Connected
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict

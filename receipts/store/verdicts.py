@@ -12,7 +12,8 @@ import orjson
 from sqlalchemy import Connection, select
 
 from receipts.base.errors import NotFound
-from receipts.judging.verdict import SCHEMA_VERSION, Comparison, ReceiptVerdict, to_json
+from receipts.judging.verdict import Comparison, ReceiptVerdict
+from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
 from receipts.store.packing import CODEC, pack, unpack
 from receipts.store.statement import Statement
 from receipts.store.tables import receipts, subjects, verdicts

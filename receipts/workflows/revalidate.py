@@ -13,10 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict, to_json
+from receipts.judging.verdict import Comparison, ReceiptVerdict
+from receipts.judging.verdict_json import to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 

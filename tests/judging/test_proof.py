@@ -16,7 +16,8 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case, judge_receipt
 from receipts.judging.proof import is_required, reduced, same_place
 from receipts.judging.rule import Case, Rule
-from receipts.judging.verdict import Finding, Level, ProofLeaf, to_json
+from receipts.judging.verdict import Finding, Level, ProofLeaf
+from receipts.judging.verdict_json import to_json
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from rule_cases import RuleCase, rulebook

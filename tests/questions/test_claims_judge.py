@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.judging.verdict import ClaimVerdict, to_json
+from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.verdict_json import to_json
 from receipts.questions.claims.footnote import footnote
 from receipts.questions.claims.judge import waits
 from receipts.store import Decision

@@ -19,7 +19,8 @@ import section_store as section
 from receipts.axes.lane import Lane
 from receipts.cli.session import Session
 from receipts.cli.sides import ComparisonOptions, gather
-from receipts.judging.verdict import Comparison, to_json
+from receipts.judging.verdict import Comparison
+from receipts.judging.verdict_json import to_json
 from receipts.metrics import get
 from receipts.publish.lint.check import Checker
 from receipts.publish.report.links import Links

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import EarlierFailure, Facts, ReachedShape
 from receipts.judging.judge import judge_case, judge_statement
 from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
-from receipts.judging.verdict import ClaimVerdict, Finding, Level, Lost
+from receipts.judging.verdict import Finding, Level, Lost
 from receipts.metrics import Launch
 from receipts.questions.claims import ClaimEvidence, from_json, judge
 from receipts.receipt import Document, Parsed, parse

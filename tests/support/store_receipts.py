@@ -7,8 +7,9 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
+from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import NewClaim, Store

@@ -10,7 +10,7 @@ from receipts.questions.claims import ClaimFile, judge
 from receipts.questions.claims.gather import gather, is_file, stored
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import ClaimVerdict
+    from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.store import Store
 
 

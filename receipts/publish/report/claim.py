@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
-from receipts.judging.verdict import ClaimVerdict, Level
+from receipts.judging.verdict import Level
 from receipts.publish.report import appendix, pair, pair_page
 from receipts.publish.report.data import Described
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, links, rule

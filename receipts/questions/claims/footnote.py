@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from receipts.judging.verdict import ClaimVerdict, Comparison, Level, MetricResult
+from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.metrics import METRICS
 
 FEW = 6

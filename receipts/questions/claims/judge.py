@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from receipts.axes.lane import UNLISTED, Lane, Target, combined
 from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
+from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
 from receipts.judging.claims.claim import Claim
 from receipts.judging.compare import Request, compare, merged
 from receipts.judging.envelope import place
@@ -20,18 +21,7 @@ from receipts.judging.judge import VERSION, judge_case, judge_claim
 from receipts.judging.rule import Case, ClaimCase
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import (
-    Assessment,
-    ClaimStatus,
-    ClaimVerdict,
-    Comparison,
-    Finding,
-    Level,
-    Lost,
-    Question,
-    counted_of,
-    path_answer,
-)
+from receipts.judging.verdict import Comparison, Finding, Level, Lost, Question, counted_of, path_answer
 from receipts.metrics import Launch
 from receipts.questions.claims import assess, sustained
 from receipts.receipt import Parsed

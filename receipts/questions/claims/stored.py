@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, Problem, UsageError
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.claims.claim import Claim
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import ClaimVerdict
-from receipts.judging.verdict import to_json as verdict_json
+from receipts.judging.verdict_json import to_json as verdict_json
 from receipts.questions.claims.gather import gather, is_file
 from receipts.questions.claims.judge import judge
 from receipts.questions.claims.load import ClaimFile, from_json, to_json

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from receipts.judging.verdict import Assessment, Finding, Level, PathAnswer
+from receipts.judging.claim_verdict import Assessment
+from receipts.judging.verdict import Finding, Level, PathAnswer
 from receipts.metrics import Launch
 from receipts.questions.claims.assess import FEWEST_LAUNCHES, of_value
 

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
+from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import ClaimVerdict, Level
+from receipts.judging.verdict import Level
 from receipts.publish.report.page import Cell, Code, Column, Row, Section, Table, folded, joined, links, more, rule
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.text import NOTE, UNKNOWN, plain
