@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.axes import Difference, difference, same_context
 from receipts.axes.effective import leaves_of
-from receipts.axes.lane import Lane, Lanes, combined
+from receipts.axes.lane import Lane, combined
+from receipts.axes.lane_files import Lanes
 from receipts.base.errors import UsageError
-from receipts.judging.effect import effect_of
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_pair
+from receipts.judging.metric_results import metric_results, named_effect
 from receipts.judging.proof import Reducer, minimal, proved, same_place, stated_by
 from receipts.judging.rule import Case, Pair
-from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.rulebook import Rulebook
 from receipts.judging.sample import grade
 from receipts.judging.side import (
     check_distinct,
@@ -37,16 +38,13 @@ from receipts.judging.verdict import (
     Finding,
     Level,
     Lost,
-    MetricResult,
     PathAnswer,
     ProofLeaf,
-    Question,
     comparable_answer,
     decide,
     path_answer,
 )
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import path_of
 from receipts.receipt.dtypes import dtype_of
@@ -154,7 +152,7 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
     findings = judge_pair(pair, rulebook.rules)
     sides = (*pair.findings_a, *pair.findings_b)
     every = (*findings, *sides)
-    results = tuple(_named(item, every, rulebook.rules) for item in _results(pair, asked.beside))
+    results = tuple(named_effect(item, every, rulebook.rules) for item in metric_results(pair, asked.beside))
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
     comparable = comparable_answer(findings)
@@ -302,52 +300,3 @@ def _path(pair: Pair, findings: Iterable[Finding]) -> PathAnswer:
     if "left" in answers:
         return "left"
     return "unwitnessed" if "unwitnessed" in answers else "witnessed"
-
-
-def _named(result: MetricResult, findings: Sequence[Finding], rules: RuleSet) -> MetricResult:
-    """The result; its effect keeps its numbers and loses its name where some finding forbids to name one."""
-    effect = result.effect
-    if effect.kind in ("unproven", "ambiguous") or not effect_is_open(findings, metrics.get(result.metric), rules):
-        return result
-    return replace(result, effect=replace(effect, kind="unproven"))
-
-
-def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) -> bool:
-    """Whether some offence or open question forbids to name an effect on a metric.
-
-    A rule about the very effect that was computed does not silence it.
-    """
-    asked = (item for item in findings if item.question is Question.EFFECT and item.level is not Level.SHOWN)
-    heavy = (item for item in asked if not item.taints or item.spoils(metric.taint))
-    return any(item.code not in rules.about(Topic.EFFECT) for item in heavy)
-
-
-def _results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
-    names = dict.fromkeys((pair.metric.name, *beside))
-    for name in names:
-        metric = metrics.get(name)
-        values_a = [launch.read(metric) for launch in pair.group_a]
-        values_b = [launch.read(metric) for launch in pair.group_b]
-        reading_a, reading_b = _shown(pair.group_a, metric), _shown(pair.group_b, metric)
-        if name != pair.metric.name and (reading_a.value is None or reading_b.value is None):
-            continue
-        ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
-        effect = effect_of(pair, metric, values_a, values_b)
-        yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
-
-
-def _shown(group: Sequence[Launch], metric: Metric) -> Reading:
-    """The number of a side: of its samples, else of what its launches show without being one."""
-    samples = [reading for launch in group if (reading := launch.read(metric)).value is not None]
-    return _location(samples or [launch.shown(metric) for launch in group])
-
-
-def _location(readings: Sequence[Reading]) -> Reading:
-    """The geometric middle of the launches: the median of their values."""
-    values = sorted(item.value for item in readings if item.value is not None)
-    if not values:
-        return readings[0]
-    middle = len(values) // 2
-    value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
-    text = readings[0].text if len(values) == 1 else f"middle of {len(values)} launches"
-    return Reading(value, len(values), readings[0].source, text)

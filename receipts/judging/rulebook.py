@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from receipts.axes.lane import Lane, Lanes
+from receipts.axes.lane import Lane
+from receipts.axes.lane_files import Lanes
 from receipts.base.bounded import Bounded
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.resources import folder

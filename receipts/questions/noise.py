@@ -14,7 +14,8 @@ from glob import escape
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
-from receipts.axes.lane import Lane, Lanes
+from receipts.axes.lane import Lane
+from receipts.axes.lane_files import Lanes
 from receipts.judging.facts import Facts
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Select, case, func, select
 
 from receipts.axes.catalogue import catalogue_of
 from receipts.axes.configuration import Configuration
-from receipts.axes.lane import Lanes
+from receipts.axes.lane_files import Lanes
 from receipts.axes.settings import Session
 from receipts.base.errors import InputError, StoreError
 from receipts.metrics import Launch

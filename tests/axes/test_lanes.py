@@ -12,7 +12,8 @@ import pytest
 
 from receipts import metrics
 from receipts.axes import axis_leaves
-from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, combined, fits, load
+from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lineage, Target, combined, fits
+from receipts.axes.lane_files import Lanes, load
 from receipts.base import resources
 from receipts.base.config import read_config
 from receipts.base.errors import NotFound, RuleError

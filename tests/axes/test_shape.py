@@ -13,7 +13,7 @@ import pytest
 import report_store as week
 import rule_cases
 from command_line import Shell
-from receipts.axes.lane import load
+from receipts.axes.lane_files import load
 from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import name_of, parts
 from receipts.judging.envelope import standing

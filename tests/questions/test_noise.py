@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import rule_cases
-from receipts.axes.lane import Lane, Lanes
+from receipts.axes.lane import Lane
+from receipts.axes.lane_files import Lanes
 from receipts.axes.replicates import replicates
 from receipts.cli.group import run
 from receipts.cli.noise import print_noise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.judging.claim_verdict import Assessment
 from receipts.judging.claims.bound import Bound
-from receipts.judging.compare import effect_is_open
+from receipts.judging.metric_results import effect_is_open
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Reading

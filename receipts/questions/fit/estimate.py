@@ -18,7 +18,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find
 
 if TYPE_CHECKING:
-    from receipts.axes.lane import Lanes
+    from receipts.axes.lane_files import Lanes
     from receipts.store import Store
 
 READ = 5000  # launches read to calibrate a lane, the newest

@@ -1,0 +1,65 @@
+"""The metrics of a comparison: each side's number, the effect, and whether a finding forbids to name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from receipts import metrics
+from receipts.judging.effect import effect_of
+from receipts.judging.rule import Pair
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
+from receipts.judging.verdict import Finding, Level, MetricResult, Question
+from receipts.metrics import Launch, Metric
+from receipts.metrics.reading import Reading
+
+
+def metric_results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
+    """The metric of the comparison, and those beside it for which both sides have a number."""
+    names = dict.fromkeys((pair.metric.name, *beside))
+    for name in names:
+        metric = metrics.get(name)
+        values_a = [launch.read(metric) for launch in pair.group_a]
+        values_b = [launch.read(metric) for launch in pair.group_b]
+        reading_a, reading_b = _shown(pair.group_a, metric), _shown(pair.group_b, metric)
+        if name != pair.metric.name and (reading_a.value is None or reading_b.value is None):
+            continue
+        ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
+        effect = effect_of(pair, metric, values_a, values_b)
+        yield MetricResult(metric.name, metric.unit, reading_a, reading_b, effect, ratio)
+
+
+def named_effect(result: MetricResult, findings: Sequence[Finding], rules: RuleSet) -> MetricResult:
+    """The result; its effect keeps its numbers and loses its name where some finding forbids to name one."""
+    effect = result.effect
+    if effect.kind in ("unproven", "ambiguous") or not effect_is_open(findings, metrics.get(result.metric), rules):
+        return result
+    return replace(result, effect=replace(effect, kind="unproven"))
+
+
+def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) -> bool:
+    """Whether some offence or open question forbids to name an effect on a metric.
+
+    A rule about the very effect that was computed does not silence it.
+    """
+    on_effect = (item for item in findings if item.question is Question.EFFECT and item.level is not Level.SHOWN)
+    heavy = (item for item in on_effect if not item.taints or item.spoils(metric.taint))
+    return any(item.code not in rules.about(Topic.EFFECT) for item in heavy)
+
+
+def _shown(group: Sequence[Launch], metric: Metric) -> Reading:
+    """The number of a side: of its samples, else of what its launches show without being one."""
+    samples = [reading for launch in group if (reading := launch.read(metric)).value is not None]
+    return _location(samples or [launch.shown(metric) for launch in group])
+
+
+def _location(readings: Sequence[Reading]) -> Reading:
+    """The geometric middle of the launches: the median of their values."""
+    values = sorted(item.value for item in readings if item.value is not None)
+    if not values:
+        return readings[0]
+    middle = len(values) // 2
+    value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
+    text = readings[0].text if len(values) == 1 else f"middle of {len(values)} launches"
+    return Reading(value, len(values), readings[0].source, text)
