@@ -10,7 +10,7 @@ from receipts.estimate.recompute import FULL, drops, survives
 from receipts.estimate.routing import RoutingScratch
 from receipts.estimate.saved_tensors import routing_of, saved_tensors, stream_bytes
 from receipts.estimate.setup import Layer, Setup
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 # Rows of logits that a chunked cross-entropy makes at once (Liger-Kernel, ops/fused_linear_cross_entropy.py).
 _LOSS_CHUNK = 1024

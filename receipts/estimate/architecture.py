@@ -8,7 +8,8 @@ from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, STATEFUL, BlockKind, Pattern, read
+from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
+from receipts.receipt.patterns import Pattern, read
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from receipts.receipt.patterns import BlockKind, Pattern, read
+from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import Pattern, read
 
 _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
     "A": re.compile(r"attention|attn|flash|splash|sdpa|softmax_scores|\bmla\b|\bdsa\b|\bmha\b|\bgqa\b", re.IGNORECASE),

@@ -7,7 +7,8 @@ import re
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.inputs import EstimateInputs
 from receipts.estimate.setup import Architecture, ParallelLayout
-from receipts.receipt.patterns import BlockKind, Pattern, read
+from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import Pattern, read
 
 _STAGE_3 = ("zero3", "zero-3", "zero_3", "fsdp", "hsdp", "fully_shard", "full_shard")
 _STAGE_2 = ("zero2", "zero-2", "zero_2", "shard_grad_op")

@@ -15,7 +15,7 @@ from typing import Literal
 from receipts.estimate.routing import RoutingScratch, routing
 from receipts.estimate.setup import Setup
 from receipts.estimate.weights import heads_a_rank
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 # What a selective recompute may name (Megatron-Core, `recompute_modules`; MaxText, remat policies).
 BlockPart = Literal["input", "norm", "projection", "core", "activation", "routing"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import CONVOLUTION, heads_a_rank
-from receipts.receipt.patterns import ATTENDING, STATEFUL, BlockKind
+from receipts.receipt.alphabets import ATTENDING, STATEFUL, BlockKind
 
 
 def attention_map(which: Sequence[Layer]) -> tuple[int, ...]:

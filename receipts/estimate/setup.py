@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from receipts.estimate.framework_memory import FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 Layer = tuple[BlockKind, ...]  # one block, or the sub-layers of a fused one
 

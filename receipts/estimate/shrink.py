@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from receipts.estimate.estimate import fullest
 from receipts.estimate.recompute import FULL
 from receipts.estimate.setup import ParallelLayout, Setup
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 
 @dataclass(frozen=True, slots=True)

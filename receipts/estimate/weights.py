@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from receipts.estimate.setup import Architecture, Layer, ParallelLayout
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 CONVOLUTION = 4  # taps of Mamba's causal convolution (Dao and Gu 2024, arXiv:2405.21060, `d_conv`)
 

@@ -91,13 +91,13 @@ def choose(
     sparing = rulebook.rules.sparing(metric.name) if metric is not None else ()
     grades = [grade(case.launch, _findings(case, rulebook, side, request), metric, sparing) for case in cases]
     best = min(item.rank for item in grades)
-    every = list(zip(group, grades, strict=True))
-    kept = [item for item, found in every if found.rank == best or item.id in request.named]
+    graded = list(zip(group, grades, strict=True))
+    kept = [item for item, graded_as in graded if graded_as.rank == best or item.id in request.named]
     ids = {item.id for item in kept}
-    gone = [(item, found) for item, found in every if item.id not in ids]
+    gone = [(item, graded_as) for item, graded_as in graded if item.id not in ids]
     lane = cases[0].lane
     check_one_request([*kept[:1], *(item for item, _ in gone)], side, lane)
-    return kept, tuple(Lost(side, item.id, found.why) for item, found in gone)
+    return kept, tuple(Lost(side, item.id, graded_as.why) for item, graded_as in gone)
 
 
 def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, request: Request | None = None) -> Comparison:
@@ -144,8 +144,8 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
         lost=asked.lost,
     )
     witnesses = tuple(dict.fromkeys(name for case in (*sides_a, *sides_b) for name in case.borrowed.lenders))
-    made = replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
-    return replace(made, findings=_proved(made, pair, rulebook, asked)) if asked.prove else made
+    comparison = replace(_assemble(pair, rulebook, asked, uncounted, study), witnesses=witnesses)
+    return replace(comparison, findings=_proved(comparison, pair, rulebook, asked)) if asked.prove else comparison
 
 
 def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncounted, study: Study | None) -> Comparison:
@@ -184,13 +184,13 @@ def _assemble(pair: Pair, rulebook: Rulebook, asked: Request, uncounted: Uncount
     )
 
 
-def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) -> tuple[Finding, ...]:
+def _proved(comparison: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) -> tuple[Finding, ...]:
     """The findings, the errors on the pair with their proofs: what of both sides and their witnesses they stand on."""
     facts = asked.facts
-    kin = facts.witnesses if facts is not None else ()
+    witnesses = facts.witnesses if facts is not None else ()
     sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
-    every = stated_by([*sides[0], *sides[1], *(item for item in kin if item.id in made.witnesses)])
-    moved = {member.path for change in made.difference.changed for member in change.members}
+    every = stated_by([*sides[0], *sides[1], *(item for item in witnesses if item.id in comparison.witnesses)])
+    moved = {member.path for change in comparison.difference.changed for member in change.members}
     # What a witness lends takes most leaves of two receipts: the proofs of the sides' own findings have them already.
     shown = {leaf for item in (*pair.findings_a, *pair.findings_b) for leaf in item.proof}
     spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
@@ -198,13 +198,14 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
 
     less = Reducer()
     books = {
-        item.code: rulebook.of_rules({item.code, *(spoilt if item.code in quoting else ())}) for item in made.findings
+        item.code: rulebook.of_rules({item.code, *(spoilt if item.code in quoting else ())})
+        for item in comparison.findings
     }
 
     @lru_cache(maxsize=1024)  # several findings of one rule are tried on the same leaves
     def errors(code: str, leaves: frozenset[ProofLeaf]) -> frozenset[str]:
         a, b = ([less(one, leaves) for one in side] for side in sides)
-        fewer = facts and replace(facts, witnesses=tuple(less(one, leaves) for one in kin))
+        fewer = facts and replace(facts, witnesses=tuple(less(one, leaves) for one in witnesses))
         request = replace(asked, facts=fewer, known={}, read={}, beside=(), prove=False)
         items = compare(a, b, books[code], request).findings
         return frozenset(item.at for item in items if item.code == code and item.level is Level.ERROR)
@@ -219,7 +220,7 @@ def _proved(made: Comparison, pair: Pair, rulebook: Rulebook, asked: Request) ->
 
     return tuple(
         replace(item, proof=proof(item)) if item.level is Level.ERROR and item.on_pair else item
-        for item in made.findings
+        for item in comparison.findings
     )
 
 
@@ -256,22 +257,22 @@ def _check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, lau
 
 def _uncounted(diff: Difference, metric: Metric, lane: Lane, study: Study | None, a: Parsed, b: Parsed) -> Uncounted:
     """Changed axes that do not count, each with its reason: the metric's, the lane's, or the study's."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for item in metric.indifferent:
         if item.axis in diff.axes and not any(axis in diff.axes for axis in item.unchanged):
-            found[item.axis] = f"{metric.name} does not depend on it: {item.because}"
+            reasons[item.axis] = f"{metric.name} does not depend on it: {item.because}"
     for coupling in lane.couplings:
         if coupling.when in diff.axes:
             for axis in coupling.then:
                 if axis in diff.axes and axis != coupling.when and not _other_library(axis, diff, lane):
-                    found.setdefault(axis, f"follows {coupling.when}: {coupling.because}")
+                    reasons.setdefault(axis, f"follows {coupling.when}: {coupling.because}")
     if study is not None:
         broken = study.broken_by(diff, a.stated, b.stated)
-        moving = [axis for axis in study.axes if axis in diff.axes and axis not in found]
+        moving = [axis for axis in study.axes if axis in diff.axes and axis not in reasons]
         if not broken:
             for axis in moving[1:]:
-                found[axis] = f"moves with {moving[0]} in the study {study.name}"
-    return tuple(found.items())
+                reasons[axis] = f"moves with {moving[0]} in the study {study.name}"
+    return tuple(reasons.items())
 
 
 def _other_library(axis: str, diff: Difference, lane: Lane) -> bool:
@@ -289,8 +290,8 @@ def _without_dtypes(name: object) -> tuple[str, ...]:
 def merged(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
     """Findings on the launches of a group, each offence once."""
     seen: dict[tuple[str, str, str], Finding] = {}
-    for found in findings:
-        for item in found:
+    for of_launch in findings:
+        for item in of_launch:
             seen.setdefault((item.code, item.at, item.found), item)
     return tuple(seen.values())
 

@@ -38,9 +38,12 @@ def proved(case: Case, findings: Iterable[Finding], rules: RuleSet) -> tuple[Fin
 
 def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ...]:
     facts, own = case.facts, case.launch.parsed
-    kin = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
+    others = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
     less = Reducer()
-    tells = [own, *(item for item in kin if own.receipt.run.witness_for or item.id in _contributing_witnesses(case))]
+    tells = [
+        own,
+        *(item for item in others if own.receipt.run.witness_for or item.id in _contributing_witnesses(case)),
+    ]
 
     def stands(leaves: Collection[ProofLeaf]) -> bool:
         known = facts
@@ -125,22 +128,22 @@ def _stands(stands: Stands, leaves: Collection[ProofLeaf]) -> bool:
 
 
 class Reducer:
-    """`reduced`, which keeps what it made last of each receipt: a trial leaves out leaves of one receipt of several."""
+    """`reduced`, which keeps its last results for each receipt: a trial leaves out leaves of one receipt of several."""
 
     def __init__(self) -> None:
-        self._made: dict[str, dict[frozenset[str], Parsed]] = {}
+        self._trials: dict[str, dict[frozenset[str], Parsed]] = {}
 
     def __call__(self, parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:
         """The receipt with its required keys and its own among these leaves."""
         paths = frozenset(leaf.path for leaf in leaves if leaf.receipt == parsed.id)
-        made = self._made.setdefault(parsed.id, {})
-        if paths not in made:
-            if len(made) >= FEW:
-                del made[next(iter(made))]
-            made[paths] = _reduced(parsed, paths)
+        trials = self._trials.setdefault(parsed.id, {})
+        if paths not in trials:
+            if len(trials) >= FEW:
+                del trials[next(iter(trials))]
+            trials[paths] = _reduced(parsed, paths)
         else:
-            made[paths] = made.pop(paths)  # the newest is the last to go
-        return made[paths]
+            trials[paths] = trials.pop(paths)  # the newest is the last to go
+        return trials[paths]
 
 
 def reduced(parsed: Parsed, leaves: Collection[ProofLeaf]) -> Parsed:

@@ -76,10 +76,10 @@ class Rulebook:
 
     def of_rules(self, codes: Collection[str]) -> Rulebook:
         """The same with these rules alone."""
-        made = Rulebook(self.extra)
+        narrowed = Rulebook(self.extra)
         rules = RuleSet(tuple(item for item in self.rules.rules if item.code in codes), self.rules.digest)
-        vars(made).update(lanes=self.lanes, studies=self.studies, rules=rules)
-        return made
+        vars(narrowed).update(lanes=self.lanes, studies=self.studies, rules=rules)
+        return narrowed
 
     def _study_files(self) -> list[Path]:
         return [path for place in self.folders if (path := place / "studies.toml").is_file()]
@@ -152,17 +152,17 @@ def load_file(path: Path) -> Rule:
     found = [value for value in vars(module).values() if hasattr(value, DECLARED)]
     if len(found) != 1:
         raise RuleError(f"rule {path.name}: it declares {len(found)} rules; a file holds exactly one")
-    made: Rule = getattr(found[0], DECLARED)
+    rule: Rule = getattr(found[0], DECLARED)
     page = (module.__doc__ or "").strip()
-    if not _CODE.match(made.code) or not _NAME.match(made.name):
-        raise RuleError(f"rule {path.name}: {made.code} {made.name} is not a code like R101 with a snake_case name")
-    if (made.code[0] == "C") is not (made.subject == "pair"):
+    if not _CODE.match(rule.code) or not _NAME.match(rule.name):
+        raise RuleError(f"rule {path.name}: {rule.code} {rule.name} is not a code like R101 with a snake_case name")
+    if (rule.code[0] == "C") is not (rule.subject == "pair"):
         raise RuleError(f"rule {path.name}: rules on a pair, and they alone, have codes that begin with C")
-    if made.asks_store and made.level is not Level.SHOWN:
+    if rule.asks_store and rule.level is not Level.SHOWN:
         raise RuleError(f"rule {path.name}: a rule that asks the store is only shown; give it level W")
     if not page:
         raise RuleError(f"rule {path.name}: it has no page; write its docstring")
-    return Rule(**{**vars(made), "page": page, "path": path})
+    return Rule(**{**vars(rule), "page": page, "path": path})
 
 
 def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
@@ -174,11 +174,11 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = ()) -> RuleSet:
     digest = hashlib.sha256()
     for place in folders:
         for path in sorted((place / "rules").glob("*.py")):
-            made = load_file(path)
-            if made.code in rules:
-                other = rules[made.code].path
-                raise RuleError(f"rule {made.code} stands in {other} and in {path}; give one another code")
-            rules[made.code] = made
+            rule = load_file(path)
+            if rule.code in rules:
+                other = rules[rule.code].path
+                raise RuleError(f"rule {rule.code} stands in {other} and in {path}; give one another code")
+            rules[rule.code] = rule
             digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
     for path in data:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")

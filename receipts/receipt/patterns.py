@@ -1,4 +1,4 @@
-"""Block patterns: alphabets that declare themselves, reading, tiling to a depth, counting.
+"""Block patterns: reading, tiling to a depth, counting.
 
 A pattern is one letter a block, such as ``AEMEAEMEAEMR``. After ``/`` stands the pattern of one multi-
 token-prediction (MTP) depth, repeated once a depth; ``|`` divides pipeline stages; ``[*-]`` is a fused
@@ -10,73 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
 from receipts.base.errors import InputError, Problem
+from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, Alphabet, BlockKind
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
 DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"
-
-
-class BlockKind(StrEnum):
-    """What a block is, whatever letter an alphabet gives it."""
-
-    ATTENTION = "attention"
-    SPARSE_ATTENTION = "sparse attention"
-    MAMBA = "mamba"
-    DELTA = "gated delta net"
-    RECURRENT = "recurrent"
-    EXPERT = "expert"
-    MLP = "mlp"
-
-
-ATTENDING = frozenset({BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION})
-STATEFUL = frozenset({BlockKind.MAMBA, BlockKind.DELTA, BlockKind.RECURRENT})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Alphabet:
-    """Letters and what they stand for. `tiles` is whether its users repeat a pattern up to the depth."""
-
-    name: str
-    letters: Mapping[str, BlockKind]
-    tiles: bool
-    source: str
-
-
-NAM = Alphabet(
-    "nam",
-    MappingProxyType(
-        {
-            "A": BlockKind.ATTENTION,
-            "M": BlockKind.MAMBA,
-            "E": BlockKind.EXPERT,
-            "R": BlockKind.RECURRENT,
-            "D": BlockKind.DELTA,
-        }
-    ),
-    tiles=True,
-    source="NAM56R: in NeMo A becomes *, M is M, E is E, D becomes G; R is its own block, built as M there",
-)
-NEMO = Alphabet(
-    "nemo",
-    MappingProxyType(
-        {
-            "*": BlockKind.ATTENTION,
-            "D": BlockKind.SPARSE_ATTENTION,
-            "M": BlockKind.MAMBA,
-            "G": BlockKind.DELTA,
-            "E": BlockKind.EXPERT,
-            "-": BlockKind.MLP,
-        }
-    ),
-    tiles=False,
-    source="Megatron-Core, class Symbols of hybrid_layer_allocation.py (before 0.16 without D and G)",
-)
-ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({NAM.name: NAM, NEMO.name: NEMO})
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from receipts.estimate.recompute import FULL, NONE
 from receipts.estimate.setup import Layer, ParallelLayout, RankBatch, Setup
 from receipts.estimate.shrink import shrinks
 from receipts.estimate.surface import Name
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from receipts.estimate.states import states
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.estimate.weights import Owner
 from receipts.metrics.flops import FORMULAS, Geometry
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 A, M, E, R, MLP = (
     (BlockKind.ATTENTION,),

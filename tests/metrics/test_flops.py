@@ -24,7 +24,7 @@ from receipts.metrics.flops import (
     tokens_per_second_from_mfu,
 )
 from receipts.receipt.accelerators import find
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 ROWS = Path(__file__).resolve().parents[3] / "shared" / "cases" / "logs" / "xla" / "mfu_rows.json"
 

@@ -11,7 +11,7 @@ from receipts.estimate import weights
 from receipts.estimate.aot import compile_step, refusals
 from receipts.estimate.framework_memory import XLA
 from receipts.estimate.setup import ParallelLayout, RankBatch, Setup, Types
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 A, M, E, R, MLP = (
     (BlockKind.ATTENTION,),

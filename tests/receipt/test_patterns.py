@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.base.errors import InputError, Problem
-from receipts.receipt.patterns import (
-    ALPHABETS,
-    BlockKind,
-    Pattern,
-    contradiction,
-    counts,
-    kind_counts,
-    read,
-    shortest_tile,
-    tile,
-)
+from receipts.receipt.alphabets import ALPHABETS, BlockKind
+from receipts.receipt.patterns import Pattern, contradiction, counts, kind_counts, read, shortest_tile, tile
 
 NAM56R = "AEMEAEMEAEMR"
 

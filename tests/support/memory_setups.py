@@ -8,7 +8,7 @@ from typing import Any
 from receipts.estimate.framework_memory import MEGATRON, FrameworkMemory
 from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
 from receipts.estimate.setup import Architecture, Layer, ParallelLayout, RankBatch, Setup, Types
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 ADAM = optimizer_of("adamw", 4.0) or OptimizerKind("adam", 2, 4.0)
 DENSE: Layer = (BlockKind.ATTENTION, BlockKind.MLP)

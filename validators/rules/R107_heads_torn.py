@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, W, rule
-from receipts.receipt.patterns import ATTENDING, Pattern, read
+from receipts.receipt.alphabets import ATTENDING
+from receipts.receipt.patterns import Pattern, read
 
 TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
 REPLICATION = ("features.", "flags.", "patches.")

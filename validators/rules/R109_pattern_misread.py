@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
 from receipts.metrics.degrees import degree
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, BlockKind, Pattern, contradiction, kind_counts, read
+from receipts.receipt.alphabets import ALPHABETS, ATTENDING, BlockKind
+from receipts.receipt.patterns import Pattern, contradiction, kind_counts, read
 
 TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
 KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from receipts.base.errors import UsageError
 from receipts.estimate.setup import Setup
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 EXTRA = "pip install 'frontier-receipts[aot]'"
 # Google Cloud TPU documentation, page TPU v6e: the slices there are.

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec
 
 from receipts.estimate.setup import Layer, Setup
 from receipts.estimate.weights import CONVOLUTION
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 T, E = "tensor", "expert"
 

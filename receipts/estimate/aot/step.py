@@ -15,7 +15,7 @@ from receipts.estimate.aot import blocks
 from receipts.estimate.aot.parameters import Parameter, period_of, tree
 from receipts.estimate.recompute import FULL, drops
 from receipts.estimate.setup import Layer, Setup
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 Array = Any  # as in blocks
 _BLOCKS: Mapping[BlockKind, blocks.Block] = {

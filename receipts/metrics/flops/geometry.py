@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
-from receipts.receipt.patterns import BlockKind, Pattern, kind_counts, read
+from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import Pattern, kind_counts, read
 
 
 def _at(path: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from receipts.metrics.flops.geometry import Geometry
 from receipts.metrics.flops.megatron import megatron
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 FORWARD = 2.0  # FLOPs a parameter
 MULTIPLIED = 0.25  # of a stated count: 28 % of MiniLM-L6's and 31 % of XLM-R base's parameters are no embedding

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken, missing, need
 from receipts.metrics.flops.geometry import Geometry
-from receipts.receipt.patterns import BlockKind
+from receipts.receipt.alphabets import BlockKind
 
 # Blocks without a sum that the receipt's fields decide: their widths and top-k are not part of it.
 _UNCOUNTED = (BlockKind.SPARSE_ATTENTION, BlockKind.DELTA)
