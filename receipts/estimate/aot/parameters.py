@@ -17,16 +17,16 @@ T, E = "tensor", "expert"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterSpec:
     """One parameter: its shape, the mesh axis of each dimension, and whether an optimizer for matrices takes it."""
 
     shape: tuple[int, ...]
     axes: tuple[str | None, ...]
     matrix: bool = True
 
-    def stacked(self, count: int) -> Parameter:
+    def stacked(self, count: int) -> ParameterSpec:
         """With a leading dimension of layers."""
-        return Parameter((count, *self.shape), (None, *self.axes), self.matrix)
+        return ParameterSpec((count, *self.shape), (None, *self.axes), self.matrix)
 
     def spec(self, setup: Setup, stage: int) -> PartitionSpec:
         """Where it lies when states of ``stage`` are sharded: the widest free dimension is cut over `data`.
@@ -42,60 +42,60 @@ class Parameter:
         return PartitionSpec(*axes)
 
 
-def block(setup: Setup, kind: BlockKind) -> dict[str, Parameter]:
+def block(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
     """The parameters of one block."""
     model = setup.model
     h = model.hidden
-    found = {"norm": Parameter((h,), (None,), matrix=False)}
+    found = {"norm": ParameterSpec((h,), (None,), matrix=False)}
     if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         n, k, d = model.heads, model.kv_heads, model.head_dim
         return found | {
-            "q": Parameter((h, n, d), (None, T, None)),
-            "k": Parameter((h, k, d), (None, T, None)),
-            "v": Parameter((h, k, d), (None, T, None)),
-            "out": Parameter((n, d, h), (T, None, None)),
+            "q": ParameterSpec((h, n, d), (None, T, None)),
+            "k": ParameterSpec((h, k, d), (None, T, None)),
+            "v": ParameterSpec((h, k, d), (None, T, None)),
+            "out": ParameterSpec((n, d, h), (T, None, None)),
         }
     if kind is BlockKind.MLP:
         return found | _feed_forward(setup, model.ffn)
     if kind is BlockKind.EXPERT:
-        bank = {name: Parameter((model.experts, *leaf.shape), (E, *leaf.axes))
+        bank = {name: ParameterSpec((model.experts, *leaf.shape), (E, *leaf.axes))
                 for name, leaf in _feed_forward(setup, model.expert_ffn).items()}  # fmt: skip
-        found |= bank | {"router": Parameter((h, model.experts), (None, None), matrix=False)}
+        found |= bank | {"router": ParameterSpec((h, model.experts), (None, None), matrix=False)}
         if model.shared_ffn:
             found |= {f"shared_{name}": leaf for name, leaf in _feed_forward(setup, model.shared_ffn).items()}
         return found
     return found | _state_space(setup, kind)
 
 
-def _feed_forward(setup: Setup, width: int) -> dict[str, Parameter]:
+def _feed_forward(setup: Setup, width: int) -> dict[str, ParameterSpec]:
     h = setup.model.hidden
-    found = {"up": Parameter((h, width), (None, T)), "down": Parameter((width, h), (T, None))}
-    return found | ({"gate": Parameter((h, width), (None, T))} if setup.model.projections == 3 else {})
+    found = {"up": ParameterSpec((h, width), (None, T)), "down": ParameterSpec((width, h), (T, None))}
+    return found | ({"gate": ParameterSpec((h, width), (None, T))} if setup.model.projections == 3 else {})
 
 
-def _state_space(setup: Setup, kind: BlockKind) -> dict[str, Parameter]:
+def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
     model = setup.model
     h, n, g, s = model.hidden, model.ssm_heads, model.ssm_groups, model.ssm_state
     width = model.ssm_inner // n
     groups = T if g % setup.layout.tensor == 0 else None
     found = {
-        "value": Parameter((h, n, width), (None, T, None)),
-        "gate": Parameter((h, n, width), (None, T, None)),
-        "keys": Parameter((h, g, s), (None, groups, None)),
-        "queries": Parameter((h, g, s), (None, groups, None)),
-        "step": Parameter((h, n), (None, T)),
-        "gate_norm": Parameter((n, width), (T, None), matrix=False),
-        "out": Parameter((n, width, h), (T, None, None)),
+        "value": ParameterSpec((h, n, width), (None, T, None)),
+        "gate": ParameterSpec((h, n, width), (None, T, None)),
+        "keys": ParameterSpec((h, g, s), (None, groups, None)),
+        "queries": ParameterSpec((h, g, s), (None, groups, None)),
+        "step": ParameterSpec((h, n), (None, T)),
+        "gate_norm": ParameterSpec((n, width), (T, None), matrix=False),
+        "out": ParameterSpec((n, width, h), (T, None, None)),
     }
     if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        return found | {"transition": Parameter((n, width, width), (T, None, None), matrix=False)}
+        return found | {"transition": ParameterSpec((n, width, width), (T, None, None), matrix=False)}
     return found | {
-        "bias": Parameter((n,), (T,), matrix=False),
-        "decay": Parameter((n,), (T,), matrix=False),
-        "skip": Parameter((n,), (T,), matrix=False),
-        "conv_v": Parameter((CONVOLUTION, n, width), (None, T, None), matrix=False),
-        "conv_k": Parameter((CONVOLUTION, g, s), (None, groups, None), matrix=False),
-        "conv_q": Parameter((CONVOLUTION, g, s), (None, groups, None), matrix=False),
+        "bias": ParameterSpec((n,), (T,), matrix=False),
+        "decay": ParameterSpec((n,), (T,), matrix=False),
+        "skip": ParameterSpec((n,), (T,), matrix=False),
+        "conv_v": ParameterSpec((CONVOLUTION, n, width), (None, T, None), matrix=False),
+        "conv_k": ParameterSpec((CONVOLUTION, g, s), (None, groups, None), matrix=False),
+        "conv_q": ParameterSpec((CONVOLUTION, g, s), (None, groups, None), matrix=False),
     }
 
 
@@ -113,19 +113,19 @@ def tree(setup: Setup) -> dict[str, Any]:
     period = period_of(model.layers)
     count, rest = divmod(len(model.layers), len(period))
     found: dict[str, Any] = {
-        "embedding": Parameter((model.vocabulary, model.hidden), (T, None), matrix=False),
+        "embedding": ParameterSpec((model.vocabulary, model.hidden), (T, None), matrix=False),
         "periods": _blocks(setup, period, count),
         "rest": _blocks(setup, period[:rest], 1),
-        "final_norm": Parameter((model.hidden,), (None,), matrix=False),
+        "final_norm": ParameterSpec((model.hidden,), (None,), matrix=False),
     }
     if not model.tied:
-        found["head"] = Parameter((model.hidden, model.vocabulary), (None, T), matrix=False)
+        found["head"] = ParameterSpec((model.hidden, model.vocabulary), (None, T), matrix=False)
     if model.mtp_depth:
         h = model.hidden
         found["mtp"] = [
             {
-                "norms": Parameter((2, h), (None, None), matrix=False),
-                "join": Parameter((2, h, h), (None, None, T)),
+                "norms": ParameterSpec((2, h), (None, None), matrix=False),
+                "join": ParameterSpec((2, h, h), (None, None, T)),
                 "blocks": _blocks(setup, model.mtp, 1),
             }
             for _ in range(model.mtp_depth)
@@ -133,7 +133,7 @@ def tree(setup: Setup) -> dict[str, Any]:
     return found
 
 
-def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[str, Parameter]]:
+def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[str, ParameterSpec]]:
     return [
         {name: leaf.stacked(count) for name, leaf in block(setup, kind).items()} for layer in layers for kind in layer
     ]
@@ -141,7 +141,7 @@ def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[st
 
 def elements(found: Any) -> int:
     """Parameters in a tree of leaves."""
-    if isinstance(found, Parameter):
+    if isinstance(found, ParameterSpec):
         return math.prod(found.shape)
     values = found.values() if isinstance(found, Mapping) else found
     return sum(elements(value) for value in values)

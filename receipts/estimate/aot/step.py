@@ -12,7 +12,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from receipts.estimate.aot import blocks
-from receipts.estimate.aot.parameters import Parameter, period_of, tree
+from receipts.estimate.aot.parameters import ParameterSpec, period_of, tree
 from receipts.estimate.recompute import FULL, drops
 from receipts.estimate.setup import Layer, Setup
 from receipts.receipt.alphabets import BlockKind
@@ -37,7 +37,7 @@ TYPES = {4.0: jnp.float32, 2.0: jnp.bfloat16}
 
 
 def _is_leaf(value: object) -> bool:
-    return isinstance(value, Parameter)
+    return isinstance(value, ParameterSpec)
 
 
 class TrainingStep:
@@ -64,7 +64,7 @@ class TrainingStep:
     def _ranks(self) -> int:
         return int(self.mesh.shape["data"] * self.mesh.shape["expert"])
 
-    def _sharding(self, leaf: Parameter, stage: int) -> NamedSharding:
+    def _sharding(self, leaf: ParameterSpec, stage: int) -> NamedSharding:
         return NamedSharding(self.mesh, leaf.spec(self.setup, stage))
 
     def _shapes(self, dtype: Any, stage: int) -> Any:
@@ -74,7 +74,7 @@ class TrainingStep:
             is_leaf=_is_leaf,
         )
 
-    def _states(self, leaf: Parameter) -> dict[str, Any]:
+    def _states(self, leaf: ParameterSpec) -> dict[str, Any]:
         setup = self.setup
         kind = setup.matrix_optimizer if leaf.matrix or not setup.matrix_optimizer.matrices_only else None
         kind = kind or setup.other_optimizer
@@ -190,7 +190,7 @@ class TrainingStep:
             loss,
         )
 
-    def _update(self, leaf: Parameter, parameter: Array, gradient: Array, state: Any) -> tuple[Array, Any]:
+    def _update(self, leaf: ParameterSpec, parameter: Array, gradient: Array, state: Any) -> tuple[Array, Any]:
         setup = self.setup
         muon = setup.matrix_optimizer.matrices_only and leaf.matrix
         wide = gradient.astype(jnp.float32)
@@ -216,7 +216,7 @@ class TrainingStep:
         return jax.lax.with_sharding_constraint(new.astype(parameter.dtype), self._sharding(leaf, 3)), found
 
 
-def _orthogonal(momentum: Array, leaf: Parameter) -> Array:
+def _orthogonal(momentum: Array, leaf: ParameterSpec) -> Array:
     """Five Newton–Schulz steps a matrix, one layer of a stack after the other (Jordan et al. 2024, Muon)."""
 
     def one(matrix: Array) -> Array:
