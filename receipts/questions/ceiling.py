@@ -70,14 +70,14 @@ class Frontier(NamedTuple):
     elsewhere: tuple[Cause, ...]
 
 
-class Frontiers(NamedTuple):
+class CeilingFrontiers(NamedTuple):
     """A lane's frontiers, and how many launches were left out because they state no whole shape."""
 
     frontiers: tuple[Frontier, ...]
     shapeless: int
 
 
-def frontiers(rows: Iterable[Reached]) -> Frontiers:
+def frontiers(rows: Iterable[Reached]) -> CeilingFrontiers:
     """The frontier of every geometry, layout and number of chips among these rows of one lane, the newest last."""
     groups: dict[tuple[ShapeKey, int], list[Reached]] = defaultdict(list)
     shapeless = 0
@@ -89,7 +89,7 @@ def frontiers(rows: Iterable[Reached]) -> Frontiers:
     for members in groups.values():
         members.sort(key=lambda row: row.at)
     ordered = sorted(groups.items(), key=lambda item: (item[1][-1].accelerator or "~", item[0][1], item[1][-1].at))
-    return Frontiers(tuple(_frontier(*key, members) for key, members in ordered), shapeless)
+    return CeilingFrontiers(tuple(_frontier(*key, members) for key, members in ordered), shapeless)
 
 
 def _frontier(key: ShapeKey, chips: int, rows: Sequence[Reached]) -> Frontier:
@@ -166,7 +166,7 @@ def _times(a: Size, b: Size) -> float:
     return found
 
 
-def as_data(lane: str, frontiers: Frontiers, described: Mapping[str, Description]) -> dict[str, Any]:
+def as_data(lane: str, frontiers: CeilingFrontiers, described: Mapping[str, Description]) -> dict[str, Any]:
     """The frontiers as JSON; ``described`` are their receipts."""
 
     def shape(size: Size) -> dict[str, int]:
