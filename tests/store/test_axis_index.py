@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, func, select
 
+from receipts.axes import catalogue, difference
 from receipts.axes import configuration as configuration_module
-from receipts.axes import difference
 from receipts.axes.configuration import configuration
 from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
@@ -247,7 +247,7 @@ def test_fully_stated_launches_of_other_contexts_replicate_one_another(store: St
 def colliding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every digest of 8 bytes is one of two."""
     configuration_module._part.cache_clear()
-    monkeypatch.setattr(configuration_module, "_eight", lambda text: len(text) % 2)
+    monkeypatch.setattr(configuration_module, "eight_bytes", lambda text: len(text) % 2)
     yield
     configuration_module._part.cache_clear()
 
@@ -360,8 +360,8 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
 ) -> None:
     one, other = put(store), put(store, numerics__learning_rate=99)
     before, counted = rows(store), counts(store)
-    monkeypatch.setattr(configuration_module, "VERSION", configuration_module.VERSION + 1)
-    for cached in (configuration_module._reading, configuration_module.edition):
+    monkeypatch.setattr(catalogue, "VERSION", catalogue.VERSION + 1)
+    for cached in (catalogue._catalogue, catalogue.edition):
         cached.cache_clear()
     try:
         place = address(made_url)
@@ -376,7 +376,7 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
         assert near(store, one) == [("numerics.learning_rate", other.id)]
     finally:
         monkeypatch.undo()
-        for cached in (configuration_module._reading, configuration_module.edition):
+        for cached in (catalogue._catalogue, catalogue.edition):
             cached.cache_clear()
 
 
