@@ -59,7 +59,7 @@ def other_data(pair: Pair) -> Iterator[Offence]:
     if any(one != other and None not in (one, other) for one, other in seeds):
         return
     seed_a, seed_b = seeds[0]
-    if pair.values("data.kind") == ("synthetic", "synthetic") and (seed_a is None or seed_b is None):
+    if pair.values("data.kind") == ("synthetic", "synthetic") and seed_a is None and seed_b is None:
         return  # made-up tokens without a seed are drawn anew: their first losses tell nothing of the data's name
     if any(value is not None for value in pair.values("run.resumed_from")):
         return
