@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import repeat
 from math import isfinite
+from typing import Final
 
 from receipts.base.units import BINARY, LETTERS
 
@@ -13,6 +14,8 @@ _NUMBER = re.compile(
     r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)",
     re.IGNORECASE,
 )
+# A figure in the pattern of a line; what `number` reads, without blanks and quotes.
+FIGURE: Final = r"[-+]?(?:\d{1,24}(?:,\d{3}){0,8}(?:\.\d{0,24})?(?:[eE][-+]?\d{1,4})?|\.\d{1,24}|nan|inf)"
 _SIZE = re.compile(
     r"(?P<number>[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGTP]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
 )

@@ -18,8 +18,8 @@ def readers() -> tuple[type[LineReader | FileReader], ...]:
     found: list[type[LineReader | FileReader]] = []
     for name in FOLDERS:
         package = importlib.import_module(f"receipts.ingest.evidence.{name}")
-        for module in sorted(item.name for item in pkgutil.iter_modules(package.__path__)):
-            found.extend(getattr(importlib.import_module(f"{package.__name__}.{module}"), "READERS", ()))
+        for module in sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
+            found.extend(getattr(importlib.import_module(module), "READERS", ()))
     return tuple(found)
 
 

@@ -36,10 +36,11 @@ _GROUPED: Final = re.compile(rb"(?:[-+]?+\d{1,3}+(?:,\d{3})*+(?:\.\d++)?+ )*+")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A pattern of one whole line without its end; its groups are the figures of these names."""
+    """A pattern of one whole line without its end; its groups are the figures of these names. ``text`` is a line."""
 
     pattern: bytes
     names: tuple[str, ...]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,13 @@ class Columns:
     """Records of one shape in the order of the file: words for each figure, and the lines on which they begin and end.
 
     Where two lines of a source follow each other all along, of two shapes and with figures of different names, they
-    are one record: ``ends`` are the second lines.
+    are one record: ``ends`` are the second lines. ``text`` is one of the lines: others differ from it in numbers alone.
     """
 
     lines: Sequence[int]
     ends: Sequence[int]
     figures: Mapping[str, Sequence[bytes]]
+    text: str = ""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -115,7 +117,7 @@ class Columns:
     def part(self, start: int, stop: int) -> Columns:
         """Some of the records."""
         figures = {name: words[start:stop] for name, words in self.figures.items()}
-        return Columns(self.lines[start:stop], self.ends[start:stop], figures)
+        return Columns(self.lines[start:stop], self.ends[start:stop], figures, self.text)
 
     def before(self, line: int) -> int:
         """How many of the records end before a line."""
@@ -177,7 +179,7 @@ def _merged(tables: Sequence[Columns]) -> Columns:
         words = [word for table in tables for word in table.figures[name]]
         figures[name] = [words[at] for at in order]
     lines.sort()
-    return Columns(lines, lines, figures)
+    return Columns(lines, lines, figures, tables[0].text)
 
 
 def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
@@ -190,7 +192,7 @@ def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
 
 def _joined(first: Columns, at: int, second: Columns, to: int, count: int) -> Columns:
     one, other = first.part(at, at + count), second.part(to, to + count)
-    return Columns(one.lines, other.ends, {**one.figures, **other.figures})
+    return Columns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")
 
 
 def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
@@ -212,10 +214,10 @@ def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> Shape | None:
         hidden = hidden[: shown[start]] + b"\x1b" * (stop - start) + hidden[shown[start] + stop - start :]
     holes.extend((*match.span(), "") for match in _NUMBER.finditer(hidden))
     holes.sort()
-    return _assembled(raw, holes)
+    return _assembled(raw, holes, ANSI.sub(b"", body).decode())
 
 
-def _assembled(raw: bytes, holes: list[tuple[int, int, str]]) -> Shape | None:
+def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> Shape | None:
     parts: list[bytes] = []
     at = 0
     for start, stop, name in holes:
@@ -232,7 +234,7 @@ def _assembled(raw: bytes, holes: list[tuple[int, int, str]]) -> Shape | None:
         parts.append(b"(" + figure + b"++)" if name else rb"[\d+\-]" + figure + b"*+")
         at = stop
     names = tuple(name for _, _, name in holes if name)
-    return Shape(b"".join(parts) + re.escape(raw[at:]), names) if names else None
+    return Shape(b"".join(parts) + re.escape(raw[at:]), names, text) if names else None
 
 
 @dataclass(slots=True)
@@ -287,13 +289,13 @@ class Sieve:
             count = len(numbers) - words[0].count(b"")
             known.used = known.used // 2 + count
             if count == len(numbers):
-                table = Columns(numbers, numbers, dict(zip(names, words, strict=True)))
+                table = Columns(numbers, numbers, dict(zip(names, words, strict=True)), known.shape.text)
                 return Sifted({known.reader: [table]}, b"", ())
             if count:
                 hits = list(map(bool, words[0]))
                 lines = list(compress(numbers, hits))
                 taken = {name: list(compress(column, hits)) for name, column in zip(names, words, strict=True)}
-                found.setdefault(known.reader, []).append(Columns(lines, lines, taken))
+                found.setdefault(known.reader, []).append(Columns(lines, lines, taken, known.shape.text))
                 missed = list(map(not_, hits))
                 others = missed if others is None else [a and b for a, b in zip(others, missed, strict=True)]
         if others is None:

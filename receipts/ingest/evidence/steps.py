@@ -12,6 +12,7 @@ from receipts.ingest.evidence.rows import Rows, rising
 # Three times what a receipt may hold; about 60 MB.
 MAX_STEPS: Final = 300_000
 MAX_RANKS: Final = 65_536
+MAX_BEGUN: Final = 10_000
 FIELDS: Final = (
     "step_seconds",
     "tokens_per_second",
@@ -31,10 +32,11 @@ class Steps:
 
     The last record of a repeated step stands, as after a restart; `restarts` counts how often the numbers went back.
     Where several ranks print the same step, give the rank: the slowest rank's time stands and `skew` keeps the fastest.
+    ``begun`` are the steps to which they went back, the first `MAX_BEGUN` of them.
     ``interval`` is the number of steps that a record averages over, where the source says that it averages.
     """
 
-    __slots__ = ("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "interval", "lost", "restarts")
+    __slots__ = ("_back", "_columns", "_fastest", "_last", "_rows", "_runs", "begun", "interval", "lost", "restarts")
 
     def __init__(self) -> None:
         self._rows = Rows()
@@ -45,6 +47,7 @@ class Steps:
         # The last step of each rank with the run in which it was printed, and the step to which the last restart went.
         self._last: dict[int | None, tuple[int, int]] = {}
         self._back = 0
+        self.begun: list[int] = []
         self.restarts = 0
         self.lost = 0
         self.interval: int | None = None
@@ -68,6 +71,8 @@ class Steps:
         if last is not None and step < last:
             self.restarts += 1
             self._back = step
+            if len(self.begun) < MAX_BEGUN:
+                self.begun.append(step)
         if rank in self._last or len(self._last) < MAX_RANKS:
             self._last[rank] = step, self.restarts
         row = self._rows.place(step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.llm_c import LlmC
+from receipts.ingest.evidence.frameworks.llm_c.log import LlmC
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.modded_nanogpt import ModdedNanogpt
-from receipts.ingest.evidence.frameworks.modded_nanogpt_loops import PlainLoop
+from receipts.ingest.evidence.frameworks.modded_nanogpt.log import ModdedNanogpt
+from receipts.ingest.evidence.frameworks.nanogpt.log import PlainLoop
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

@@ -1,0 +1,1 @@
+"""llm.c and its PyTorch twin."""

@@ -1,0 +1,187 @@
+"""llm.c's console and main.log, and the lines of its PyTorch twin `train_gpt2.py`.
+
+Source: `train_gpt2.cu`, `llmc/logger.h` (2024). The time is of one step; ``tok/s`` is a moving average over all
+processes; ``-100.0%`` is the MFU of a chip that its table lacks, and ``(+nanz)`` the z-score before its window is full:
+neither is a number of the run. Console steps count from 1, those of main.log from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.numbers import FIGURE, number
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.records import Form, RecordReader, Rows
+from receipts.ingest.evidence.steps import ABSENT, Steps
+
+_VALIDATED = re.compile(rf"(?<![A-Za-z_])s:\d{{1,12}} tel:({FIGURE})")
+_MEMORY = re.compile(r"device memory usage: (\d{1,12}) MiB / (\d{1,12}) MiB")
+_PEAK = re.compile(r"peak memory consumption: (\d{1,12}) MiB")
+_VALIDATION = re.compile(r"^\s*val loss (\S{1,24})\s*$")
+_AVERAGE = re.compile(r"total average iteration time: ([\d.]{1,24}) ms")
+_ROW = re.compile(r"\| ([\w ]{1,24}?)\s{1,60}\| (\S(?:.{0,60}?\S)?)\s*\|\s*$")
+_BATCH = re.compile(
+    r"batch_size B=(\d{1,9}) \* seq_len T=(\d{1,9}) \* num_processes=(\d{1,9}) and total_batch_size=(\d{1,12})"
+)
+_ACCUMULATION = re.compile(r"setting grad_accum_steps=(\d{1,9})")
+_WHOLE: Final = 2**53
+_CONFIGURATION: Final = vocabulary.table("llm_c")["configuration"]
+
+
+class LlmC(RecordReader):
+    """Reads llm.c's lines."""
+
+    source: ClassVar[str] = "llm.c"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b" tok/s",
+        # Behind `| loss ` stands a figure here, and elsewhere `scale`.
+        *(b"| loss " + figure for figure in (b"-", b"n", b"i", *(str(digit).encode() for digit in range(10)))),
+        b"train loss ",
+        b" trl:",
+        b" tel:",
+        b"device memory usage: ",
+        b"peak memory consumption: ",
+        b"val loss ",
+        b"total average iteration time: ",
+        b"batch_size B=",
+        b"setting grad_accum_steps=",
+        b"| sequence length T ",
+        b"batch size B ",
+        b"| total batch size ",
+        b"| num_processes ",
+        b"| vocab_size V ",
+        b"| num_layers L ",
+        b"| num_heads NH ",
+        b"| channels C ",
+        b"| num_parameters ",
+        b"| device  ",
+        b"| precision ",
+        b"| recompute ",
+    )
+
+    labels = vocabulary.line("llm_c")
+    forms = (
+        Form(
+            re.compile(r"(?<!_)step\s+(?P<step>\d{1,12})(?:\s*/\s*\d{1,12})?(?=\s*[:|])"),
+            (
+                re.compile(rf"\b(?P<label>loss|norm):? +(?P<word>{FIGURE})(?=[\s,|)]|$)"),
+                re.compile(
+                    rf"(?<![\w.])(?P<word>{FIGURE})(?: (?=ms\b|tok/s)|% [\w/ ]{{0,30}}(?=MFU))(?P<label>ms|tok/s|MFU)"
+                ),
+            ),
+            end=re.compile("tok/s"),
+        ),
+        Form(
+            re.compile(r"(?<![A-Za-z_])s:(?P<step>\d{1,12}) (?=trl:)"),
+            (re.compile(rf"\b(?P<label>trl|norm):(?P<word>{FIGURE})"),),
+        ),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = 0
+        self._console = self._unknown_peak = False
+        self._row: MemoryRow | None = None
+        self._validation: tuple[float, str, int] | None = None
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """A record of the console has a time; one of main.log has none."""
+        return {"loss", "ms"} <= set(names) or "trl" in names
+
+    def partial(self, text: str) -> bool:
+        """Other programs print such a beginning, but no z-scores."""
+        return "z)|" in text
+
+    def rows(self, rows: Rows) -> None:
+        """Take records; what main.log counts from 0 gives way to the console's own numbers."""
+        if "trl" in rows.columns:
+            if not self._console:
+                self.put(rows)
+            return
+        if not self._console and len(self.reading.steps):
+            self.reading.steps = Steps()
+        self._console = True
+        unknown = [line for line, share in zip(rows.lines, rows.values("mfu"), strict=True) if ABSENT < share < 0]
+        if unknown and not self._unknown_peak:
+            self._unknown_peak = True
+            self.reading.remark("missing", "MFU is -100 %: llm.c knows no peak of this chip", unknown[0])
+        self.put(rows)
+
+    def finish(self) -> Reading | None:
+        """The reading, with the last validation loss."""
+        super().finish()
+        reading = self.reading
+        reading.records += self._lines
+        if not reading.records:
+            return None
+        if self._row is not None:
+            reading.memory.append(self._row)
+        if self._validation is not None:
+            loss, text, line = self._validation
+            reading.state("measurement.loss.validation", loss, text, line)
+        tokens = reading.counters.pop("tokens_per_step", 0)
+        length = reading.stated.get("batch.sequence_length")
+        if tokens and length is not None and tokens % length.value == 0:
+            text = f"total batch size {tokens} tokens of {length.value}"
+            reading.state("batch.global_batch", tokens // length.value, text, length.place.line)
+        if "batch.micro_batch" in reading.stated or "model.depth" in reading.stated:
+            reading.see("framework", "llm.c", "backend")
+        return reading
+
+    def other(self, text: str, line: int) -> bool:
+        """Take a line that is no record of a step."""
+        self._memory(text, line)
+        if match := _VALIDATED.search(text) or _VALIDATION.search(text):
+            if (loss := number(match[1])) is not None:
+                self._lines += "tel:" in match[0]
+                self._validation = (loss, match[0].strip(), line)
+        elif match := _AVERAGE.search(text):
+            if (mean := number(match[1])) is not None:
+                self.reading.state("measurement.stated.step_seconds", mean / 1e3, match[0], line)
+                self.reading.state("measurement.stated.statistic", "mean", match[0], line)
+        elif match := _ACCUMULATION.search(text):
+            if int(match[1]):
+                self.reading.state("batch.accumulation", int(match[1]), match[0], line)
+        elif match := _BATCH.search(text):
+            self._batch(match, line)
+        elif match := _ROW.search(text):
+            self._table(match[1], match[2], line)
+        return False
+
+    def _memory(self, text: str, line: int) -> None:
+        if match := _MEMORY.search(text):
+            self._lines += 1
+            used, limit = int(match[1]) << 20, int(match[2]) << 20
+            self._row = MemoryRow(Place(line), phase="post_init", bytes_used=used, bytes_limit=limit)
+        elif (match := _PEAK.search(text)) and (self.taken or self._lines):
+            self.reading.memory.append(MemoryRow(Place(line), phase="steady", peak_bytes=int(match[1]) << 20))
+
+    def _batch(self, match: re.Match[str], line: int) -> None:
+        self._lines += 1
+        batch, length, chips, tokens = (int(word) for word in match.groups())
+        if min(batch, length, chips, tokens) > 0:
+            self.reading.state("batch.micro_batch", batch, f"B={batch}", line)
+            self.reading.state("batch.sequence_length", length, f"T={length}", line)
+            self.reading.state("hardware.chips", chips, f"num_processes={chips}", line)
+            self.reading.counters["tokens_per_step"] = tokens
+
+    def _table(self, name: str, word: str, line: int) -> None:
+        value = number(word)
+        text = f"{name} | {word}"
+        whole = value is not None and value.is_integer() and 1 <= value < _WHOLE
+        if name in _CONFIGURATION and whole:
+            self.reading.state(_CONFIGURATION[name], int(value or 0), text, line)
+        elif name == "total batch size" and whole:
+            self.reading.counters["tokens_per_step"] = int(value or 0)
+        elif name == "device":
+            self.reading.state("hardware.accelerator", word, text, line)
+        elif name == "precision" and word.upper() in ("BF16", "FP16", "FP32", "TF32"):
+            self.reading.state("numerics.compute_dtype", word.lower(), text, line)
+        elif name == "recompute" and value is not None:
+            self.reading.state("numerics.recompute", "none" if value == 0 else f"level {word}", text, line)
+
+
+READERS = (LlmC,)

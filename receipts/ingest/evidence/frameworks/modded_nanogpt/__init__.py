@@ -1,0 +1,1 @@
+"""modded-nanogpt's records and its forks."""

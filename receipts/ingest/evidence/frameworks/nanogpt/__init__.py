@@ -1,0 +1,1 @@
+"""Plain PyTorch loops of the nanoGPT family."""

@@ -1,0 +1,277 @@
+"""One line a step: a record is read from columns, whether they hold one row or thousands.
+
+A reader says what its line looks like (`Form`) and what its labels mean. The engine finds the records on a line, of
+which several may be glued together, joins one that goes on below, and turns words into columns of figures in SI units.
+`RecordReader.rows` gets them, from one line or, by the line's shape, from thousands at once. What holds for all logs is
+decided here: divergence, ranks, restarts, the first step after a start, rates that are placeholders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, repeat
+from math import inf, isfinite
+from typing import ClassVar, Final
+
+from receipts.ingest.evidence.numbers import number, scaled
+from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.steps import ABSENT, FIELDS
+from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest.evidence.wrapped import Pieces
+
+STEP: Final = "step"
+RANK: Final = "rank"
+_RATES: Final = frozenset(FIELDS) - {"loss", "grad_norm", "global_batch"}
+# A program's name, a date and a rank: what is longer was glued before the record.
+_PREFIX: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a record is printed.
+
+    The named groups of ``head`` are whole numbers, of which one is the ``step``. Each of ``cells`` has the groups
+    ``label`` and ``word``, and ``unit`` where the unit is a part of the label. ``end`` matches what every whole record
+    reaches, where a record may be broken over several lines.
+    """
+
+    head: re.Pattern[str]
+    cells: tuple[re.Pattern[str], ...]
+    end: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record on a line: where it begins and ends, and where the words of its figures are, by label."""
+
+    start: int
+    stop: int
+    spans: Spans
+    whole: bool
+
+
+@dataclass(slots=True)
+class Rows:
+    """Records of one shape. ``text`` is one of their lines: the others differ from it in numbers alone.
+
+    ``counts`` are the whole numbers of their heads; ``figures`` are by field in SI units, `ABSENT` where not printed.
+    """
+
+    steps: list[int]
+    lines: Sequence[int]
+    counts: dict[str, list[int]]
+    figures: dict[str, list[float]]
+    columns: Columns
+
+    @property
+    def text(self) -> str:
+        """A line of this shape."""
+        return self.columns.text
+
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Leave out some of the records."""
+        if all(kept):
+            return
+        self.steps, self.lines = list(compress(self.steps, kept)), list(compress(self.lines, kept))
+        self.counts = {name: list(compress(column, kept)) for name, column in self.counts.items()}
+        self.figures = {name: list(compress(column, kept)) for name, column in self.figures.items()}
+
+    def values(self, field: str) -> list[float]:
+        """The figures of one field; as many `ABSENT` where the lines do not print it."""
+        return self.figures.get(field) or [ABSENT] * len(self.steps)
+
+
+class RecordReader(LineReader):
+    """Reads the lines of a training loop.
+
+    ``needs`` are fields without which a line is no record. ``letters`` says that figures have letters of base 1000.
+    ``fresh`` is to be set where the file shows that a process begins: the next record is its first.
+    """
+
+    forms: ClassVar[tuple[Form, ...]]
+    labels: ClassVar[Mapping[str, Label]]
+    needs: ClassVar[frozenset[str]] = frozenset({"loss"})
+    rank: ClassVar[re.Pattern[str] | None] = None
+    letters: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = 0
+        self.fresh = False
+        self.starts: set[int] = set()
+        self._bad = self._good = False
+        self._pieces = Pieces()
+        self._order = {label: at for at, label in enumerate(self.labels)}
+
+    # What a reader adds.
+
+    def other(self, text: str, number: int) -> bool:
+        """Take a line, or the beginning of one, that is no record; True asks for the next."""
+        return False
+
+    def partial(self, text: str) -> bool:
+        """Whether a record whose end never came is one of this source's."""
+        return True
+
+    def label(self, word: str) -> Label | None:
+        """What a label means; None where nothing is kept."""
+        return self.labels.get(word)
+
+    def parse(self, word: str) -> float | None:
+        """The figure that a word is."""
+        return scaled(word) if self.letters else number(word)
+
+    def rows(self, rows: Rows) -> None:
+        """Take records, one or many."""
+        self.put(rows)
+
+    # What the scanner calls.
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True while a record goes on below, or `other` wants more."""
+        if self._pieces:
+            joined = self._pieces.join(text, self.find)
+            if joined is None:
+                self._close()
+            else:
+                text, number = joined, self._pieces.line
+        records = self.find(text)
+        if not records:
+            return self.other(text, number)
+        if records[0].start > _PREFIX:
+            self.other(text[: records[0].start], number)
+        held = not records[-1].whole and self._pieces.hold(
+            text if len(records) == 1 else text[records[-1].start :], number
+        )
+        for record in records[: len(records) - held]:
+            self._one(text, record, number)
+        return held
+
+    def spans(self, text: str) -> Spans:
+        """Where the figures are on a line that is one whole record; nothing on any other line."""
+        records = self.find(text)
+        if len(records) != 1 or not records[0].whole or records[0].start > _PREFIX:
+            return {}
+        return records[0].spans if self.complete(records[0].spans) else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take records of a shape that `spans` described; False, and nothing taken, where a word is no number."""
+        try:
+            rows = self._rows(columns, columns.scaled if self.letters else columns.floats)
+        except ValueError:
+            return False
+        self.rows(rows)
+        return True
+
+    def finish(self) -> Reading | None:
+        """The reading, with what the records show of divergence and of the first steps of a process."""
+        self._close()
+        reading = self.reading
+        if not self.taken:
+            return None
+        reading.records += self.taken
+        if self._bad or self._good:
+            reading.diverged = self._bad
+        for step in self.firsts():
+            reading.not_steady.setdefault(step, "warmup")
+        return reading
+
+    # What a reader calls.
+
+    def put(self, rows: Rows) -> None:
+        """Record steps with their figures, which have to be fields of `Steps` by now."""
+        steps, figures = rows.steps, rows.figures
+        if not steps:
+            return
+        for field in _RATES & figures.keys():
+            if not 0.0 < min(figures[field]) <= max(figures[field]) < inf:
+                figures[field] = [value if 0.0 < value < inf else ABSENT for value in figures[field]]
+        self.judge(figures.get("loss", ()), figures.get("grad_norm", ()))
+        if self.fresh:
+            self.starts.add(steps[0])
+            self.fresh = False
+        self.taken += len(steps)
+        ranks = rows.counts.get(RANK)
+        if ranks is None or ranks.count(ranks[0]) == len(ranks):
+            self.reading.steps.extend(steps, figures, None if ranks is None else ranks[0])
+        else:
+            self.reading.steps.merge(steps, ranks, figures)
+
+    def judge(self, losses: Sequence[float], norms: Sequence[float] = ()) -> None:
+        """Note whether losses and gradient norms show divergence."""
+        if isfinite(sum(losses)) and isfinite(sum(norms)):
+            self._good = self._good or bool(losses)
+            return
+        for loss, norm in zip(losses, norms or repeat(0.0), strict=False):
+            bad = not isfinite(loss) or norm != norm
+            self._bad, self._good = self._bad or bad, self._good or (not bad and loss != ABSENT)
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether a record with these labels has what every record has."""
+        return self.needs <= {known.field for name in names if (known := self.label(name)) is not None}
+
+    def firsts(self) -> Iterator[int]:
+        """The first steps of processes, by their number, by what the file says, and where the numbers go back."""
+        steps = self.reading.steps
+        first = 0 if 0 in steps else 1
+        yield from (step for step in sorted({first, *self.starts, *steps.begun}) if step in steps)
+
+    def find(self, text: str) -> list[Record]:
+        """The records on a line, in order; each reaches up to the next one's head."""
+        heads = sorted(
+            ((head, form) for form in self.forms for head in form.head.finditer(text)), key=lambda item: item[0].start()
+        )
+        stops = [head.start() for head, _ in heads[1:]] + [len(text)]
+        before, records = 0, []
+        for (head, form), stop in zip(heads, stops, strict=False):
+            spans = {name: head.span(name) for name in form.head.groupindex if head[name]}
+            if self.rank is not None and (ranks := list(self.rank.finditer(text, before, head.start()))):
+                spans[RANK] = ranks[-1].span(ranks[-1].lastindex or 0)
+            for label, span in self.cells(text, head.end(), stop, form):
+                spans.setdefault(label, span)
+            whole = form.end is None or form.end.search(text, head.start(), stop) is not None
+            records.append(Record(head.start(), stop, spans, whole))
+            before = head.end()
+        return records
+
+    def cells(self, text: str, start: int, stop: int, form: Form) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Known labels of a record, each with the place of its figure."""
+        for pattern in form.cells:
+            united = "unit" in pattern.groupindex
+            for cell in pattern.finditer(text, start, stop):
+                label = f"{cell['label']} {cell['unit']}" if united and cell["unit"] else cell["label"]
+                if self.label(label) is not None and self.parse(cell["word"]) is not None:
+                    yield label, cell.span("word")
+
+    def _one(self, text: str, record: Record, number: int) -> None:
+        if not self.complete(record.spans):
+            return
+        words = {label: (text[start:stop].encode(),) for label, (start, stop) in record.spans.items()}
+        columns = Columns((number,), (number,), words, text[: record.stop])
+        self.rows(self._rows(columns, lambda label: [self.parse(columns.words(label)[0].decode()) or 0.0]))
+
+    def _rows(self, columns: Columns, read: Callable[[str], list[float]]) -> Rows:
+        counts: dict[str, list[int]] = {}
+        figures: dict[str, list[float]] = {}
+        for name in sorted(columns.names, key=self._preference):
+            known = self.label(name)
+            if known is None:
+                counts[name] = columns.whole(name)
+            elif known.field not in figures:
+                values = read(name)
+                figures[known.field] = values if known.divisor == 1.0 else [value / known.divisor for value in values]
+        return Rows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
+
+    def _preference(self, label: str) -> int:
+        """Of several labels of one field the one that is first in the table stands, and then the first on the line."""
+        return self._order.get(label, len(self._order))
+
+    def _close(self) -> None:
+        """Take the record that was to go on below as it is."""
+        text, line = self._pieces.take()
+        for record in self.find(text) if self.partial(text) else ():
+            self._one(text, record, line)

@@ -1,0 +1,39 @@
+"""What frameworks call things: tables as data, one file a framework, checked by ``schema.json`` in the tests.
+
+``line`` maps the labels of a step line, ``tracker`` the names that a framework logs to TensorBoard and W&B, and
+``configuration`` the names of its settings. A table is the only place for a name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What the figure behind a label is: a field of a step or a reader's own name, and its divisor to SI units."""
+
+    field: str
+    divisor: float = 1.0
+
+
+@cache
+def table(framework: str) -> Mapping[str, Any]:
+    """The file of one framework as it is written."""
+    text = resources.files(__name__).joinpath(f"{framework}.toml").read_text(encoding="utf-8")
+    return MappingProxyType(tomllib.loads(text))
+
+
+@cache
+def line(framework: str) -> Mapping[str, Label]:
+    """The labels of a framework's step lines, the preferred one of a field first."""
+    labels = table(framework).get("line", {})
+    return MappingProxyType(
+        {label: Label(entry) if isinstance(entry, str) else Label(*entry) for label, entry in labels.items()}
+    )
