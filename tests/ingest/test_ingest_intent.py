@@ -12,7 +12,7 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.axes.lane import Coupling, Lane
 from receipts.ingest import Ingested, Options, assemble
 from receipts.ingest.evidence import Reading
-from receipts.ingest.evidence.frameworks.maxtext import MaxText
+from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
 from receipts.ingest.evidence.reading import Timing
 from receipts.ingest.evidence.scan import scan
 

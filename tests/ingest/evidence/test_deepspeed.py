@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.deepspeed import DeepSpeed
+from receipts.ingest.evidence.frameworks.deepspeed.log import DeepSpeed
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

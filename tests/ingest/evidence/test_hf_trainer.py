@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.hf_state import TrainerState
-from receipts.ingest.evidence.frameworks.hf_trainer import HfTrainer
-from receipts.ingest.evidence.frameworks.hf_trainer_literal import literal
+from receipts.ingest.evidence.frameworks.hf_trainer.log import HfTrainer
+from receipts.ingest.evidence.frameworks.hf_trainer.state import TrainerState
+from receipts.ingest.evidence.literal import literal
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron import Megatron
+from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
 

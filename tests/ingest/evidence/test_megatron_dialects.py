@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron import Megatron
+from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

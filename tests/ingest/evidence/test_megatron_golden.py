@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from receipts.ingest.evidence.frameworks.golden import Golden
+from receipts.ingest.evidence.frameworks.megatron.golden import Golden
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.mlperf import Mlperf
+from receipts.ingest.evidence.frameworks.mlperf.log import Mlperf
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.nanotron import Nanotron
+from receipts.ingest.evidence.frameworks.nanotron.log import Nanotron
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

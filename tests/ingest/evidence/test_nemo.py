@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.nemo import Nemo
+from receipts.ingest.evidence.frameworks.nemo.log import Nemo
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
 
@@ -216,7 +216,7 @@ def test_memory_of_the_performance_scripts_is_allocated_and_reserved_for_each_st
 
 
 def test_a_highest_peak_past_the_bound_of_rows_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipts.ingest.evidence.frameworks.nemo.MAX_ROWS", 2)
+    monkeypatch.setattr("receipts.ingest.evidence.frameworks.nemo.log.MAX_ROWS", 2)
     found = read("".join(line(step, rest=f" | peak_memory_usage: {5000 + step % 5}") for step in range(6)))
     assert [(row.step, row.peak_bytes) for row in found.memory] == [(0, 5000), (1, 5001), (4, 5004)]
 

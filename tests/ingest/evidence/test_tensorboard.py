@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import FileEvidence, Reading, read
-from receipts.ingest.evidence.frameworks.protobuf_stream import masked_crc32c
-from receipts.ingest.evidence.frameworks.tensorboard import TensorBoard
+from receipts.ingest.evidence.frameworks.tensorboard.events import TensorBoard
+from receipts.ingest.evidence.protobuf.stream import masked_crc32c
 
 SAMPLES = Path(__file__).parent / "samples"
 

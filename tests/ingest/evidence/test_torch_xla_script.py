@@ -7,8 +7,8 @@ import math
 import pytest
 
 from receipts.ingest.evidence import Reading
-from receipts.ingest.evidence.frameworks.jax_loop import JaxLoop
-from receipts.ingest.evidence.frameworks.torch_xla_script import TorchXlaScript
+from receipts.ingest.evidence.frameworks.jax_loop.log import JaxLoop
+from receipts.ingest.evidence.frameworks.torch_xla_script.log import TorchXlaScript
 from receipts.ingest.evidence.scan import scan
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.torchtitan import Torchtitan
+from receipts.ingest.evidence.frameworks.torchtitan.log import Torchtitan
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 

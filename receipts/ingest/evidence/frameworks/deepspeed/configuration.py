@@ -1,0 +1,139 @@
+"""DeepSpeed's configuration as it prints it: ``name .... value`` lines, the user's JSON, and fragments of either.
+
+Source: `deepspeed/runtime/config.py` (`print`, `print_user_config`), 0.1 (2020) to 0.19 (2026). Dots fill up to column
+29, so longer names have none; the JSON is what the user wrote, and may hold trailing commas and ``5.000000e+08``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from receipts.ingest.evidence.literal import flattened, integer, literal, number
+from receipts.ingest.evidence.reading import Reading
+
+_ENTRY = re.compile(r":print\]\s+(\w{1,80})\s+(?:\.{2,40}\s)?\s*(.{0,2000})$")
+_GLUED = re.compile(r"(\d{1,12})(?:\s|\[\d{4}-)")
+_MEMBER = re.compile(
+    r"[\"'](train_batch_size|train_micro_batch_size_per_gpu|gradient_accumulation_steps)[\"']\s*:\s*[\"']?(\d{1,12})\b"
+)
+_VERSION = re.compile(r"DeepSpeed info: version=([\w.+-]{1,60})")
+_OPTIMIZER = re.compile(r"DeepSpeed Basic Optimizer\s*=\s*(\w+)")
+_WORLD = re.compile(r"dist_world_size=(\d{1,9})|\bworld_rank=\d+, local_rank=\d+, world_size=(\d{1,9})")
+_OFFLOAD = re.compile(r"offload_(param|optimizer)=\w*\(?.{0,40}?device=[\"'<]?(?:\w+\.)?(cpu|nvme)")
+_WHOLE: Final = {
+    "train_batch_size": "batch.global_batch",
+    "train_micro_batch_size_per_gpu": "batch.micro_batch",
+    "gradient_accumulation_steps": "batch.accumulation",
+    "world_size": "parallelism.data",
+}
+_DTYPES: Final = {
+    "bfloat16_enabled": "bf16",
+    "bfloat16_config": "bf16",
+    "fp16_enabled": "fp16",
+    "float16_config": "fp16",
+}
+
+
+class DeepSpeedConfig:
+    """Takes the lines of a configuration; what they state goes to the reading."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.records = 0
+        self.steps_per_print: int | None = None
+
+    def line(self, text: str, line: int) -> None:
+        """One line that is none of a JSON block's."""
+        if match := _ENTRY.search(text):
+            self.records += 1
+            self._entry(match[1], match[2].strip(), line)
+        for name, value in _MEMBER.findall(text):
+            self.records += 1
+            self._whole(name, value, line)
+        if match := _VERSION.search(text):
+            self.records += 1
+            self.reading.version = self.reading.version or match[1]
+            self.reading.state("wheels.deepspeed", match[1], match[0], line)
+        elif match := _OPTIMIZER.search(text):
+            self.reading.state("numerics.optimizer", match[1], match[0], line)
+        elif match := _WORLD.search(text):
+            chips = int(match[1] or match[2])
+            if chips:
+                self.reading.state("hardware.chips", chips, match[0], line)
+
+    def document(self, text: str, line: int) -> None:
+        """The user's JSON, whole or cut off."""
+        found = literal(text, text.index("{"))
+        if not isinstance(found, dict):
+            return
+        self.records += 1
+        flat = flattened(found)
+        for name in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"):
+            self._whole(name, flat.get(name), line)
+        self._stage(flat.get("zero_optimization.stage"), line)
+        for name, dtype in (("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")):
+            if flat.get(f"{name}.enabled") is True:
+                self.reading.state("numerics.compute_dtype", dtype, f"{name}.enabled = true", line)
+        for what in ("param", "optimizer"):
+            device = flat.get(f"zero_optimization.offload_{what}.device")
+            if device in ("cpu", "nvme"):
+                self.reading.state(f"features.zero_offload_{what}", device, f"offload_{what}.device = {device}", line)
+        if isinstance(kind := flat.get("optimizer.type"), str):
+            self.reading.state("numerics.optimizer", kind, f"optimizer.type = {kind}", line)
+        rate = number(flat.get("optimizer.params.lr"))
+        if rate is not None and rate >= 0:
+            self.reading.state("numerics.learning_rate", rate, f"optimizer.params.lr = {rate}", line)
+        self._interval(flat.get("steps_per_print"))
+
+    def _entry(self, name: str, value: str, line: int) -> None:
+        # What was glued behind a number is none of it.
+        value = match[1] if (match := _GLUED.match(value)) else value
+        text = f"{name} = {value[:100]}"
+        if name in _WHOLE:
+            self._whole(name, value, line)
+        elif name == "zero_optimization_stage":
+            self._stage(value, line)
+        elif name in _DTYPES and (value == "True" or "enabled=True" in value):
+            self.reading.state("numerics.compute_dtype", _DTYPES[name], text, line)
+        elif name == "steps_per_print":
+            self._interval(value)
+        elif name == "optimizer_name" and value != "None":
+            self.reading.state("numerics.optimizer", value[:60], text, line)
+        elif name == "optimizer_params" and value.startswith("{"):
+            params = literal(value)
+            rate = number(params.get("lr")) if isinstance(params, dict) else None
+            if rate is not None and rate >= 0:
+                self.reading.state("numerics.learning_rate", rate, text, line)
+        elif name == "zero_config":
+            for what, device in _OFFLOAD.findall(value):
+                self.reading.state(f"features.zero_offload_{what}", device, f"offload_{what}: {device}", line)
+
+    def _whole(self, name: str, value: Any, line: int) -> None:
+        found = integer(value)
+        if found is not None and found >= 1:
+            self.reading.state(_WHOLE[name], found, f"{name} = {found}", line)
+
+    def _stage(self, value: Any, line: int) -> None:
+        stage = integer(value)
+        if stage is not None and 0 <= stage <= 3:
+            strategy = f"zero{stage}" if stage else "ddp"
+            self.reading.state("parallelism.strategy", strategy, f"zero_optimization_stage = {stage}", line)
+
+    def _interval(self, value: Any) -> None:
+        steps = integer(value)
+        if steps is not None and steps >= 1:
+            self.steps_per_print = steps
+
+
+def batch_size(reading: Reading) -> int | None:
+    """Samples of a global step, stated or the product of what is stated; None where that does not suffice."""
+    values = {path: stated.value for path, stated in reading.stated.items()}
+    whole = values.get("batch.global_batch")
+    if isinstance(whole, int):
+        return whole
+    factors = [values.get(path) for path in ("batch.micro_batch", "batch.accumulation", "parallelism.data")]
+    micro, accumulation, data = factors
+    if isinstance(micro, int) and isinstance(accumulation, int) and isinstance(data, int):
+        return micro * accumulation * data
+    return None

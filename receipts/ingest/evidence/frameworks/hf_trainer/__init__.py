@@ -1,0 +1,1 @@
+"""The Hugging Face Trainer: its console, its tables, trainer_state.json."""

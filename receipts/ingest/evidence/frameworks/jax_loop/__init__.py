@@ -1,0 +1,1 @@
+"""Plain training loops that print a JSON object a line."""

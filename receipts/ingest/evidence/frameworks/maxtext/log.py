@@ -1,0 +1,377 @@
+"""MaxText's log: steps, configuration, system, planned and used memory, FLOPs a step, evaluations, restarts.
+
+Read in `metric_logger.py`, `max_utils.py`, `maxtext_utils.py` and `train.py` of 2023 to August 2026. Rates are those of
+one JAX device, which is a chip on every TPU to v6e and on GPUs, and half a chip on TPU7x.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import ClassVar, Final
+
+from receipts.base.units import CLOCK, SCALES
+from receipts.ingest.evidence.frameworks.maxtext import configuration as maxtext_config
+from receipts.ingest.evidence.frameworks.maxtext import line as maxtext_steps
+from receipts.ingest.evidence.frameworks.maxtext import memory as maxtext_memory
+from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
+from receipts.ingest.evidence.frameworks.maxtext.line import StepRecord
+from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
+from receipts.ingest.evidence.frameworks.maxtext.table import Table
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.rows import rising
+from receipts.ingest.evidence.shapes import Columns
+from receipts.receipt.accelerators import find
+
+_PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
+_COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
+_DEVICES = re.compile(r"Num_devices: (\d{1,7}), shape \(?([\d, ]{1,200})")
+_FLOPS = re.compile(r"total TFLOPs(?: will be|:)\s*([\d.]{1,20})", re.IGNORECASE)
+_DURATION = re.compile(r"END_TO_END stage duration: (?P<all>(?:[\d.]{1,20}(?:h|ms|us|ns|m|s)){1,4})")
+_PART = re.compile(r"([\d.]+)(h|ms|us|ns|m|s)")
+_EVAL = re.compile(
+    r"(?:eval metrics after step:|Completed eval after train step)\s*(\d{1,15})\b.{0,40}?loss[=:]\s*(\S{1,30})"
+)
+_SAVED = re.compile(r"[Ss]aved a checkpoint at step (\d{1,15})")
+# nsys's capture, and the session of XLA's own profiler.
+_CAPTURE = re.compile(
+    r"(?P<on>Capture range started|Profiler session started)|Capture range ended|Profiler session tear"
+)
+# How many lines further a record may go on: `Per train step:` prints three, a backend names its platform below.
+_HOLD: Final = 3
+_RECENT: Final = 8
+_WORKERS: Final = 1 << 16
+_RESTARTS: Final = (
+    ("Slice down event", "a slice went down"),
+    ("Elastic attempt", "an elastic attempt began"),
+    ("Restoring checkpoint from", "a checkpoint was restored"),
+)
+
+
+class MaxText(LineReader):
+    """Reads what MaxText logs, on one host or on several that write to one file."""
+
+    source: ClassVar[str] = "maxtext"
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        b"completed step: ",
+        b"activation/deactivation step",
+        b"TFLOP/s/device",
+        b"Completed eval after train step",
+        b"eval metrics after step:",
+        b"Per train step",
+        b"Config param ",
+        b"number parameters: ",
+        b"Num_devices: ",
+        b"System Information: ",
+        b"Using (GB) ",
+        b"Memstats",
+        b"Total memory size: ",
+        b"otal estimated memory size: ",
+        b"utput size: ",
+        b"END_TO_END stage duration: ",
+        b"tuning params for model are",
+        b"Slice down event detected",
+        b"Elastic attempt ",
+        b"Restoring checkpoint from",
+        b"aved a checkpoint at step ",
+        b"in function 'mha_",
+        b"Capture range ",
+        b"Profiler session ",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events = Events()
+        self._config = maxtext_config.Parameters()
+        self._phase: str | None = None
+        self._devices: int | None = None
+        self._shape: tuple[int, ...] = ()
+        self._weights: float | None = None
+        self._wrapped = ""
+        self._hold = 0
+        self._want = ""
+        self._table: Table | None = None
+        self._starting = True
+        self._copies: dict[int, int] = {}
+        self._workers: dict[tuple[str, str], int] = {}
+        self._last_step = -1
+        self._plain = False
+        self._captured = False
+        self._finite = True
+        self._validation: tuple[float, int] | None = None
+        self._said = 0
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line of the log."""
+        if self._table is not None:
+            return self._table_row(text, number) or self.line(text, number)
+        if "step: " in text and self._step_line(text, number):
+            return bool(self._wrapped)
+        if self._wrapped:
+            before, self._wrapped = self._wrapped, ""
+            if text[:1].isspace() and before.endswith(","):
+                self._step_line(f"{before} {text.strip()}", number, again=True)
+                return False
+            if maxtext_steps.continues(before, text):
+                self._step_line(before + text, number, again=True)
+                return bool(self._wrapped)
+        if self._hold:
+            self._hold -= 1
+            self._follow(text, number)
+        self._other(text, number)
+        return self._hold > 0 or self._table is not None
+
+    def spans(self, text: str) -> Spans:
+        """Step and figures of a line of one host's."""
+        return maxtext_steps.spans(text) if "completed step: " in text else {}
+
+    def many(self, columns: Columns) -> bool:
+        """Take steps that follow on the last one: what a long log is made of."""
+        try:
+            steps = columns.whole("step")
+            figures = {name: columns.floats(name) for name in columns.names if name != "step"}
+        except ValueError:
+            return False
+        if not self._plain or not rising(steps, self._last_step):
+            return False
+        self._weights = figures.pop("total_weights", [self._weights])[-1]
+        self._finite = self._finite and all(map(isfinite, figures.get("loss", ())))
+        self._last_step = steps[-1]
+        self.reading.records += len(steps)
+        self.reading.steps.extend(steps, figures)
+        return True
+
+    def finish(self) -> Reading | None:
+        """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
+        reading = self.reading
+        if not reading.records:
+            return None
+        self._events.peak_tflops = self._peak()
+        for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
+            self._events.marked.setdefault(step, "profile")
+        if self._devices is None:
+            self._devices = maxtext_config.devices_by_weights(self._config, self._weights)
+        maxtext_config.state(reading, self._config, self._devices, self._shape)
+        if self._devices is not None:
+            reading.state("hardware.chips", self._devices, f"{self._devices} devices")
+        if len(reading.steps):
+            losses = [loss for loss in reading.steps.column("loss") if loss is not None]
+            reading.diverged = not self._finite if losses else None
+            not_steady(reading, self._events)
+        if self._config.total:
+            reading.see("framework", "maxtext", "backend")
+            reading.state("path.intended.framework", "maxtext", f"{self._config.total} configuration parameters")
+            reading.state("compile.posture", "jit", "MaxText compiles the whole train step")
+        if self._validation is not None:
+            value, line = self._validation
+            reading.state("measurement.loss.validation", value, f"{value:g}", line)
+        return reading
+
+    def _step_line(self, text: str, number: int, *, again: bool = False) -> bool:
+        records = maxtext_steps.records(text)
+        if not records:
+            return False
+        for record in records:
+            self._step(record, first=not again)
+        # A record that ends in a comma goes on below it, where a page wrapped it; a terminal breaks anywhere.
+        self._wrapped = text if maxtext_steps.goes_on(text) and len(text) < 2000 else ""
+        return True
+
+    def _step(self, record: StepRecord, *, first: bool) -> None:
+        reading, step = self.reading, record.step
+        reading.records += first
+        loss = record.values.get("loss")
+        if loss is not None and not isfinite(loss):
+            self._finite = False
+        if record.total_weights is not None:
+            self._weights = record.total_weights
+        if not first:
+            reading.steps.add(step, {**record.values})
+            return
+        if record.profiler:
+            self._events.marked[step] = "profile"
+        elif self._captured:
+            self._events.marked.setdefault(step, "profile")
+        elif record.rampup:
+            self._events.marked.setdefault(step, "warmup")
+        last = self._last_step
+        if step < last and record.worker is None and not self._is_copy(record):
+            self._starting = True
+        if self._starting and (last >= 0 or step == 0 or self._said):
+            self._events.first.add(step)
+        self._starting = False
+        self._put(record)
+        self._last_step = step
+        self._plain = not self._copies and not self._workers and not self._captured
+
+    def _put(self, record: StepRecord) -> None:
+        """Record it under the worker that wrote it; the same step with the same loss again is another host's."""
+        steps, step = self.reading.steps, record.step
+        if record.worker is not None:
+            rank = self._workers.get(record.worker)
+            if rank is None and len(self._workers) < _WORKERS:
+                rank = self._workers[record.worker] = len(self._workers)
+            steps.put(step, {**record.values}, rank)
+            return
+        if self._is_copy(record):
+            copies = self._copies.get(step, 0)
+            if copies == 0:
+                # Its first record was put without a rank: give it one, so that both times count.
+                steps.put(step, {"step_seconds": steps.get(step, "step_seconds")}, 0)
+            self._copies[step] = copies + 1
+            steps.put(step, {**record.values}, copies + 1)
+            if len(self._copies) > _RECENT:
+                del self._copies[next(iter(self._copies))]
+            return
+        steps.put(step, {**record.values})
+
+    def _is_copy(self, record: StepRecord) -> bool:
+        last = self._last_step
+        if self._starting or record.worker is not None or not last - _RECENT < record.step <= last:
+            return False
+        loss = record.values.get("loss")
+        return loss is not None and self.reading.steps.get(record.step, "loss") == loss
+
+    def _follow(self, text: str, number: int) -> None:
+        """Take a line below one that announced it."""
+        if self._want == "flops" and (match := _FLOPS.search(text)):
+            self._flops(match, number)
+        elif self._want == "backend" and maxtext_system.platform(self.reading, text, number):
+            self._hold = 0
+
+    def _other(self, text: str, number: int) -> None:
+        reading = self.reading
+        if match := _PARAMETER.search(text):
+            self._config.add(match[1], match[2], number)
+            self._note()
+        elif match := _COUNT.search(text):
+            total = round(_float(match[1]) * SCALES[match[2]])
+            if total > 0:
+                reading.state("model.parameters_total", total, match[0], number)
+            self._note()
+        elif match := _DEVICES.search(text):
+            self._mesh(match, number)
+        elif "Per train step" in text:
+            if match := _FLOPS.search(text):
+                self._flops(match, number)
+            else:
+                self._hold, self._want = _HOLD, "flops"
+        elif "System Information" in text:
+            self._system(text, number)
+        elif "Using (GB)" in text or "Memstats" in text or "size: " in text:
+            self._memory(text, number)
+        elif match := _EVAL.search(text):
+            self._evaluation(match, number)
+        elif "tuning params for model are" in text:
+            self._config.add_dictionary(text[:65536], number)
+            self._note()
+        elif (table := Table.of(text) if "|" in text and "TFLOP/s" in text else None) is not None:
+            self._table = table
+        else:
+            self._aside(text, number)
+
+    def _aside(self, text: str, number: int) -> None:
+        """What other programs print too: kept, and never a sign of MaxText by itself."""
+        compile_counts = self.reading.compile
+        if match := _DURATION.search(text):
+            seconds = sum(_float(value) * CLOCK[unit] for value, unit in _PART.findall(match["all"]))
+            compile_counts.seconds = (compile_counts.seconds or 0.0) + seconds
+            compile_counts.compiles = (compile_counts.compiles or 0) + 1
+        elif match := _SAVED.search(text):
+            self._events.after[int(match[1]) + 1] = "checkpoint"
+        elif match := _CAPTURE.search(text):
+            self._captured, self._plain = match["on"] is not None, False
+        elif "in function 'mha_" in text:
+            self.reading.see("attention", "pallas_flash", "kernels", number)
+        else:
+            for words, meaning in _RESTARTS:
+                if words in text:
+                    self._said += 1
+                    if self._last_step >= 0:
+                        self._starting, self._plain = True, False
+                        self.reading.remark("note", f"{meaning}; the next step is not steady", number)
+
+    def _note(self) -> None:
+        """A record of the beginning of a process: the step that follows is its first."""
+        self.reading.records += 1
+        self._said += 1
+
+    def _mesh(self, match: re.Match[str], number: int) -> None:
+        shape = tuple(int(part) for part in re.findall(r"\d{1,7}", match[2]))
+        devices = int(match[1])
+        if self._devices is not None and devices != self._devices:
+            text = f"hardware.chips was {self._devices} devices before, and is {devices} from here on"
+            self.reading.remark("contradiction", text, number)
+        if self._devices is None and devices:
+            self.reading.state("hardware.chips", devices, match[0], number)
+            self._devices, self._shape = devices, shape
+        self._note()
+
+    def _flops(self, match: re.Match[str], number: int) -> None:
+        tera = _float(match[1])
+        self._hold = 0
+        self._note()
+        # A tiny model's is printed as 0.00, which states nothing.
+        if 0 < tera < 1e12:
+            self.reading.state("measurement.flops_per_step_per_chip", round(tera * 1e12), match[0], number)
+
+    def _system(self, text: str, number: int) -> None:
+        goes_on = maxtext_system.said(self.reading, text, number)
+        if goes_on is not None:
+            self._note()
+        if goes_on:
+            self._hold, self._want = _HOLD, "backend"
+
+    def _memory(self, text: str, number: int) -> None:
+        reading = self.reading
+        if "Memstats unavailable" in text:
+            # Behind the words stands the error; prose that quotes them goes on otherwise.
+            if (why := text.partition("Memstats unavailable")[2]).startswith((",", ":")) or not why.strip():
+                reading.memory_unavailable = why.lstrip(",: ")[:200] or "unavailable"
+            self._note()
+        elif "Memstats:" in text:
+            self._phase = maxtext_memory.phase(text)
+        elif "Using (GB)" in text:
+            row = maxtext_memory.device_row(text, number, self._phase)
+            if row is not None:
+                reading.memory.append(row)
+                self._note()
+        elif maxtext_memory.plan(reading, text):
+            self._note()
+
+    def _evaluation(self, match: re.Match[str], number_: int) -> None:
+        value = number(match[2].rstrip(",."))
+        self.reading.records += 1
+        self._events.after[int(match[1]) + 1] = "eval"
+        if value is not None and isfinite(value):
+            self._validation = value, number_
+
+    def _table_row(self, text: str, number: int) -> bool:
+        table = self._table
+        if table is None or not text.lstrip().startswith("|"):
+            self._table = None
+            return False
+        row = table.row(text)
+        if row is not None:
+            if row.reason is not None:
+                self._events.marked[row.step] = row.reason
+            self._step(StepRecord(row.step, row.values), first=True)
+        return True
+
+    def _peak(self) -> float | None:
+        """The highest rate of the chip's matrix units, TFLOP/s a device, where the file names the chip."""
+        stated = self.reading.stated.get("hardware.accelerator")
+        chip = find(stated.value) if stated else None
+        if chip is None or not chip.dense_peak_flops_per_second:
+            return None
+        return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12
+
+
+def _float(text: str) -> float:
+    value = number(text)
+    return value if value is not None and isfinite(value) else 0.0
+
+
+READERS = (MaxText,)

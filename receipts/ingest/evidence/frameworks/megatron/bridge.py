@@ -1,0 +1,163 @@
+"""What Megatron-Bridge prints beside the iteration line: step times of rank 0, and its configuration.
+
+Source: src/megatron/bridge/training/utils/train_utils.py and config.py, v0.1 to v0.6. ``Step Time`` is printed by the
+first rank and the iteration line by the last, so that either may come first; the former has two decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import deque
+from collections.abc import Iterable, Sequence
+from math import nan
+from typing import Final
+
+from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
+from receipts.ingest.evidence.frameworks.megatron.block import Block
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
+
+STEP_TIME: Final = re.compile(
+    r"Step Time *: *(\d{1,9}(?:\.\d{1,9})?) *s *(?:\|? *GPU utilization *: *(\d{1,9}(?:\.\d{1,9})?) *(?:MODEL_TFLOP)?)?"
+)
+STEP_TIME_OF: Final = "Step Time"
+RATE_OF: Final = "GPU utilization"
+# Two decimals of seconds, and the last digit of the milliseconds.
+_ROUNDING: Final = 0.00506
+_WAITING: Final = 64
+_NAMES: Final = {"num_moe_experts": "num_experts", "sequence_length": "seq_length", "wgrad_fusion": ""}
+_SECTIONS: Final = ("model", "train", "dataset", "optimizer", "ddp", "scheduler", "rng", "tokenizer", "mixed_precision")
+
+
+class StepTimes:
+    """Pairs step times with iteration records by their time; keeps the order for a log that has no records."""
+
+    __slots__ = ("_records", "_times", "rates", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = array("d")
+        self.rates = array("d")
+        self._times: deque[tuple[float, float]] = deque(maxlen=_WAITING)
+        self._records: deque[tuple[int, float]] = deque(maxlen=_WAITING)
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    def take(self, reading: Reading, text: str) -> None:
+        """Read every step time on a line, and give its TFLOP/s to a record that waits for it."""
+        for seconds, rate in STEP_TIME.findall(text):
+            self._give(reading, float(seconds), float(rate or "nan"))
+
+    def note(self, seconds: float, rate: float) -> int | None:
+        """Take one step time, with its TFLOP/s or NaN; the step that waits for it, or None."""
+        if len(self.seconds) < MAX_STEPS:
+            self.seconds.append(seconds)
+            self.rates.append(rate)
+        waiting = next((item for item in self._records if abs(item[1] - seconds) <= _ROUNDING), None)
+        if waiting is None:
+            self._times.append((seconds, rate))
+            return None
+        self._records.remove(waiting)
+        return waiting[0]
+
+    def _give(self, reading: Reading, seconds: float, rate: float) -> None:
+        step = self.note(seconds, rate)
+        if step is not None and rate > 0 and reading.steps.get(step, "tflops_per_second_per_chip") is None:
+            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
+
+    def pairs(
+        self,
+        reading: Reading,
+        records: Iterable[tuple[int, float]],
+        times: Iterable[tuple[float, float] | None],
+        *,
+        first: bool,
+    ) -> list[float]:
+        """TFLOP/s of many records, of each of which a step time stands before (``first``) or behind; else `ABSENT`."""
+        rows = list(zip(records, times, strict=False))
+        told = [time for _, time in rows if time is not None]
+        # One step time may stand before the first of the records, and then each is the next one's.
+        beside = told if first else [*self._times, *told]
+        alone = not self._records and len(self._times) <= (not first) and len(told) == len(rows)
+        if alone and all(abs(row[0][1] - time[0]) <= _ROUNDING for row, time in zip(rows, beside, strict=False)):
+            return self._beside(told, beside)
+        found: dict[int, float] = {}
+        for (step, seconds), time in rows:
+            waiting = self.note(*time) if time is not None and first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, found, waiting, time[1])
+            rate = self.rate(step, seconds)
+            found[step] = ABSENT if rate is None else rate
+            waiting = self.note(*time) if time is not None and not first else None
+            if waiting is not None and time is not None and time[1] > 0:
+                self._late(reading, found, waiting, time[1])
+        return list(found.values())
+
+    def _beside(self, told: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
+        """TFLOP/s where each record's step time is known to be its own; ``told`` are the new ones."""
+        room = max(0, MAX_STEPS - len(self.seconds))
+        self.seconds.extend(time for time, _ in told[:room])
+        self.rates.extend(rate for _, rate in told[:room])
+        self._times.clear()
+        self._times.extend(beside[len(told) :])
+        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(told)]]
+
+    def _late(self, reading: Reading, found: dict[int, float], step: int, rate: float) -> None:
+        if step in found:
+            found[step] = rate
+        elif reading.steps.get(step, "tflops_per_second_per_chip") is None:
+            reading.steps.add(step, {"tflops_per_second_per_chip": rate})
+
+    def many(self, reading: Reading, columns: Columns) -> bool:
+        """Take step times between which no record stands."""
+        try:
+            seconds = columns.decimals(STEP_TIME_OF)
+            rates = columns.decimals(RATE_OF) if RATE_OF in columns else [nan] * len(seconds)
+        except ValueError:
+            return False
+        for time, rate in zip(seconds, rates, strict=True):
+            self._give(reading, time, rate)
+        return True
+
+    def rate(self, step: int, seconds: float) -> float | None:
+        """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""
+        for at, (printed, rate) in enumerate(self._times):
+            if abs(printed - seconds) <= _ROUNDING:
+                for _ in range(at + 1):
+                    self._times.popleft()
+                return rate if rate > 0 else None
+        if not self.seconds:
+            # Before the first step time only the last record can wait for one.
+            self._records.clear()
+        self._records.append((step, seconds))
+        return None
+
+    def alone(self, reading: Reading) -> None:
+        """Number the step times by their order: the log holds no iteration record that would name them."""
+        for step, (seconds, rate) in enumerate(zip(self.seconds, self.rates, strict=True), 1):
+            rated = rate if rate > 0 else None
+            reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
+        if self.seconds:
+            reading.remark("note", "steps are numbered by the order of their times; the log names none")
+
+
+def spans(text: str) -> dict[str, tuple[int, int]]:
+    """Where time and TFLOP/s stand on a line of one step time; nothing on any other line."""
+    found = list(STEP_TIME.finditer(text))
+    if len(found) != 1:
+        return {}
+    places = {STEP_TIME_OF: found[0].span(1)}
+    return {**places, RATE_OF: found[0].span(2)} if found[0][2] else places
+
+
+def configure(reading: Reading, block: Block) -> None:
+    """State what a configuration dump of Megatron-Bridge gives, by the arguments' names."""
+    found = block.leaf(*_SECTIONS)
+    renamed = {_NAMES.get(name, name): value for name, value in found.items()}
+    renamed.pop("", None)
+    if "rng.seed" in block.found:
+        renamed["seed"] = block.found["rng.seed"]
+    # A dump of differences holds no default: the sizes that it leaves out are unknown, and stay so.
+    megatron_config.state(reading, renamed)

@@ -1,0 +1,125 @@
+"""Golden values of Megatron-LM's functional tests: what a test of its CI printed, by metric and step.
+
+Source: tests/functional_tests of Megatron-LM, `golden_values*.json`. Since core 0.10 ``values`` maps steps to figures;
+before it was a list that begins at ``start_step`` and goes on by ``step_interval``. A figure that was not printed at a
+step is the text ``nan``, so that only a loss that is NaN means anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.evidence import steady as megatron_steady
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.steps import MAX_STEPS
+from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+
+_METRICS: Final = {
+    "lm loss": "loss",
+    "loss": "loss",
+    "iteration-time": "step_seconds",
+    "iteration_timing": "step_seconds",
+    "grad-norm": "grad_norm",
+    "batch-size": "global_batch",
+    "throughput": "tflops_per_second_per_chip",
+}
+_AVERAGE: Final = "iteration_timing_avg"
+
+
+class Golden(FileReader):
+    """Reads one file of golden values as a run's steps."""
+
+    source: ClassVar[str] = "megatron-golden"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether a JSON object of metrics begins here, each with its interval of steps."""
+        return head.lstrip()[:1] == b"{" and b'"step_interval"' in head and b'"end_step"' in head
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; what is too large or is no JSON is told in a remark."""
+        reading = Reading(self.source)
+        document = source.document()
+        if document is None:
+            reading.remark("broken", f"larger than {MAX_DOCUMENT >> 20} MiB; golden values are far smaller")
+            return [reading]
+        try:
+            found = json.loads(document)
+        except (ValueError, RecursionError) as error:
+            reading.remark("broken", f"no JSON: {str(error)[:200]}; fetch the file again")
+            return [reading]
+        if isinstance(found, dict):
+            self._metrics(reading, found)
+        reading.complete = True
+        return [reading]
+
+    def _metrics(self, reading: Reading, found: dict[str, Any]) -> None:
+        losses: list[float] = []
+        for metric, block in found.items():
+            name = _METRICS.get(metric)
+            for step, figure in _values(block):
+                if name is None or (math.isnan(figure) and name != "loss"):
+                    continue
+                losses += [figure] if name == "loss" else []
+                reading.steps.add(step, {name: figure})
+        reading.records = len(reading.steps)
+        _memory(reading, found)
+        average = found.get(_AVERAGE)
+        if isinstance(average, float) and average > 0:
+            text = f"{_AVERAGE} {average}"
+            reading.state("measurement.stated.step_seconds", average, text, record=_AVERAGE)
+            reading.state("measurement.stated.statistic", "mean", text, record=_AVERAGE)
+        if losses:
+            reading.diverged = not all(map(math.isfinite, losses))
+        numbers = reading.steps.numbers()
+        megatron_steady.mark(reading, numbers[:1] if numbers and numbers[0] <= 1 else ())
+
+
+def _values(block: Any) -> Iterator[tuple[int, float]]:
+    """Steps and figures of one metric, in either form."""
+    if not isinstance(block, dict):
+        return
+    values = block.get("values")
+    if isinstance(values, dict):
+        for word, value in list(values.items())[:MAX_STEPS]:
+            figure = _figure(value)
+            if word.isdigit() and len(word) < 16 and figure is not None:
+                yield int(word), figure
+    elif isinstance(values, list):
+        start, gap = block.get("start_step"), block.get("step_interval")
+        if isinstance(start, int) and isinstance(gap, int) and gap > 0:
+            for at, value in enumerate(values[:MAX_STEPS]):
+                figure = _figure(value)
+                if figure is not None:
+                    yield start + at * gap, figure
+
+
+def _memory(reading: Reading, found: dict[str, Any]) -> None:
+    """The largest peak, with the step that reached it first; ranks are not told apart in these files."""
+    peaks = list(_values(found.get("mem-max-allocated-bytes")))
+    peaks = [(step, figure) for step, figure in peaks if 0 < figure < 1e18]
+    if not peaks:
+        return
+    step, peak = max(peaks, key=lambda item: (item[1], -item[0]))
+    used = dict(_values(found.get("mem-allocated-bytes"))).get(step)
+    held = round(used) if used is not None and 0 < used < 1e18 else None
+    place = Place(record="mem-max-allocated-bytes")
+    reading.memory.append(MemoryRow(place, None, None, step, bytes_used=held, peak_bytes=round(peak)))
+
+
+def _figure(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return number(value) if len(value) < 40 else None
+    if isinstance(value, (int, float)):
+        return float(value) if isinstance(value, float) or abs(value) < 1 << 60 else None
+    return None
+
+
+READERS = (Golden,)

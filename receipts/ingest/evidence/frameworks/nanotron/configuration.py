@@ -1,0 +1,134 @@
+"""What nanotron prints before it trains: the start line, its configuration as dataclasses, versions.
+
+The configuration is a `pprint` of nested dataclasses, one argument a line, each line behind the logger's prefix. The
+ranks in that prefix (``DP=0|PP=0|TP=0``) are ranks and say nothing of degrees.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.evidence.literal import integer, number
+from receipts.ingest.evidence.reading import Reading
+
+_START: Final = {
+    "mbs": "batch.micro_batch",
+    "grad_accum": "batch.accumulation",
+    "global_batch_size": "batch.global_batch",
+    "sequence_length": "batch.sequence_length",
+}
+_ARGUMENTS: Final = {
+    "dp": "parallelism.data",
+    "pp": "parallelism.pipeline",
+    "tp": "parallelism.tensor",
+    "expert_parallel_size": "parallelism.expert",
+    "context_parallel_size": "parallelism.context",
+    "sequence_length": "batch.sequence_length",
+    "micro_batch_size": "batch.micro_batch",
+    "batch_accumulation_per_replica": "batch.accumulation",
+    "hidden_size": "model.hidden",
+    "num_hidden_layers": "model.depth",
+    "num_attention_heads": "model.heads",
+    "num_key_value_heads": "model.kv_heads",
+    "intermediate_size": "model.ffn",
+    "vocab_size": "model.vocabulary",
+    "seed": "numerics.seed",
+}
+_BLOCKS: Final = ("ParallelismArgs(", "TokensArgs(", "OptimizerArgs(", "GeneralArgs(", "LlamaConfig(", "Qwen2Config(")
+_ARGUMENT = re.compile(r"(?<![\w.])(\w{1,60})=([\w.+'\"-]{1,80})")
+_PREFIX = re.compile(r"^.{0,120}?\[(?:INFO|WARNING|DEBUG)[^\]]{0,120}\]:\s?")
+_SECTION = re.compile(r"^( {0,40})(?:parallelism|tokens|model):\s*$")
+_SETTING = re.compile(r"^( {1,60})(\w{1,60}):\s*([\w.+-]{1,80})\s*$")
+_VERSION = re.compile(r"\b(nanotron|torch|flash-attn|transformers) version: ([\w.+-]{1,60})")
+_PARAMETERS = re.compile(r"Total number of parameters: ([\d.]{1,12}[KMBT]?) \(")
+_CELL = re.compile(r"(\w{1,40}): (\d{1,18})(?= \||\s*$)")
+_MAX_BLOCK: Final = 200
+
+
+class NanotronConfig:
+    """Takes the lines before the first iteration; ``inside`` while a dataclass is being printed."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.records = 0
+        self.started = False
+        self.first_step: int | None = None
+        self.inside = 0
+        self._depth = 0
+        self._yaml = False
+        self._margin = 0
+
+    def line(self, text: str, line: int) -> bool:
+        """Take one line; True while a dataclass goes on below."""
+        text = _PREFIX.sub("", text)
+        if self._yaml or _SECTION.match(text):
+            return self._section(text, line)
+        if self.inside or any(name in text for name in _BLOCKS):
+            return self._block(text, line)
+        if "[Start training]" in text:
+            self._start(text, line)
+        elif match := _PARAMETERS.search(text):
+            self.reading.state("model.parameters_total_stated", match[1], match[0], line)
+        elif match := _VERSION.search(text):
+            self.reading.state(f"wheels.{match[1]}", match[2], match[0], line)
+            if match[1] == "nanotron":
+                self.started = True
+                self.reading.version = match[2]
+        return False
+
+    def leave(self) -> None:
+        """End the dataclass that is being printed."""
+        self.inside = self._depth = 0
+        self._yaml = False
+
+    def _section(self, text: str, line: int) -> bool:
+        """A line of the configuration file: a section, or one of the settings that stand deeper below it."""
+        match = _SETTING.match(text)
+        if match is not None and (path := _ARGUMENTS.get(match[2])) is not None and len(match[1]) > self._margin:
+            whole = integer(match[3])
+            if whole is not None and whole >= 1:
+                self.reading.state(path, whole, match[0].strip(), line)
+        if (section := _SECTION.match(text)) is not None:
+            self._margin = len(section[1])
+        self.inside += 1
+        deeper = len(text) - len(text.lstrip(" ")) > self._margin
+        self._yaml = self.inside < _MAX_BLOCK and (deeper or section is not None)
+        if not self._yaml:
+            self.leave()
+        return self._yaml
+
+    def _block(self, text: str, line: int) -> bool:
+        """Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines."""
+        if "ParallelismArgs(" in text:
+            self.records += 1
+            self.started = True
+        for name, word in _ARGUMENT.findall(text):
+            value = word.strip("'\"")
+            if (path := _ARGUMENTS.get(name)) is not None:
+                whole = integer(value)
+                if whole is not None and whole >= (0 if name == "seed" else 1):
+                    self.reading.state(path, whole, f"{name}={whole}", line)
+            elif name == "recompute_layer":
+                self.reading.state("numerics.recompute", "full" if value == "True" else "none", f"{name}={value}", line)
+            elif name == "zero_stage" and value in ("0", "1", "2", "3"):
+                self.reading.state(
+                    "parallelism.strategy", f"zero{value}" if value != "0" else "ddp", f"zero_stage={value}", line
+                )
+            elif name == "learning_rate" and (rate := number(value)) is not None and rate >= 0:
+                self.reading.state("numerics.learning_rate", rate, f"{name}={value}", line)
+        self._depth += text.count("(") - text.count(")")
+        self.inside += 1
+        if self._depth <= 0 or self.inside > _MAX_BLOCK:
+            self.leave()
+        return bool(self.inside)
+
+    def _start(self, text: str, line: int) -> None:
+        self.records += 1
+        self.started = True
+        cells = {name: int(value) for name, value in _CELL.findall(text)}
+        for name, path in _START.items():
+            if cells.get(name, 0) >= 1:
+                self.reading.state(path, cells[name], f"{name}: {cells[name]}", line)
+        if "start_iteration_step" in cells:
+            self.first_step = cells["start_iteration_step"] + 1

@@ -1,0 +1,1 @@
+"""Event files of TensorBoard, and the names that frameworks log to trackers."""

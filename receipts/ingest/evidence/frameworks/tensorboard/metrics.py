@@ -1,0 +1,136 @@
+"""Named figures of steps put into a reading, once it is known whose names they are."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import Final
+
+from receipts.ingest.evidence.frameworks.maxtext.steady import SLOW, Events, not_steady
+from receipts.ingest.evidence.frameworks.tensorboard.tags import Dialect, cleaned, dialect
+from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+
+# Figures kept until a framework shows itself: every one writes its own names within its first steps.
+_WAIT: Final = 8192
+_NAMES: Final = 500
+_SHOWN: Final = 20
+
+
+class NamedMetrics:
+    """Takes figures by name and step, in the order of the file, and fills a reading with those that are known."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.dialect: Dialect | None = None
+        self._waiting: list[tuple[int, str, float]] | None = []
+        self._names: set[str] = set()
+        self._spelt: dict[str, str] = {}
+        self._taken: dict[str, str] = {}
+        self._peaks: dict[str, tuple[float, int]] = {}
+        self._finite: bool | None = None
+        self._last: dict[str, int] = {}
+        self._validation: float | None = None
+        self._gaps: dict[int, int] = {}
+
+    def add(self, step: int, name: str, value: float) -> None:
+        """One figure. What comes before the framework is known waits, within bounds."""
+        if len(self._names) < _NAMES:
+            self._names.add(name)
+        if self._waiting is None:
+            self._put(step, name, value)
+            return
+        self._waiting.append((step, name, value))
+        if len(self._waiting) >= _WAIT:
+            self._decide()
+
+    def finish(self) -> None:
+        """Put what waits, and say what was not understood."""
+        if self._waiting is not None:
+            self._decide()
+        reading = self.reading
+        if self.dialect is None:
+            if self._names:
+                reading.remark(
+                    "missing", f"the names are those of no framework that is known: {self._some(self._names)}"
+                )
+            return
+        reading.remark("note", f"names are read as {self.dialect.framework}'s ({self.dialect.source})")
+        read = {*self._taken.values(), *self.dialect.memory, *self.dialect.validation}
+        others = {name for name in self._names if self._spelt.get(cleaned(name), name) not in read}
+        if others:
+            reading.remark("note", f"names that no figure of a step follows from: {self._some(others)}")
+        reading.diverged = None if self._finite is None else not self._finite
+        if self._peaks:
+            step = max(at for _, at in self._peaks.values())
+            used, peak, reserved = (
+                round(self._peaks[leaf][0]) if leaf in self._peaks else None
+                for leaf in ("bytes_used", "peak_bytes", "peak_reserved_bytes")
+            )
+            row = MemoryRow(Place(), step=step, bytes_used=used, peak_bytes=peak, peak_reserved_bytes=reserved)
+            reading.memory.append(row)
+        if self._validation is not None:
+            reading.state("measurement.loss.validation", self._validation)
+        if self.dialect.mean and self._gaps:
+            interval = max(self._gaps, key=lambda gap: self._gaps[gap])
+            reading.steps.interval = interval if interval > 1 else None
+        if self.dialect.framework == "maxtext":
+            not_steady(reading, Events(first={0} & set(reading.steps)))
+        else:
+            self._first_step()
+
+    def _first_step(self) -> None:
+        """The first record of a launch holds its compiling, where its time shows it."""
+        timed = [
+            (step, seconds)
+            for step in self.reading.steps.numbers()
+            if (seconds := self.reading.steps.get(step, "step_seconds")) is not None
+        ]
+        if len(timed) > 2 and timed[0][1] > SLOW * median(seconds for _, seconds in timed):
+            self.reading.not_steady[timed[0][0]] = "compile"
+
+    def _some(self, names: set[str]) -> str:
+        shown = ", ".join(sorted(names)[:_SHOWN])
+        return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+    def _decide(self) -> None:
+        waiting, self._waiting = self._waiting or [], None
+        known = self.dialect = dialect(self._names)
+        if known is not None:
+            names = (*known.metrics, *known.memory, *known.validation)
+            self._spelt = {cleaned(name): name for name in names}
+        for step, name, value in waiting:
+            self._put(step, name, value)
+
+    def _put(self, step: int, name: str, value: float) -> None:
+        known = self.dialect
+        if known is None:
+            return
+        name = self._spelt.get(cleaned(name), name)
+        if name in known.validation:
+            self._validation = value if math.isfinite(value) else self._validation
+        elif name in known.memory:
+            size = known.memory[name]
+            amount = size.value(value)
+            best = self._peaks.get(size.field)
+            if amount is not None and 0 <= amount < 2**60 and (best is None or amount > best[0]):
+                self._peaks[size.field] = amount, step
+        elif name in known.metrics:
+            metric = known.metrics[name]
+            figure = metric.value(value)
+            # Two names of one field (an old and a new one) would overwrite each other: the first one stands.
+            if figure is None or self._taken.setdefault(metric.field, name) != name:
+                return
+            self._step(step, metric.field, figure)
+
+    def _step(self, step: int, field: str, figure: float) -> None:
+        reading = self.reading
+        reading.records += 1
+        last = self._last.get(field)
+        if field == "loss":
+            self._finite = self._finite is not False and math.isfinite(figure)
+            if last is not None and step > last:
+                self._gaps[step - last] = self._gaps.get(step - last, 0) + 1 if len(self._gaps) < _NAMES else 1
+            if last is not None and step < last:
+                reading.steps.restarts += 1
+        self._last[field] = step
+        reading.steps.add(step, {field: figure})

@@ -1,0 +1,1 @@
+"""Scripts that come with torch_xla, and torchprime."""

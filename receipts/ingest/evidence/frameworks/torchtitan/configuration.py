@@ -1,0 +1,302 @@
+"""What torchtitan says about a run beside its steps: mesh, batch, model, precision, recompute, compiling.
+
+Sources, torchtitan 0.1 (2024) to 0.3 (2026): `train.py`, `config/job_config.py`, `distributed/parallel_dims.py`,
+`models/*/infra/parallelize.py`, `components/metrics.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from receipts.ingest.evidence.literal import flattened, integer, literal, number
+from receipts.ingest.evidence.numbers import size
+from receipts.ingest.evidence.reading import Reading
+from receipts.receipt.dtypes import dtype
+
+_AXES: Final = {
+    "tp": "parallelism.tensor",
+    "pp": "parallelism.pipeline",
+    "cp": "parallelism.context",
+    "ep": "parallelism.expert",
+    "etp": "parallelism.expert_tensor",
+    "dp_shard": "parallelism.shard",
+    "dp_replicate": "parallelism.replicate",
+}
+_DEGREES: Final = {
+    "tensor_parallel_degree": "parallelism.tensor",
+    "pipeline_parallel_degree": "parallelism.pipeline",
+    "context_parallel_degree": "parallelism.context",
+    "expert_parallel_degree": "parallelism.expert",
+    "expert_tensor_parallel_degree": "parallelism.expert_tensor",
+    "data_parallel_shard_degree": "parallelism.shard",
+    "data_parallel_replicate_degree": "parallelism.replicate",
+}
+_TRAINING: Final = {
+    "local_batch_size": "batch.micro_batch",
+    "batch_size": "batch.micro_batch",
+    "global_batch_size": "batch.global_batch",
+    "seq_len": "batch.sequence_length",
+}
+_MODEL: Final = {
+    "dim": "model.hidden",
+    "n_layers": "model.depth",
+    "n_heads": "model.heads",
+    "n_kv_heads": "model.kv_heads",
+    "vocab_size": "model.vocabulary",
+    "head_dim": "model.head_dim",
+}
+_TRAINER: Final = (
+    (re.compile(r"local batch size:? (\d+)"), "batch.micro_batch"),
+    (re.compile(r"global batch size:? (\d+)"), "batch.global_batch"),
+    (re.compile(r"gradient[ _]accumulation[ _]steps:? (\d+)"), "batch.accumulation"),
+    (re.compile(r"sequence length:? (\d+)"), "batch.sequence_length"),
+    (re.compile(r"maximum context length:? (\d+)"), "batch.sequence_length"),
+    (re.compile(r"([\d,]+) tokens per train step"), "measurement.tokens_per_step"),
+)
+_MESH = re.compile(r"\b(pp|dp_replicate|dp_shard|cp|tp|etp|ep)=(-?\d{1,9})\b")
+_OLD_MESH = re.compile(r"device mesh with \[([^\]]{0,200})\], \[((?:\d{1,9}, ?){0,8}\d{1,9})\]")
+_CAPACITY = re.compile(r"\b[A-Z]{3,4} capacity: (.{1,80}?)(?: \(\d+\))? with ([\d.]{1,12})GiB memory")
+_SIZE = re.compile(r"Model ([\w.-]+) ([\w.-]+)\s+(?:\[\d+m)?size: ([\d,]+) total parameters")
+_ACTIVE = re.compile(r"active ([\d,]+)")
+_ARGUMENT = re.compile(r"\b(dim|n_layers|n_heads|n_kv_heads|vocab_size|head_dim)=(\d+)")
+_OPTION = re.compile(
+    r"--(training|parallelism|compile|activation_checkpoint|optimizer|model)\.(\w+)(?:[= ](?!--)(\S+))?"
+)
+_ASSIGNMENT = re.compile(r"^[\s#>|]*(\w+)\s*=\s*([^#]+)")
+_SECTION = re.compile(r"^\s*\[([\w.]+)\]\s*$")
+_RECOMPUTE = re.compile(r"Applied (\w+?)(?:AC)? activation checkpointing")
+_TOML: Final = ("training", "parallelism", "compile", "activation_checkpoint", "optimizer", "experimental", "model")
+
+
+class TorchtitanConfig:
+    """Collects statements about a run. What the program prints stands before its arguments and files."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.capacity: int | None = None
+        self.fallback_peak = False
+        self._section = "training"
+        self._weaker: dict[str, tuple[Any, str, int]] = {}
+        self._handlers: tuple[tuple[str, Callable[[str, int], None]], ...] = (
+            ("device mesh with", self._mesh),
+            ("local batch size", self.trainer),
+            ("tokens per train step", self.trainer),
+            ("GiB memory", self._capacity_line),
+            ("Peak FLOPS used", self._peak),
+            ("Peak flops undefined", self._unknown_peak),
+            ("total parameters", self._parameters),
+            ("Total parameter count", self._parameters),
+            ("ModelArgs(", self._model_arguments),
+            ("torchtitan version", self._version),
+            ("Applied ", self._applied),
+            ("Compiling ", self._compiling),
+            ("Float8", self._float8),
+        )
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line that may state something; whether it did."""
+        took = False
+        for word, handler in self._handlers:
+            if word in text:
+                handler(text, number)
+                took = True
+        if not took and ("--" in text):
+            self._options(text, number)
+        elif not took:
+            self._assignment(text, number)
+        return took
+
+    def document(self, text: str, line: int) -> bool:
+        """A configuration that was printed whole (`Running with …`), or a model's (`Building …`)."""
+        found = literal(text, text.index("{"))
+        if not isinstance(found, dict):
+            return False
+        flat = flattened(found)
+        if "dim" in found or "n_layers" in found:
+            for name, path in _MODEL.items():
+                self._whole(path, found.get(name), name, line, self._state)
+            return True
+        for name, value in flat.items():
+            section, _, leaf = name.partition(".")
+            self._setting(section, leaf, value, name, line, self._state)
+        self._flavour(flat, line)
+        return True
+
+    def settle(self) -> None:
+        """State what only arguments and files said."""
+        for path, (value, text, line) in self._weaker.items():
+            if path not in self.reading.stated:
+                self.reading.state(path, value, text, line)
+
+    def value(self, path: str) -> Any:
+        """What is known of a path so far, also from arguments and files."""
+        stated = self.reading.stated.get(path)
+        if stated is not None:
+            return stated.value
+        weaker = self._weaker.get(path)
+        return weaker[0] if weaker else None
+
+    def step_tokens_per_chip(self) -> float | None:
+        """Tokens of one step over all chips of the mesh, per chip: what a step's time follows from; None if unknown."""
+        chips = self.value("hardware.chips")
+        tokens = self.value("measurement.tokens_per_step")
+        if tokens is None:
+            batch, length = self.value("batch.global_batch"), self.value("batch.sequence_length")
+            tokens = batch * length if batch and length else None
+        if tokens is None or not chips:
+            return None
+        return float(tokens / chips)
+
+    def trainer(self, text: str, line: int) -> None:
+        """`Trainer is initialized with …` and the older `Training starts at step 1, with …`."""
+        for pattern, path in _TRAINER:
+            if match := pattern.search(text):
+                self._whole(path, match[1], match[0], line, self._state)
+
+    def _mesh(self, text: str, line: int) -> None:
+        degrees = {name: int(value) for name, value in _MESH.findall(text)}
+        if not degrees and (match := _OLD_MESH.search(text)):
+            names = [name.strip(" '\"") for name in match[1].split(",")]
+            sizes = [int(item) for item in match[2].split(",") if item.strip()]
+            if len(names) != len(sizes):
+                return
+            degrees = {"dp_shard" if name == "dp" else name: size for name, size in zip(names, sizes, strict=True)}
+            degrees = {name: degrees.get(name, 1) for name in ("pp", "dp_replicate", "dp_shard", "cp", "tp")}
+        if not degrees or any(degree < 1 or degree > 1 << 24 for degree in degrees.values()):
+            return
+        for name, degree in degrees.items():
+            self._state(_AXES[name], degree, f"{name}={degree}", line)
+        if {"dp_replicate", "dp_shard"} <= degrees.keys():
+            data = degrees["dp_replicate"] * degrees["dp_shard"]
+            self._state("parallelism.data", data, f"dp_replicate × dp_shard = {data}", line)
+            chips = data * degrees.get("tp", 1) * degrees.get("pp", 1) * degrees.get("cp", 1)
+            self._state("hardware.chips", chips, text[text.find("device mesh") :], line)
+
+    def _capacity_line(self, text: str, line: int) -> None:
+        if match := _CAPACITY.search(text):
+            self._state("hardware.accelerator", match[1], match[1], line)
+            self.capacity = size(f"{match[2]} GiB")
+
+    def _peak(self, text: str, line: int) -> None:
+        value = number(text.rpartition(":")[2].split()[0]) if text.rpartition(":")[2].split() else None
+        # The peak of a chip that is not there is nobody's denominator.
+        if value is not None and 0 < value < 1e18 and not self.fallback_peak:
+            self._state("measurement.stated.peak_flops_per_second", value, text[text.find("Peak FLOPS") :], line)
+            self._state("measurement.stated.peak_dtype", "bf16", "torchtitan's table holds BF16 peaks", line)
+
+    def _unknown_peak(self, text: str, line: int) -> None:
+        if not self.fallback_peak:
+            self.fallback_peak = True
+            what = text[text.find("Peak flops") :]
+            self.reading.remark(
+                "contradiction", f"{what[:160]}: MFU is against the peak of a chip that is not there; ignore it", line
+            )
+
+    def _parameters(self, text: str, line: int) -> None:
+        if match := _SIZE.search(text):
+            self._state("model.name", f"{match[1]} {match[2]}", match[0], line)
+            self._whole("model.parameters_total", match[3], match[3], line, self._state)
+        elif "Total parameter count" in text and (match := _ACTIVE.search(text)):
+            self._whole("model.parameters_active", match[1], match[0], line, self._state)
+
+    def _model_arguments(self, text: str, line: int) -> None:
+        for name, value in _ARGUMENT.findall(text):
+            self._whole(_MODEL[name], value, f"{name}={value}", line, self._state)
+
+    def _version(self, text: str, line: int) -> None:
+        word = text.partition("torchtitan version:")[2].split()
+        if word and not word[0].startswith("0.0.0"):
+            self.reading.version = self.reading.version or word[0][:60]
+            self._state("wheels.torchtitan", word[0][:60], text[text.find("torchtitan version") :], line)
+
+    def _applied(self, text: str, line: int) -> None:
+        if match := _RECOMPUTE.search(text):
+            self._state("numerics.recompute_applied", match[1].lower(), match[0], line)
+        elif "Applied FSDP" in text or "Applied HSDP" in text or "Applied fully_shard" in text:
+            self._state("parallelism.strategy", "fsdp2", text[text.find("Applied") :], line)
+        elif "Applied DDP" in text:
+            self._state("parallelism.strategy", "ddp", text[text.find("Applied") :], line)
+
+    def _compiling(self, text: str, line: int) -> None:
+        if "torch.compile" not in text:
+            return
+        what = text[text.find("Compiling ") :]
+        if "each " in what:
+            self._state("compile.posture", "regional", what, line)
+        elif "loss" not in what:
+            self._state("compile.posture", "whole_graph", what, line)
+
+    def _float8(self, text: str, line: int) -> None:
+        if "training active" in text or "Swapped to Float8" in text:
+            self._state("numerics.compute_dtype", "fp8", text[text.find("Float8") :], line)
+
+    def _setting(self, section: str, leaf: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
+        """One setting of the job's configuration, whatever printed it; a value below one means *automatic*."""
+        if section in ("training", "parallelism", "experimental") and leaf in _DEGREES:
+            self._whole(_DEGREES[leaf], value, text, line, say)
+        elif section == "training" and leaf in _TRAINING:
+            self._whole(_TRAINING[leaf], value, text, line, say)
+        elif section == "metrics" and leaf == "log_freq":
+            interval = integer(value)
+            self.reading.steps.interval = interval if interval and interval > 0 else None
+        elif name := _TEXTS.get(f"{section}.{leaf}"):
+            if isinstance(value, str) and value:
+                say(name, dtype(value) or value, f"{text} = {value}", line)
+        elif f"{section}.{leaf}" in ("compile.enable", "training.compile") and isinstance(value, bool):
+            say("compile.posture", "regional" if value else "eager", f"{text} = {value}", line)
+        elif (section, leaf) == ("optimizer", "lr") and (rate := number(value)) is not None:
+            say("numerics.learning_rate", rate, f"{text} = {value}", line)
+        elif leaf == "seed" and section in ("training", "debug"):
+            self._whole("numerics.seed", value, text, line, say)
+
+    def _flavour(self, flat: dict[str, Any], line: int) -> None:
+        mode, option = flat.get("activation_checkpoint.mode"), flat.get("activation_checkpoint.selective_ac_option")
+        if isinstance(mode, str):
+            recompute = f"selective: {option}" if mode == "selective" and option else mode
+            self._state("numerics.recompute", recompute, f"activation_checkpoint.mode = {mode}", line)
+        if isinstance(flat.get("model.name"), str) and isinstance(flat.get("model.flavor"), str):
+            self._state("model.name", f"{flat['model.name']} {flat['model.flavor']}", "model.name, model.flavor", line)
+        converters = flat.get("model.converters")
+        if isinstance(converters, list) and any("float8" in str(item) for item in converters):
+            self._state("numerics.compute_dtype", "fp8", f"model.converters = {converters}", line)
+            recipe = flat.get("quantize.linear.float8.recipe_name") or flat.get("float8.recipe_name")
+            if isinstance(recipe, str):
+                self._state("numerics.fp8_recipe", recipe, f"float8.recipe_name = {recipe}", line)
+        elif isinstance(param := flat.get("training.mixed_precision_param"), str):
+            text = f"training.mixed_precision_param = {param}"
+            self._state("numerics.compute_dtype", dtype(param) or param, text, line)
+
+    def _options(self, text: str, line: int) -> None:
+        for section, leaf, word in _OPTION.findall(text):
+            value = literal(word) if word and not word.startswith("-") else True
+            self._setting(section, leaf, value, f"--{section}.{leaf}", line, self._state_weakly)
+
+    def _assignment(self, text: str, line: int) -> None:
+        if match := _SECTION.match(text):
+            self._section = match[1]
+        elif self._section in _TOML and (match := _ASSIGNMENT.match(text)):
+            word = match[2].strip().rstrip(",")
+            self._setting(self._section, match[1], literal(word), match[1], line, self._state_weakly)
+
+    def _whole(self, path: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
+        found = integer(value)
+        if found is not None and found >= (0 if path.endswith("seed") else 1):
+            say(path, found, text if str(found) in text else f"{text} = {found}", line)
+
+    def _state(self, path: str, value: Any, text: str, line: int) -> None:
+        self.reading.state(path, value, text, line)
+
+    def _state_weakly(self, path: str, value: Any, text: str, line: int) -> None:
+        self._weaker[path] = (value, text, line)
+
+
+_TEXTS: Final = {
+    "training.dtype": "numerics.parameter_dtype",
+    "training.mixed_precision_reduce": "numerics.reduction_dtype",
+    "training.dataset": "data.dataset",
+    "optimizer.name": "numerics.optimizer",
+    "compile.backend": "compile.backend",
+    "parallelism.pipeline_parallel_schedule": "parallelism.schedule",
+}

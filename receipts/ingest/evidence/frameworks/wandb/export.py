@@ -1,0 +1,172 @@
+"""Histories exported from Weights & Biases: CSV and JSON of the API, CSV of the page's charts, and a run's summary."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
+from receipts.ingest.evidence.frameworks.tensorboard.tags import dialect
+from receipts.ingest.evidence.frameworks.wandb.run import figure, parsed, put_row
+from receipts.ingest.evidence.numbers import number
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+
+_MAX_COLUMNS: Final = 5000
+_SUMMARY: Final = {
+    "step_seconds": "measurement.stated.step_seconds",
+    "tokens_per_second": "measurement.stated.tokens_per_second",
+    "tokens_per_second_per_chip": "measurement.stated.tokens_per_second_per_chip",
+    "tflops_per_second_per_chip": "measurement.stated.tflops_per_second_per_chip",
+    "mfu": "measurement.stated.mfu",
+    "loss": "measurement.loss.last",
+    "grad_norm": "measurement.gradient_norm.last",
+}
+
+
+class ExportedTable(FileReader):
+    """Reads CSV. Charts export ``run - metric`` with ``__MIN`` and ``__MAX`` beside it, of one run or several."""
+
+    source: ClassVar[str] = "wandb"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether the head names W&B's own columns, or a chart's."""
+        names = _columns(head.split(b"\n", 1)[0].decode("utf-8", "replace"))
+        if "_step" in names and ("_timestamp" in names or "_runtime" in names):
+            return True
+        return bool(names) and names[0] == "Step" and any(name.endswith("__MIN") and " - " in name for name in names)
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading; a chart of several runs is none's."""
+        reading = Reading(self.source)
+        metrics = NamedMetrics(reading)
+        lines = _lines(source)
+        names = _columns(next(lines, ""))[:_MAX_COLUMNS]
+        if names and names[0] == "Step" and "_step" not in names:
+            names = self._of_one_run(reading, names)
+        skipped = 0
+        for line in lines:
+            cells = _columns(line)
+            row = {name: _cell(cell) for name, cell in zip(names, cells, strict=False) if name and cell}
+            skipped += bool(row) and not put_row(metrics, row)
+        _close(reading, metrics, skipped)
+        return [reading]
+
+    def _of_one_run(self, reading: Reading, names: list[str]) -> list[str]:
+        found = [tuple(name.rsplit(" - ", 1)) if " - " in name else ("", name) for name in names]
+        runs = {run for run, _ in found if run}
+        if len(runs) > 1:
+            text = (
+                f"the chart shows {len(runs)} runs, and a reading is of one: only {min(runs)!r} is read; export one run"
+            )
+            reading.remark("contradiction", text)
+        keep = min(runs, default="")
+        return [
+            "_step"
+            if name == "Step"
+            else name
+            if run == keep and not name.endswith(("__MIN", "__MAX", "_step"))
+            else ""
+            for run, name in found
+        ]
+
+
+class ExportedRows(FileReader):
+    """Reads JSON lines, and a JSON list of rows; an object over the whole file is a run's summary."""
+
+    source: ClassVar[str] = "wandb"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether W&B's own names stand in what begins as JSON."""
+        start = head.lstrip()[:1]
+        if start not in (b"{", b"[") or b'"_step"' not in head:
+            return False
+        return b'"_timestamp"' in head or b'"_runtime"' in head or b'"_wandb"' in head
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading of rows or of a summary."""
+        reading = Reading(self.source)
+        metrics = NamedMetrics(reading)
+        rows = list(self._head(source))
+        if len(rows) == 1 and "_step" in rows[0] and "_wandb" in rows[0]:
+            _summary(reading, rows[0])
+            return [reading]
+        skipped = sum(not put_row(metrics, row) for row in self._rows(source))
+        _close(reading, metrics, skipped)
+        return [reading]
+
+    def _head(self, source: Source) -> Iterator[dict[str, Any]]:
+        """The file as one object, where it is one."""
+        text = source.document()
+        whole = parsed(text, MAX_DOCUMENT) if text is not None else None
+        if isinstance(whole, dict):
+            yield whole
+
+    def _rows(self, source: Source) -> Iterator[dict[str, Any]]:
+        if source.head.lstrip().startswith(b"["):
+            text = source.document()
+            whole = parsed(text, MAX_DOCUMENT) if text is not None else None
+            yield from (row for row in whole if isinstance(row, dict)) if isinstance(whole, list) else ()
+            return
+        for line in _lines(source):
+            row = parsed(line) if line.strip() else None
+            if isinstance(row, dict):
+                yield row
+
+
+def _lines(source: Source) -> Iterator[str]:
+    for chunk in source.chunks():
+        yield from chunk.decode("utf-8", "replace").splitlines()
+
+
+def _columns(line: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(line.lstrip("\ufeff"))), [])
+    except csv.Error:
+        return []
+
+
+def _cell(text: str) -> float | None:
+    value = number(text)
+    return value if value is not None else figure(text)
+
+
+def _summary(reading: Reading, row: dict[str, Any]) -> None:
+    """The last value of each metric: stated figures, and no steps."""
+    reading.records = 1
+    known = dialect(set(row))
+    if known is None:
+        reading.remark("missing", "the summary's names are those of no framework that is known")
+        return
+    reading.remark(
+        "note", f"names are read as {known.framework}'s ({known.source}); every figure is the last one logged"
+    )
+    reading.state("measurement.stated.statistic", "last")
+    for name, metric in known.metrics.items():
+        raw = figure(row.get(name))
+        value = metric.value(raw) if raw is not None else None
+        path = _SUMMARY.get(metric.field)
+        if path is None or value is None or path in reading.stated:
+            continue
+        if value != value or abs(value) == float("inf"):
+            reading.diverged = True
+        else:
+            reading.state(path, value, f"{name}: {row[name]}")
+
+
+def _close(reading: Reading, metrics: NamedMetrics, skipped: int) -> None:
+    metrics.finish()
+    reading.records = max(reading.records, 1)
+    if skipped:
+        reading.remark("missing", f"{skipped} rows name no step and were left out")
+    if not len(reading.steps):
+        text = f"no figure of a training step, or a JSON list above {MAX_DOCUMENT >> 20} MiB (write one row a line)"
+        reading.remark("missing", text)
+
+
+READERS = (ExportedTable, ExportedRows)

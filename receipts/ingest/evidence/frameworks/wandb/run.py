@@ -1,0 +1,217 @@
+"""Weights & Biases: a run's own file, its configuration, summary and metadata, and exported histories.
+
+Read without the wandb package. Names of metrics are the training program's: `tensorboard_tags` knows whose they are.
+``_step`` is the tracker's own counter, which is the training step only where the program logs it that way; where it
+logs its step beside the metrics, that one counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+import yaml
+
+from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
+from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
+from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
+from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
+from receipts.ingest.evidence.reader import FileReader
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+from receipts.receipt.accelerators import find
+
+_STEP_NAMES: Final = tuple(dict.fromkeys(name for dialect in DIALECTS for name in dialect.step))
+_MAX_YAML: Final = 1 << 20
+MAX_TEXT: Final = 1 << 18
+_MAX_ITEMS: Final = 20_000
+
+
+def put_row(metrics: NamedMetrics, row: Mapping[str, Any], step: int | None = None) -> bool:
+    """Add one row of a history. False where it names no step."""
+    for name in ("_step", *_STEP_NAMES):
+        value = figure(row.get(name))
+        if value is not None and 0 <= value < 1e15 and value == int(value):
+            step = int(value)
+    if step is None:
+        return False
+    for name, value in row.items():
+        if name.startswith("_") or name in _STEP_NAMES:
+            continue
+        found = figure(value)
+        if found is not None:
+            metrics.add(step, name[:200], found)
+    return True
+
+
+def figure(value: Any) -> float | None:
+    """A number of a history; W&B writes NaN and infinities as words."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        return {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}.get(value)
+    if isinstance(value, int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return None
+
+
+def parsed(text: str | bytes, limit: int = MAX_TEXT) -> Any:
+    """A JSON value as W&B keeps it, NaN and infinities included; None where it is none or too long."""
+    if len(text) > limit:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+class RunFile(FileReader):
+    """Reads ``run-ID.wandb``: history, configuration and exit code."""
+
+    source: ClassVar[str] = "wandb"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether it begins as these files do."""
+        return head.startswith(MAGIC)
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading."""
+        reading = Reading(self.source)
+        metrics = NamedMetrics(reading)
+        config: dict[str, Any] = {}
+        rows = 0
+        for record in records(source, reading):
+            if record.HasField("history"):
+                rows += 1
+                history = record.history
+                step = int(history.step.num) if history.HasField("step") else None
+                put_row(metrics, dict(_items(history.item)), step)
+            elif record.HasField("run"):
+                _run(reading, record.run)
+                config.update(_items(record.run.config.update))
+            elif record.HasField("config"):
+                config.update(_items(record.config.update))
+            elif record.HasField("environment"):
+                machine = record.environment
+                _machine(reading, _text(machine.python), _text(machine.gpu_type), _text(machine.cuda_version))
+            elif record.HasField("exit"):
+                reading.state("run.exit_code", int(record.exit.exit_code))
+                reading.complete = True
+        metrics.finish()
+        if config:
+            wandb_config.state(reading, config)
+        reading.records = max(reading.records, 1)
+        if not rows:
+            reading.remark("missing", "the run's file holds no history")
+        elif not reading.complete:
+            reading.remark("missing", "the run's file has no exit record: the run still writes, or died")
+        return [reading]
+
+
+class Settings(FileReader):
+    """Reads ``config.yaml`` of a run's folder: ``name: {desc: …, value: …}`` and W&B's own ``_wandb``."""
+
+    source: ClassVar[str] = "wandb"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether W&B's own key stands at the first level, and no JSON begins the file."""
+        lines = head.split(b"\n")
+        return any(line.startswith((b"wandb_version:", b"_wandb:")) for line in lines) and not head.startswith(b"{")
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading of configuration."""
+        reading = Reading(self.source, records=1)
+        text = source.document()
+        found: Any = None
+        if text is not None and len(text) <= _MAX_YAML:
+            try:
+                found = yaml.safe_load(text)
+            except (yaml.YAMLError, RecursionError, ValueError) as error:
+                reading.remark("broken", f"no YAML: {str(error)[:200]}")
+                return [reading]
+        if not isinstance(found, dict):
+            reading.remark("broken", "the configuration is no mapping, or larger than 1 MiB")
+            return [reading]
+        values = {
+            str(name): item.get("value") if isinstance(item, dict) and "value" in item else item
+            for name, item in found.items()
+        }
+        if not wandb_config.state(reading, values, "config.yaml"):
+            reading.remark("note", "the configuration's names are those of no framework that is known")
+        return [reading]
+
+
+class Metadata(FileReader):
+    """Reads ``wandb-metadata.json``: when it began, Python, the accelerator of the first host."""
+
+    source: ClassVar[str] = "wandb"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether the keys of a run's metadata are there."""
+        return (
+            head.lstrip().startswith(b"{") and b'"executable"' in head and b'"program"' in head and b'"python"' in head
+        )
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading of the machine."""
+        reading = Reading(self.source, records=1)
+        text = source.document()
+        found = parsed(text or b"", MAX_DOCUMENT)
+        if not isinstance(found, dict):
+            reading.remark("broken", "the metadata are no JSON object")
+            return [reading]
+        _machine(reading, found.get("python"), found.get("gpu") or found.get("gpu_type"), found.get("cudaVersion"))
+        if isinstance(host := found.get("host"), str) and host:
+            reading.state("run.host", host[:200])
+        started = found.get("startedAt")
+        if isinstance(started, str) and started[:4].isdigit():
+            reading.state("run.started", started if started.endswith("Z") else f"{started}Z", started)
+        return [reading]
+
+
+def _items(items: Any) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for item in list(items)[:_MAX_ITEMS]:
+        name = _text(item.key) or ".".join(_text(part) for part in item.nested_key)
+        names = {field.name for field, _ in item.ListFields()}
+        if "integer" in names:
+            found.append((name, int(item.integer)))
+        elif "number" in names:
+            found.append((name, float(item.number)))
+        elif "value_json" in names:
+            found.append((name, parsed(item.value_json)))
+    return found
+
+
+def _text(raw: bytes) -> str:
+    return raw[:200].decode("utf-8", "replace")
+
+
+def _run(reading: Reading, run: Any) -> None:
+    if run.display_name:
+        reading.state("run.label", _text(run.display_name))
+    if run.host:
+        reading.state("run.host", _text(run.host))
+    if run.HasField("start_time") and 0 < run.start_time.seconds < 2**33:
+        started = datetime.fromtimestamp(run.start_time.seconds, UTC)
+        reading.state("run.started", started.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _machine(reading: Reading, python: Any, chip: Any, cuda: Any) -> None:
+    for path, value in (("platform.python", python), ("platform.cuda", cuda)):
+        if isinstance(value, str) and value:
+            reading.state(path, value.removeprefix("CPython ").strip()[:80])
+    accelerator = find(chip[:200]) if isinstance(chip, str) else None
+    if accelerator is not None:
+        reading.state("hardware.accelerator", accelerator.key, chip)
+
+
+READERS = (RunFile, Settings, Metadata)

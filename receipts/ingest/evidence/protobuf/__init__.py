@@ -1,0 +1,1 @@
+"""Protobuf messages and record files, without the programs that make them."""
