@@ -24,6 +24,7 @@ Examples:
   receipts ingest run.log
   receipts ingest run.log -o run.json
   receipts ingest logs/rank_*.log metrics.txt profile.json --lane nvidia-megatron -o run.json
+  receipts ingest run.json trace.json -o whole.json
   receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
   kubectl logs trainer-0 | receipts ingest - -o run.json
 

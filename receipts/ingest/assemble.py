@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any
 
 from receipts.base.errors import Problem
+from receipts.ingest.base import SOURCE as RECEIPT
+from receipts.ingest.base import Base, base_of
 from receipts.ingest.chips import state_memory
 from receipts.ingest.compiled import state_compile
 from receipts.ingest.config import SET, readings, state_config
@@ -19,9 +22,8 @@ from receipts.ingest.identity import state_identity
 from receipts.ingest.intent import state_intent
 from receipts.ingest.layout import pretty
 from receipts.ingest.listing import state_evidence
-from receipts.ingest.measured import state_measurement
+from receipts.ingest.measured import state_steps
 from receipts.ingest.options import Options
-from receipts.ingest.series import series
 from receipts.ingest.wanted import missing
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
@@ -37,7 +39,7 @@ class Ingested:
     """One receipt's tree, where its leaves were found, what was not, and what does not agree.
 
     ``problems`` say why the tree is no receipt yet; empty where it is one. ``untold`` counts what was not worth
-    more lines.
+    more lines. ``as_it_was`` are the bytes of a receipt to which nothing was added.
     """
 
     tree: dict[str, Any]
@@ -47,11 +49,15 @@ class Ingested:
     told: tuple[Told, ...]
     problems: tuple[Problem, ...]
     untold: int = 0
+    as_it_was: bytes | None = None
 
     @property
     def raw(self) -> bytes:
-        """The receipt's bytes: UTF-8, indented, the document's own order of keys; the same tree, the same bytes."""
-        return pretty(self.tree)
+        """The receipt's bytes: UTF-8, indented, the document's own order of keys; the same tree, the same bytes.
+
+        Of a receipt to which nothing was added they are its own.
+        """
+        return self.as_it_was or pretty(self.tree)
 
 
 def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> Ingested:
@@ -60,31 +66,21 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     The tree holds values that fit their leaves only, and a receipt's required keys except those in ``problems``.
     """
     chosen = options or Options()
-    draft = Draft({"schema_version": VERSION})
-    for path, value in chosen.settings.items():
-        draft.put(path, value, Where(SET), SET)
-    draft.held = frozenset(chosen.settings)
-    state_config(draft, files)
-    steps = series(draft, files)
-    if steps is not None:
-        state_measurement(draft, files, steps)
-    named = next((item for item in chosen.lanes if item.name == chosen.lane), None)
-    state_path(draft, files, named)
-    state_compile(draft, files, steps is not None)
-    state_ending(draft, files, steps)
-    state_memory(draft, files, steps)
-    state_identity(draft, files, chosen)
-    state_intent(draft, files, named, chosen.lanes)
-    state_evidence(draft, files)
-    _remarks(draft, files)
-    _notes(draft, chosen.settings)
+    draft = _begun(base_of(files), chosen)
+    others = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
+    if draft.base is None or any(file.readings for file in others):
+        _state(draft, others, chosen)
+        state_evidence(draft, files)
+    _remarks(draft, others)
+    _notes(draft)
     lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
     problems = tuple(
         Problem(path, "no file says it", "state it: --set run.started=2026-03-02T09:00:00Z")
         for path in REQUIRED
         if draft.get(path) is None
     )
-    if not problems:
+    unchanged = draft.base is not None and draft.tree == draft.base.tree
+    if not problems and not unchanged:
         draft.tree["run"]["entries"] = counted(draft.tree)
     return Ingested(
         _ordered(draft.tree),
@@ -94,7 +90,36 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
         tuple(draft.told),
         problems,
         draft.untold,
+        draft.base.raw if draft.base is not None and unchanged else None,
     )
+
+
+def _begun(base: Base | None, options: Options) -> Draft:
+    """A draft with what a person states above what the receipt among the files states."""
+    draft = Draft({"schema_version": VERSION})
+    settings = dict(options.settings)
+    if base is not None:
+        draft.tree = deepcopy(base.tree)
+        named = {"run.lane": options.lane, "run.kind": options.kind}
+        settings |= {path: value for path, value in named.items() if value is not None}
+    for path, value in settings.items():
+        draft.put(path, value, Where(SET), SET)
+    draft.held = frozenset(settings)
+    draft.base = base
+    return draft
+
+
+def _state(draft: Draft, files: Sequence[FileEvidence], options: Options) -> None:
+    """State what the files show, section by section."""
+    state_config(draft, files)
+    steps = state_steps(draft, files)
+    named = next((item for item in options.lanes if item.name == options.lane), None)
+    state_path(draft, files, named)
+    state_compile(draft, files, steps is not None)
+    state_ending(draft, files, steps)
+    state_memory(draft, files, steps)
+    state_identity(draft, files, options)
+    state_intent(draft, files, named, options.lanes)
 
 
 def _remarks(draft: Draft, files: Sequence[FileEvidence]) -> None:
@@ -113,11 +138,11 @@ def _remarks(draft: Draft, files: Sequence[FileEvidence]) -> None:
                 draft.contradict("", f"{where}: {remark.text}")
 
 
-def _notes(draft: Draft, settings: Mapping[str, Any]) -> None:
+def _notes(draft: Draft) -> None:
     """Say in the receipt itself what a person stated, and what its files do not agree on."""
     notes: dict[str, Any] = {}
-    if settings:
-        notes["ingest.stated_by_user"] = sorted(settings)
+    if draft.held:
+        notes["ingest.stated_by_user"] = sorted(draft.held)
     if draft.contradictions:
         notes["ingest.contradictions"] = _lines(
             f"{item.path}: {item.what}".removeprefix(": ") for item in draft.contradictions

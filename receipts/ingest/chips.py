@@ -23,7 +23,11 @@ Rows = dict[tuple[int, str], dict[str, Any]]
 
 def state_memory(draft: Draft, files: Sequence[FileEvidence], steps: Series | None) -> None:
     """State rows for what names its chip, one figure for what does not."""
+    _predicted(draft, files)
     kept = [(file, reading) for file, reading in readings(files) if reading.memory]
+    if kept and draft.base is not None and draft.base.get("memory.chips"):
+        draft.tell("note", f"memory is printed too; the chips of {draft.base.name} stand", Where(kept[0][0].name))
+        return
     ordinals = _ordinals(draft, kept)
     chips: int | None = draft.get("hardware.chips")
     first = steps.numbers[0] if steps is not None else None
@@ -49,7 +53,6 @@ def state_memory(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
     elif nameless:
         _aggregate(draft, nameless, chips)
     _unavailable(draft, files, bool(rows or nameless))
-    _predicted(draft, files)
 
 
 def _phase(row: MemoryRow, first: int | None) -> str:

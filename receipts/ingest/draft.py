@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from receipts.base.errors import near
+from receipts.ingest.base import Base
 from receipts.ingest.evidence import Place
 from receipts.ingest.leaves import alike, fitting, parts
 from receipts.receipt.route import NAMES, spelled
@@ -67,10 +68,15 @@ class Told:
 
 @dataclass
 class Draft:
-    """The tree, and what is to be said of it. ``held`` are leaves that a person stated: nothing else moves them."""
+    """The tree, and what is to be said of it.
+
+    ``held`` are leaves that a person stated, and ``base`` is the receipt that the files add to: nothing else moves
+    what they state.
+    """
 
     tree: dict[str, Any] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
+    base: Base | None = None
     found: dict[str, Found] = field(default_factory=dict)
     contradictions: list[Contradiction] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
@@ -83,17 +89,33 @@ class Draft:
             node = node.get(part) if isinstance(node, dict) else None
         return node
 
-    def put(self, path: str, value: Any, where: Where, source: str, text: str = "") -> bool:
-        """State a leaf. What does not fit it is told and left out; False then."""
+    def holder(self, path: str) -> str:
+        """Who states a leaf that nothing else moves: `--set`, or the receipt by its name; empty where nobody does."""
+        if path in self.held:
+            return "--set"
+        if self.base is None:
+            return ""
+        return self.base.name if self.base.get(path) is not None or self.base.excludes(path) else ""
+
+    def put(
+        self, path: str, value: Any, where: Where, source: str, text: str = "", *, beside_own: bool = False
+    ) -> bool:
+        """State a leaf. What does not fit it is told and left out; False then.
+
+        ``beside_own``: the value has what the receipt among the files states in it already, and takes its place.
+        """
         kept = fitting(path, spelled(path, value))
         if kept is None:
             shown = str(value)[:60]
             self.tell("note", f"{path} reads {shown!r}, which the receipt has no such value for; left out", where)
             return False
-        if path in self.held:
-            stated = self.get(path)
-            if not alike(path, kept, stated):
-                self.contradict(path, f"{where} says {str(text or kept)[:80]}", f"{stated}, as --set states")
+        if (holder := self.holder(path)) and not (beside_own and path not in self.held):
+            stated = _plain(self.get(path))
+            if not alike(path, _plain(kept), stated):
+                stands = (
+                    f"no such entry, as {holder} is complete" if stated is None else f"{stated}, as {holder} states"
+                )
+                self.contradict(path, f"{where} says {str(text or kept)[:80]}", stands[:200])
             return False
         if path == "path.intended.attention" and path not in self.held and (hint := _hint(str(kept))):
             self.tell("note", f"{path} is {kept}, a name that no reader gives{hint}", where)
@@ -106,7 +128,9 @@ class Draft:
         return True
 
     def contradict(self, path: str, what: str, stands: str = "") -> None:
-        """Note that two places do not agree."""
+        """Note that two places do not agree; what a person or the receipt among the files states stands."""
+        if not stands and (holder := self.holder(path)):
+            stands = f"{_plain(self.get(path))}"[:100] + f", as {holder} states"
         if len(self.contradictions) < MAX_TOLD:
             self.contradictions.append(Contradiction(path, what, stands))
         else:
@@ -119,6 +143,11 @@ class Draft:
             self.untold += 1
         elif told not in self.told:
             self.told.append(told)
+
+
+def _plain(value: Any) -> Any:
+    """The value of a flag, and the version of a wheel, that is stated with more than itself."""
+    return value.get("value", value.get("version", value)) if isinstance(value, dict) else value
 
 
 def _hint(value: str) -> str:

@@ -37,6 +37,9 @@ def state_ending(draft: Draft, files: Sequence[FileEvidence], steps: Series | No
     """State ``run.outcome``, and ``failure`` where one stopped the launch."""
     failures = [(file, reading, item) for file, reading in readings(files) for item in reading.failures]
     stopped = _first_fatal(draft, failures, steps)
+    if stopped is not None and draft.base is not None and draft.get("run.outcome") == "ok":
+        draft.contradict("run.outcome", f"{Where(stopped[0].name, stopped[2].place)} says {stopped[2].message[:80]}")
+        return
     if stopped is not None:
         file, reading, failure = stopped
         failure = _timed(draft, file, failure)

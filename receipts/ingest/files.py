@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from receipts.base.errors import UsageError
+from receipts.ingest.base import receipt_file
 from receipts.ingest.evidence import FileEvidence, read
 from receipts.ingest.evidence.stream import CHUNK
 
@@ -75,7 +76,7 @@ def gather(files: Iterable[Given], progress: Progress | None = None) -> list[Fil
     for item in files:
         size = item.path.stat().st_size
         told = None if progress is None else _telling(progress, item.name, size)
-        found.append(read(item.path, item.name, told))
+        found.append(receipt_file(item.path, item.name) or read(item.path, item.name, told))
     return found
 
 

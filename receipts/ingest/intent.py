@@ -96,7 +96,7 @@ def _sharding(draft: Draft) -> None:
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
     if framework not in _PLACED or not isinstance(shard, int):
         return
-    where = draft.found["parallelism.shard"].where
+    where = draft.found["parallelism.shard"].where if "parallelism.shard" in draft.found else _LANE
     if shard > 1:
         _put(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
     elif isinstance(replicate, int) and replicate > 1:

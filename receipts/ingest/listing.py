@@ -52,11 +52,14 @@ def state_evidence(draft: Draft, files: Sequence[FileEvidence]) -> None:
     entries = [
         _fitting(_entry(file, reading, causes.get(id(reading), {}))) for file in files for reading in file.readings
     ]
+    if draft.base is not None:
+        known = draft.base.tree.get("evidence", [])
+        entries = [*known, *(entry for entry in entries if entry not in known)]
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
         draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
-    draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE)
+    draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE, beside_own=True)
 
 
 def _fitting(entry: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from receipts.ingest.config import stated
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence.reading import Reason
-from receipts.ingest.series import Series
+from receipts.ingest.series import Series, series
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
 
@@ -43,7 +43,40 @@ FLAGS: Final[Mapping[Reason, str]] = {
 }
 # Digits beyond these are those of a division: a share of the number.
 _EXACT: Final = 5e-6
+# A log's timer and a recorder's differ by what each of them leaves out of a step.
+_SAME_STEPS: Final = 0.2
 _SAID_OTHERWISE: Final = ("impossible", "stall", "skipped")
+
+
+def state_steps(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
+    """State what the steps of the files show, and give them; beside a receipt's own steps, losses and norms alone."""
+    own = draft.base and (draft.base.get(_DURATIONS) or draft.base.get("measurement.steps"))
+    if not own:
+        steps = series(draft, files)
+        if steps is not None:
+            state_measurement(draft, files, steps)
+        return steps
+    steps = series(Draft(), files)
+    if steps is not None and draft.base is not None:
+        where = Where(steps.track.file.name)
+        count = f"{len(own) if isinstance(own, list) else own:,}"
+        draft.tell(
+            "note", f"{where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand", where
+        )
+        _opposed(draft, steps, own, where)
+        for leaf, state in (("loss", _losses), ("gradient_norm", _norms)):
+            if draft.get(f"measurement.{leaf}") is None:
+                state(draft, steps, where)
+    return steps
+
+
+def _opposed(draft: Draft, steps: Series, own: object, where: Where) -> None:
+    """Note where the steps of a file are not those of the receipt, by the median of their times."""
+    printed = [value for value in steps.column("step_seconds") if value is not None and value > 0]
+    if isinstance(own, list) and printed:
+        theirs, ours = median(printed), median(own)
+        if abs(theirs - ours) > _SAME_STEPS * max(theirs, ours):
+            draft.contradict(_DURATIONS, f"{where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
 
 
 def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence, Seen
@@ -86,7 +87,7 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
         return
     if leaf == "cuda_graphs":
         value = _BOOLEANS.get(str(strongest[-1][0].value).lower())
-    draft.put(path, value, where, source, LEVELS[best])
+    draft.put(path, _with_own(draft, path, value, where), where, source, LEVELS[best], beside_own=True)
     weaker = [item for item in observed if item[0].level != "intent" and LEVELS.index(item[0].level) < best]
     others = dict.fromkeys(seen.value for seen, _, _ in weaker) if weaker else {}
     if others and not set(others) <= {seen.value for seen, _, _ in strongest}:
@@ -94,11 +95,25 @@ def _leaf(draft: Draft, leaf: str, observed: list[Observed]) -> None:
         draft.contradict(path, said, str(value))
 
 
+def _with_own(draft: Draft, path: str, value: Any, where: Where) -> Any:
+    """What was seen beside what the receipt says was seen: both, where they differ, and the rules check each."""
+    own = draft.base.get(path) if draft.base is not None else None
+    if not isinstance(own, str) or not isinstance(value, str):
+        return value if own is None else own
+    seen, shown = own.split("+"), value.split("+")
+    if not set(shown) <= set(seen):
+        draft.contradict(path, f"{draft.base and draft.base.name} says {own}, {where} shows {value}", "both")
+    return "+".join(dict.fromkeys([*seen, *shown]))
+
+
 def _frameworks(
     draft: Draft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: Contract | None
 ) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
     names: dict[str, tuple[Where, str]] = {}
+    if draft.base is not None:
+        own = draft.base.get("path.witnessed.frameworks") or [draft.base.get("path.witnessed.framework")]
+        names = {name: (Where(draft.base.name), RECEIPT) for name in own if name}
     for leaf in ("framework", "frameworks"):
         for seen, where, source in by_leaf.get(leaf, ()):
             if seen.level != "intent":
@@ -143,19 +158,20 @@ def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], 
 
 def _fallbacks(draft: Draft, files: Sequence[FileEvidence]) -> None:
     """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
+    own = draft.base.get("path.witnessed.fallbacks") if draft.base is not None else None
     found: dict[str, int] | None = None
     where, source = Where(""), SOURCE
     for file, reading in readings(files):
         if reading.fallbacks is not None:
             if found is None:
-                found, where, source = {}, Where(file.name), reading.source
+                found, where, source = dict(own or {}), Where(file.name), reading.source
             for name, count in reading.fallbacks.items():
                 if name and len(name) <= 500 and len(found) < 1000:
                     found[name] = max(min(count, 2**62), found.get(name, 0), 0)
     if found is not None:
         if sum(name.startswith("torch.compile:") for name in found) > 1:
             found.pop(UNNAMED, None)
-        draft.put("path.witnessed.fallbacks", found, where, source)
+        draft.put("path.witnessed.fallbacks", found, where, source, beside_own=True)
 
 
 def _transfers(draft: Draft, files: Sequence[FileEvidence]) -> None:
