@@ -138,6 +138,10 @@ def _head(parsed: Parsed, lane: Lane, facts: Facts) -> None:
     standing = facts.superseded.get(parsed.id)
     if standing is not None:
         output.wrapped(f"no longer stands: {f'see {standing[0][:12]}, ' if standing[0] else ''}{standing[1]}")
+    if run.supersedes is not None:
+        target = run.supersedes.target
+        which = "the earlier receipt of its launch" if target == run.launch else output.clean(target)[:12]
+        output.wrapped(f"supersedes {which}: {output.clean(run.supersedes.reason)}", 2)
     _witnesses(parsed, lane, facts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from receipts.cli.session import Session, pass_session
 from receipts.cli.spooling import spooling
 
 if TYPE_CHECKING:
+    from receipts.ingest import Ingested
     from receipts.judging.verdict import Status
+    from receipts.receipt import Document
     from receipts.workflows.submit import Submission
 
 MANY = 100  # files from which on nobody reads a line for each
@@ -24,6 +27,9 @@ Examples:
   receipts submit runs/*.json --require valid
   receipts submit runs/ --jobs 2
   receipts submit runs.jsonl
+  receipts submit run.json --evidence trace/
+  receipts submit run.json --evidence trace/ --supersede "the trace came later"
+  receipts submit runs/*/run.json --evidence trace/
   ssh node cat run.json | receipts submit -
 
 Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some document
@@ -41,11 +47,22 @@ on this machine until receipts flush stores them (exit code 4)."""
     metavar="N",
     help="Processes that parse and judge, besides the one that writes; useful from a few hundred receipts.",
 )
+@click.option(
+    "--evidence", multiple=True, metavar="FILE|FOLDER", help="Store the receipt with what these files of its run show."
+)
+@click.option("--supersede", metavar="REASON", help="It replaces the earlier receipt of its launch, for this reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
 @pass_session
 def command(
-    session: Session, files: tuple[str, ...], require: str | None, jobs: int, as_json: bool, quiet: bool
+    session: Session,
+    files: tuple[str, ...],
+    require: str | None,
+    jobs: int,
+    evidence: tuple[str, ...],
+    supersede: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Check receipts and store them. `-` is standard input.
 
@@ -55,6 +72,11 @@ def command(
     A folder means the .json and .jsonl files in it. A .jsonl file or stream holds one receipt per line. Receipts are
     written a hundred at a time, and many are printed as a summary. After an interruption, run the same command again:
     it skips what is already stored. At the end it writes a seal (receipts audit).
+
+    With --evidence the logs, profiles and reports of the same launch are read as receipts ingest reads them, and the
+    receipt is stored with what they show and it does not state: one receipt with one id. With several receipts, the
+    name of the evidence is read from the folder of each. With --supersede the receipt takes the place of the one that
+    the store holds of its launch; the reason is kept in it, and shown with both.
     """
     from receipts.receipt.stream import documents, is_many
     from receipts.workflows.submit import exit_code, submit
@@ -64,8 +86,15 @@ def command(
     tally = _SubmitTally()
     rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
-    found = documents(files, sys.stdin.buffer)
+    amending = bool(evidence) or supersede is not None
+    whole = _amended(session, files, evidence, supersede, quiet or as_json) if amending else []
+    found = iter(whole) if amending else documents(files, sys.stdin.buffer)
     with spooling(session, found, rows) as kept, session.open_store(create=True) as store:
+        if supersede is not None:
+            from receipts.workflows.submit.amended import refuse_unheld
+
+            for document in whole:
+                refuse_unheld(document, store)
         several = many or len(files) > 1 or "-" in files
         for item in submit(kept.items, store, session.rulebook, jobs=jobs, resume=several and not require):
             kept.items.settle()
@@ -88,6 +117,43 @@ def command(
     elif many and not quiet:
         output.line(tally.sentence)
     return kept.code or exit_code(tally.outcomes, wanted)
+
+
+def _amended(
+    session: Session, files: Sequence[str], evidence: Sequence[str], reason: str | None, quiet: bool
+) -> list[Document]:
+    """The receipts of the call, made whole; prints what the evidence of each added and what contradicts it.
+
+    Of one receipt, evidence is named from here; of several, from the folder of each.
+    """
+    from receipts.base.errors import UsageError
+    from receipts.ingest import Options
+    from receipts.receipt.stream import is_many
+    from receipts.workflows.submit.amended import amended
+
+    if any(is_many(word) for word in files):
+        raise UsageError("--evidence and --supersede take files, one receipt each: receipts submit runs/*/run.json …")
+    if reason is not None and not reason.strip():
+        raise UsageError('--supersede "…": say why the earlier receipt no longer stands')
+    lanes = session.rulebook.lanes
+    options = Options(lanes=tuple(lanes.get(name) for name in lanes.names()))
+    documents = []
+    for word in files:
+        places = evidence if len(files) == 1 else [os.path.join(os.path.dirname(word), item) for item in evidence]
+        made = amended(word, places, reason, options, sys.stdin.buffer if word == "-" else None)
+        documents.append(made.document)
+        if made.ingested is not None and not quiet:
+            output.line(f"{output.clean(word)}")
+            _print_added(made.ingested)
+    return documents
+
+
+def _print_added(made: Ingested) -> None:
+    for item in made.found:
+        if item.path != "evidence":
+            output.wrapped(f"added {item.path} {output.clean(str(item.value)[:60])} ({item.where})", 2, 4)
+    for other in made.contradictions:
+        output.wrapped(f"does not agree: {other.path}: {other.what}; {other.stands or 'left unstated'}", 2, 4)
 
 
 @dataclass
@@ -126,8 +192,6 @@ class _SubmitTally:
 
 def _total(files: Sequence[str]) -> int | None:
     """How many documents there will be; None where only reading them tells."""
-    import os
-
     from receipts.receipt.stream import LINES
     from receipts.receipt.stream import files as in_folder
 

@@ -195,7 +195,8 @@ def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequenc
         if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
             raise ConflictError(
                 f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
-                f"nothing stored is overwritten. Where this one replaces it, state in the document:\n"
+                f"nothing stored is overwritten. Where this one replaces it, submit it with "
+                f'--supersede "the reason", or state in the document:\n'
                 f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
                 f"Where it is another launch, give it its own run.launch."
             )

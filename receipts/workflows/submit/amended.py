@@ -1,0 +1,74 @@
+"""One receipt made whole before it is stored: with what other files of its launch show, and with what it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from receipts.base.errors import InputError, NotFound, UsageError
+from receipts.ingest import Ingested, Options, assemble, gather
+from receipts.ingest.base import SOURCE, base_of
+from receipts.ingest.files import given
+from receipts.ingest.layout import pretty
+from receipts.receipt import Document, Parsed, parse
+
+if TYPE_CHECKING:
+    from receipts.store import Store
+
+KEY: Final = "supersedes"
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """The document to store, and what became of the evidence; None where none was given."""
+
+    document: Document
+    ingested: Ingested | None = None
+
+
+def amended(
+    word: str,
+    evidence: Sequence[str] = (),
+    reason: str | None = None,
+    options: Options | None = None,
+    stdin: BinaryIO | None = None,
+) -> Amended:
+    """The receipt in a file, with what the files of ``evidence`` show; ``reason`` is why it replaces an earlier one.
+
+    The same files and the same reason give the same bytes. Raises UsageError where the file is no receipt, where
+    nothing in the evidence is known, or where the receipt names itself what it replaces; InputError for a broken one.
+    """
+    with given([word, *evidence], stdin) as (items, _passed_by):
+        files = gather(items)
+        if base_of(files[:1]) is None:
+            raise UsageError(
+                f"{word} is not a receipt; to make one of it: receipts ingest {' '.join([word, *evidence])} --submit"
+            )
+        if evidence and not any(file.readings and file.readings[0].source != SOURCE for file in files[1:]):
+            raise UsageError(f"nothing in {' '.join(evidence)} is known to any reader; docs/ingest.md lists what is")
+        made = assemble(files, options)
+    if made.problems:
+        raise InputError(word, made.problems)
+    if reason is None:
+        return Amended(Document(made.raw, word), made if evidence else None)
+    run = made.tree["run"]
+    if KEY in run:
+        raise UsageError(f"{word} states run.supersedes itself: {run[KEY]['reason']}; submit it without --supersede")
+    # The launch and no id: the same call later makes the same document.
+    run[KEY] = {"target": run["launch"], "reason": reason}
+    return Amended(Document(pretty(made.tree), word), made if evidence else None)
+
+
+def refuse_unheld(document: Document, store: Store) -> None:
+    """Refuse to replace what the store does not hold. Raises UsageError."""
+    launch = parse(document).receipt.run.launch
+    if not any(item.receipt.run.launch == launch for item in _called(store, launch)):
+        raise UsageError(f"the store has no receipt of launch {launch} to supersede; submit it without --supersede")
+
+
+def _called(store: Store, name: str) -> list[Parsed]:
+    try:
+        return [store.parsed(item) for item in store.resolve_all(name)]
+    except NotFound:
+        return []

@@ -1,0 +1,109 @@
+"""``receipts submit --evidence`` and ``--supersede``: a receipt with what files show, in place of an earlier one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command_line import Shell
+
+FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
+
+
+def trace(shell: Shell, kernel: str = FLASH) -> None:
+    """A folder with a profile of the processor's operators."""
+    events = [
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 990},
+        {"ph": "X", "cat": "cpu_op", "name": kernel, "pid": 1, "tid": 1, "ts": 10, "dur": 10},
+    ]
+    (shell.folder / "trace").mkdir(exist_ok=True)
+    document = {"schemaVersion": 1, "deviceProperties": [], "record_shapes": 1, "traceEvents": events}
+    (shell.folder / "trace" / "trace.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_a_receipt_is_stored_with_what_a_trace_shows(shell: Shell) -> None:
+    path = shell.write("one", path__witnessed={"framework": "torch"})
+    trace(shell)
+    stored = shell("submit", path, "--evidence", "trace/")
+    assert stored.code == 0, stored.err
+    assert "path.witnessed.attention sdpa_flash (trace.json)" in stored.out
+    (row,) = shell("list", "--json").json
+    leaves = shell("show", row["id"], "--json").json["stated"]
+    assert leaves["path.witnessed.attention"] == "sdpa_flash"
+    assert leaves["run.launch"] == "launch-one"
+
+
+def test_the_same_receipt_with_the_same_evidence_is_stored_once(shell: Shell) -> None:
+    words = ("submit", shell.write("one"), "--evidence", "trace/")
+    trace(shell)
+    assert shell(*words).code == 0
+    again = shell(*words)
+    assert again.code == 0
+    assert "already stored" in again.out
+
+
+def test_evidence_for_what_is_no_receipt_is_a_mistake(shell: Shell) -> None:
+    trace(shell)
+    (shell.folder / "run.log").write_text("step 1\n", encoding="utf-8")
+    refused = shell("submit", "run.log", "--evidence", "trace/")
+    assert refused.code == 2
+    assert "run.log is not a receipt" in refused.err
+    assert "receipts ingest run.log trace/ --submit" in refused.err
+
+
+def test_evidence_in_which_nothing_is_known_is_a_mistake(shell: Shell) -> None:
+    (shell.folder / "notes.txt").write_text("lunch\n", encoding="utf-8")
+    refused = shell("submit", shell.write("one"), "--evidence", "notes.txt")
+    assert refused.code == 2
+    assert "nothing in notes.txt is known to any reader" in refused.err
+    assert shell("list").code != 0 or "one" not in shell("list").out
+
+
+def test_a_later_receipt_of_a_launch_replaces_the_earlier_with_its_reason(shell: Shell) -> None:
+    first = shell.store("one")
+    path = shell.write("two", run__launch="launch-one")
+    stored = shell("submit", path, "--supersede", "the batch was mistyped")
+    assert stored.code == 0, stored.err
+    assert f"supersedes {first[:12]}" in stored.out
+    (row,) = shell("list", "--json").json
+    assert "the batch was mistyped" in shell("show", first).out
+    shown = shell("show", row["id"]).out
+    assert "supersedes the earlier receipt of its launch: the batch was mistyped" in " ".join(shown.split())
+    assert shell("submit", path, "--supersede", "the batch was mistyped").code == 0
+
+
+def test_a_receipt_gains_evidence_after_it_was_stored(shell: Shell) -> None:
+    first = shell.store("one")
+    trace(shell)
+    words = ("submit", "one.json", "--evidence", "trace/")
+    refused = shell(*words)
+    assert refused.code == 2
+    assert '--supersede "' in refused.err
+    stored = shell(*words, "--supersede", "the trace came later")
+    assert stored.code == 0, stored.err
+    assert f"supersedes {first[:12]}" in stored.out
+
+
+def test_there_must_be_something_to_supersede_and_a_reason(shell: Shell) -> None:
+    shell.store("other")
+    refused = shell("submit", shell.write("one"), "--supersede", "why")
+    assert refused.code == 2
+    assert "the store has no receipt of launch launch-one" in refused.err
+    assert "--supersede" in shell("submit", "one.json", "--supersede", " ").err
+    folder = shell("submit", ".", "--supersede", "why")
+    assert folder.code == 2
+    assert "one receipt each" in folder.err
+
+
+def test_several_receipts_have_their_evidence_beside_each(shell: Shell) -> None:
+    for name, kernel in (("one", FLASH), ("two", "aten::_scaled_dot_product_attention_math")):
+        path = Path(shell.write(name, path__witnessed={"framework": "torch"}))
+        trace(shell, kernel)
+        (shell.folder / f"run-{name}").mkdir()
+        path.rename(shell.folder / f"run-{name}" / "run.json")
+        (shell.folder / "trace").rename(shell.folder / f"run-{name}" / "trace")
+    stored = shell("submit", "run-one/run.json", "run-two/run.json", "--evidence", "trace/")
+    assert stored.code == 0, stored.err
+    seen = {row["label"]: shell("show", row["id"], "--json").json["stated"] for row in shell("list", "--json").json}
+    attention = {name: leaves["path.witnessed.attention"] for name, leaves in seen.items()}
+    assert attention == {"one": "sdpa_flash", "two": "sdpa_math"}
