@@ -27,7 +27,8 @@ from benchmarks.launch_models import SCENARIOS, Scenario
 from benchmarks.result import Result
 from benchmarks.steadiness import Bar
 from benchmarks.steadiness import bars as steadiness_bars
-from receipts.stats.effect import Effect, compare
+from receipts.stats.effect import compare
+from receipts.stats.equivalence import Effect
 from receipts.stats.estimate import Sigma
 from receipts.stats.launch import summarise
 from receipts.stats.noise import pool

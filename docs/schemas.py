@@ -73,7 +73,7 @@ def verdict_schema() -> Schema:
     from receipts.axes import Difference
     from receipts.judging.claim_verdict import ClaimVerdict
     from receipts.judging.verdict import Comparison, ReceiptVerdict
-    from receipts.stats.effect import Effect
+    from receipts.stats.equivalence import Effect
 
     names = {"Difference": Difference, "Effect": Effect}
     definitions: dict[str, Schema] = {}

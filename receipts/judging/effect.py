@@ -11,7 +11,7 @@ from receipts.metrics import Launch, Metric
 from receipts.metrics.reading import Reading
 
 if TYPE_CHECKING:
-    from receipts.stats.effect import Effect
+    from receipts.stats.equivalence import Effect
     from receipts.stats.estimate import Sigma
 
 
@@ -27,6 +27,7 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
 
 def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
     from receipts.stats import effect as effects
+    from receipts.stats.equivalence import DEFAULT_DELTA
 
     why = _unproven(pair, metric, a, b)
     values_a = [item.value for item in a if item.value is not None]
@@ -45,7 +46,7 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
         better=better,
         sigma=_sigma(pair, metric),
         delta=delta,
-        delta_source=effects.DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
+        delta_source=DEFAULT_DELTA if delta is None else f"set by lane {pair.lane.name}",
         times_a=_times(pair.group_a),
         times_b=_times(pair.group_b),
         largest_spread=_largest_spread(pair, metric),

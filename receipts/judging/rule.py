@@ -27,7 +27,7 @@ from receipts.receipt import Parsed, Role
 from receipts.receipt.catalogue import find, path_of
 
 if TYPE_CHECKING:
-    from receipts.stats.effect import Effect
+    from receipts.stats.equivalence import Effect
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
@@ -103,8 +103,9 @@ class Case:
 class Pair:
     """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
 
-    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out. ``lost`` are
-    launches of the sides that are no samples of the metric; the groups are those that count.
+    ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out; ``uncounted``
+    gives the reason for each but the waived. ``lost`` are launches of the sides that are no samples of the metric; the
+    groups are those that count, and ``witnesses`` the ids of the receipts that lend to them.
     """
 
     a: Case
@@ -124,6 +125,8 @@ class Pair:
     group_a: tuple[Launch, ...] = ()
     group_b: tuple[Launch, ...] = ()
     lost: tuple[Lost, ...] = ()
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+    witnesses: tuple[str, ...] = ()
     effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics
 
     @property

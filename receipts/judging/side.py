@@ -1,99 +1,121 @@
-"""A side of a comparison: launches of one configuration, run and measured in one manner, each there once.
-
-Launches that cannot be one side are an error. What they leave open is unknown, like what the two sides leave open.
-"""
+"""A side of a comparison: launches of one configuration, each judged once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
-from receipts.axes import Change, Difference, Member, Unknown, difference
-from receipts.axes.lane import Lane
-from receipts.axes.replicates import copied_pair
-from receipts.base.errors import UsageError
+from receipts.judging.facts import Facts
+from receipts.judging.judge import judge_case
+from receipts.judging.proof import proved
 from receipts.judging.rule import Case
-from receipts.judging.witness import as_requested
-from receipts.metrics import Metric
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.sample import grade
+from receipts.judging.side_checks import check_one_request
+from receipts.judging.verdict import Finding, Lost
+from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 
-STEPS_ARE_NO_LAUNCHES = (
-    "the steps of one launch are no independent repeats, however many they are: name different launches"
-)
-# What the rules on a pair read of the first launch of a side, for all of them, beside its axes.
-_OF_THE_FIRST = ("run.witness_for", "measurement.tokens_per_step", "data.kind", "data.dataset_digest")
+SideLetter = Literal["a", "b"]
 
 
-def gaps_in_configuration(group: Sequence[Case], side: Literal["a", "b"], lane: Lane) -> Iterator[Unknown]:
-    """Axes that the launches of a side leave open, so that some may be of another configuration.
+@dataclass(frozen=True)
+class JudgedLaunches:
+    """Facts about some launches, and by receipt id what was computed of each under those facts.
 
-    What only a witness of one of them tells apart is open too: it says nothing of the launches that have none. Raises
-    UsageError where two launches differ in an axis.
+    A launch that the mappings lack is computed when a side is made of it.
     """
-    head = group[0]
-    for other in group[1:]:
-        apart = difference(head.launch.parsed, other.launch.parsed, tuple(lane.not_applicable))
-        if apart.changed:
-            raise _mixed(side, head.parsed, other.parsed, apart)
-        if head.borrowed.by or other.borrowed.by:
-            apart = difference(head.parsed, other.parsed, tuple(lane.not_applicable))
-        gaps: tuple[Unknown | Change, ...] = (*apart.unknown, *apart.changed)
-        for gap in gaps:
-            yield Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side)
+
+    facts: Facts | None = None
+    findings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    launches: Mapping[str, Launch] = field(default_factory=dict)
 
 
-def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
-    """Raises UsageError where launches were asked for different configurations, whatever path they took."""
-    head, asked = group[0], as_requested(group[0])
-    for other in group[1:]:
-        apart = difference(asked, as_requested(other), tuple(lane.not_applicable))
-        if apart.changed:
-            raise _mixed(side, head, other, apart)
+class JudgedCase(NamedTuple):
+    """A launch as rules see it, and their findings on it."""
+
+    case: Case
+    findings: tuple[Finding, ...]
+
+    @property
+    def submitted(self) -> Parsed:
+        """The receipt itself, without what its witnesses lend."""
+        return self.case.launch.parsed
 
 
-def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageError:
-    return UsageError(
-        f"side {side.upper()} mixes configurations: {head.name} and {other.name} differ in "
-        f"{', '.join(apart.axes)}; a side holds launches of one configuration"
-    )
+@dataclass(frozen=True)
+class Side:
+    """One side: the launches that count, and those left out as no samples of the metric."""
+
+    letter: SideLetter
+    judged: tuple[JudgedCase, ...]
+    lost: tuple[Lost, ...] = ()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The launches that count, as rules see them."""
+        return tuple(item.case for item in self.judged)
+
+    @property
+    def receipts(self) -> tuple[Parsed, ...]:
+        """Receipts of the launches that count."""
+        return tuple(item.submitted for item in self.judged)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings on its launches, each offense once."""
+        return merged(item.findings for item in self.judged)
+
+    def proved(self, rules: RuleSet) -> Side:
+        """The side, its errors with their proofs."""
+        judged = (item._replace(findings=proved(item.case, item.findings, rules)) for item in self.judged)
+        return replace(self, judged=tuple(judged))
+
+    def samples(self, metric: Metric | None, rules: RuleSet, named: Collection[str] = ()) -> Side:
+        """The side with the launches that count: the best by `receipts.judging.sample`, and those named by id.
+
+        Without a sample it keeps the launches that show most of what is wrong. Raises UsageError if a launch that is
+        left out was requested in another configuration than one that is kept.
+        """
+        if len(self.judged) <= 1 or all(item.submitted.id in named for item in self.judged):
+            return self
+        sparing = rules.sparing(metric.name) if metric is not None else ()
+        grades = [grade(item.case.launch, item.findings, metric, sparing) for item in self.judged]
+        best = min(item.rank for item in grades)
+        kept: list[JudgedCase] = []
+        rest: list[Parsed] = []
+        lost: list[Lost] = []
+        for item, its_grade in zip(self.judged, grades, strict=True):
+            if its_grade.rank == best or item.submitted.id in named:
+                kept.append(item)
+            else:
+                rest.append(item.submitted)
+                lost.append(Lost(self.letter, item.submitted.id, its_grade.why))
+        check_one_request([kept[0].submitted, *rest], self.letter, self.judged[0].case.lane)
+        return replace(self, judged=tuple(kept), lost=(*self.lost, *lost))
 
 
-def differences_in_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
-    """What the launches of a side do not share with its first, which stands for them all where rules read it.
-
-    Raises UsageError where they are of different kinds.
-    """
-    head = group[0]
-    for other in group[1:]:
-        if other.receipt.run.kind != head.receipt.run.kind:
-            raise UsageError(
-                f"side {side.upper()} mixes kinds: {head.name} is {head.receipt.run.kind}, {other.name} is "
-                f"{other.receipt.run.kind}; a side holds launches of one kind"
-            )
-        basis = tuple(f"measurement.stated.{name}" for name in metric.basis)
-        for path in (*_OF_THE_FIRST, *metric.regimes, *basis):
-            if head.stated.get(path) != other.stated.get(path):
-                yield Unknown(path, (Member(path, None, None),), side)
+def judge_side(
+    group: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches, lost: tuple[Lost, ...] = ()
+) -> Side:
+    """A side of these launches, under the rules and facts in force; nothing that is known is computed again."""
+    return Side(letter, tuple(_judged(item, letter, rulebook, known) for item in group), lost)
 
 
-def with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
-    """The difference, with what the launches of a side leave open among what is unknown."""
-    known = {*diff.axes, *(gap.axis for gap in diff.unknown)}
-    more = {gap.axis: gap for gap in gaps if gap.axis not in known}
-    return replace(diff, unknown=(*diff.unknown, *more.values())) if more else diff
+def _judged(parsed: Parsed, letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches) -> JudgedCase:
+    lane = rulebook.lanes.of(parsed.receipt.run.lane)
+    case = Case(known.launches.get(parsed.id) or Launch(parsed, lane), lane, known.facts)
+    findings = known.findings.get(parsed.id)
+    if findings is None:
+        findings = judge_case(case, rulebook.rules)
+    return JudgedCase(case, tuple(replace(item, subject=letter) for item in findings))
 
 
-def check_distinct(a: Sequence[Parsed], b: Sequence[Parsed]) -> None:
-    """Raises UsageError for a launch that is named twice, or that is the copy of another one of its side."""
-    launches = [item.receipt.run.launch for item in (*a, *b)]
-    twice = {name for name in launches if launches.count(name) > 1}
-    if twice:
-        raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")
-    for side in (a, b):
-        same = copied_pair(side)
-        if same is not None:
-            raise UsageError(
-                f"{same[0].name} and {same[1].name} have the same step times to the last digit, so they are one launch "
-                f"recorded twice; {STEPS_ARE_NO_LAUNCHES}"
-            )
+def merged(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Findings on the launches of a group, each offense once."""
+    first: dict[tuple[str, str, str], Finding] = {}
+    for of_launch in findings:
+        for item in of_launch:
+            first.setdefault((item.code, item.at, item.found), item)
+    return tuple(first.values())

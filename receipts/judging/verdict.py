@@ -17,7 +17,7 @@ from receipts.metrics.reading import Reading, Taint
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
-    from receipts.stats.effect import Effect
+    from receipts.stats.equivalence import Effect
 
 
 class Level(StrEnum):

@@ -1,18 +1,18 @@
 """A launch as metrics see it: its steady segment and the values that follow from it.
 
-Where steps are kept, time and rates come from the median steady step, or from the mean of logged intervals. Where only
-stated numbers are kept, they are given as *stated*; a rate that merely follows from a stated time is *derived*.
+Its step time is the median steady step, or the mean of logged intervals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
-from receipts.metrics.chips import Account, account, highest
+from receipts.metrics.chips import Account, account
+from receipts.metrics.launch_readings import READERS, rate_from_total
 from receipts.metrics.reading import Reading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from receipts.stats.steady import Segment
 
 NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
-NOTHING = Reading(None, 0, "none")
 
 
 class Launch:
@@ -176,7 +175,7 @@ class Launch:
 
     def read(self, metric: Metric) -> Reading:
         """The metric's value for this launch, with where it came from; none where its steps are not steady."""
-        return _READ[metric.summary](self, metric)
+        return READERS[metric.summary](self, metric)
 
     def shown(self, metric: Metric) -> Reading:
         """The value to show: that of a launch that is not steady too, which says so and is no sample."""
@@ -185,7 +184,7 @@ class Launch:
             return reading
         tokens, value = self.tokens_per_step, self.level
         if metric.summary == "rate":
-            total = self._from_total(metric.name, tokens / value if tokens is not None else None)
+            total = rate_from_total(self, metric.name, tokens / value if tokens is not None else None)
             if total is None:
                 return reading
             value = total
@@ -202,100 +201,6 @@ class Launch:
             return f"mean of {steps:,} steps in {kept:,} of {every:,} intervals"
         return f"median of {kept:,} of {every:,} steps"
 
-    def _of(self, path: str) -> float | None:
-        value = self.stated.get(path)
-        return float(value) if value is not None else None
-
-    def _step(self, _metric: Metric) -> Reading:
-        if self.step_seconds is not None:
-            return Reading(self.step_seconds, 1, "steps", self.of_steps)
-        stated = self._of("measurement.stated.step_seconds")
-        text = self.stated.get("measurement.stated.step_seconds_stated")
-        return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
-
-    def _rate(self, metric: Metric) -> Reading:
-        path = f"measurement.stated.{metric.name}"
-        stated, text = self._of(path), self.stated.get(f"{path}_stated")
-        if self.step_seconds is None and stated is not None:
-            return Reading(stated, 1, "stated", text)
-        total, source = self._tokens_per_second()
-        value = self._from_total(metric.name, total)
-        if value is not None:
-            return Reading(value, 1, "steps", self.of_steps) if source == "steps" else Reading(value, 1, "derived")
-        return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
-
-    def _tokens_per_second(self) -> tuple[float | None, str]:
-        tokens, chips = self.tokens_per_step, self._of("hardware.chips")
-        if self.step_seconds is not None and tokens is not None:
-            return tokens / self.step_seconds, "steps"
-        stated = self._of("measurement.stated.tokens_per_second")
-        if stated is not None:
-            return stated, "stated"
-        each = self._of("measurement.stated.tokens_per_second_per_chip")
-        if each is not None and chips is not None:
-            return each * chips, "derived"
-        seconds = self._of("measurement.stated.step_seconds")
-        if seconds and tokens is not None:
-            return tokens / seconds, "derived"
-        return None, "none"
-
-    def _from_total(self, name: str, total: float | None) -> float | None:
-        if total is None or name == "tokens_per_second":
-            return total
-        chips, flops = self._of("hardware.chips"), self._of("measurement.stated.flops_per_token")
-        if chips is None:
-            return None
-        if name == "tokens_per_second_per_chip":
-            return total / chips
-        if flops is None:
-            return None
-        per_chip = total * flops / chips
-        if name == "tflops_per_second_per_chip":
-            return per_chip / 1e12
-        return per_chip / self.peak if self.peak else None
-
-    def _memory(self, metric: Metric) -> Reading:
-        memory = self.parsed.receipt.memory
-        if memory is None:
-            return NOTHING
-        fullest = highest(memory, metric.name)
-        if fullest is not None:
-            return Reading(float(fullest), 1, "memory")
-        figure = memory.aggregate
-        if figure is None or figure.kind != ("live" if metric.name == "peak_bytes" else "reserved"):
-            return NOTHING
-        # One figure for several chips is a chip's own only where it is said to be the highest.
-        if self.stated.get("hardware.chips") == 1 or figure.over == "max":
-            return Reading(float(figure.bytes), 1, "stated", figure.stated)
-        return NOTHING
-
-    def _compile(self, _metric: Metric) -> Reading:
-        value = self._of("compile.compile_seconds")
-        return Reading(value, 1, "stated") if value is not None else NOTHING
-
-    def _loss(self, metric: Metric) -> Reading:
-        paths = {
-            "loss_last": "measurement.loss.last",
-            "validation_loss": "measurement.loss.validation",
-            "bits_per_byte": "measurement.loss.bits_per_byte",
-            "gradient_norm": "measurement.gradient_norm.last",
-        }
-        value = self._of(paths[metric.name])
-        return Reading(value, 1, "stated") if value is not None else NOTHING
-
-    def _outcome(self, _metric: Metric) -> Reading:
-        return Reading(None, 1, "stated", self.parsed.receipt.run.outcome)
-
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / math.fsum(weights)
-
-
-_READ: Mapping[str, Callable[[Launch, Metric], Reading]] = {
-    "step": Launch._step,
-    "rate": Launch._rate,
-    "memory": Launch._memory,
-    "compile": Launch._compile,
-    "loss": Launch._loss,
-    "outcome": Launch._outcome,
-}

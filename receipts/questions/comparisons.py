@@ -1,24 +1,25 @@
-"""The recipe of a comparison: both sides with their replicates, the facts, what counts, the noise floor, the verdict.
+"""The recipe of a comparison, in stages: pools of launches, sides judged, samples kept, noise floor added, verdict.
 
-Whoever asks a store what two configurations differ in asks here, so that one pair has one verdict wherever it is shown.
+Every command, report and check that compares configurations uses it, so that a pair has one verdict everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
 from receipts.axes.lane import Lane
-from receipts.judging.compare import Request, choose, compare
+from receipts.judging.compare import Request, compare_sides
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook
+from receipts.judging.side import JudgedLaunches, Side, judge_side
 from receipts.judging.verdict import Comparison, Finding, Lost
-from receipts.metrics import Launch, Metric
+from receipts.metrics import Launch
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -28,34 +29,41 @@ if TYPE_CHECKING:
 Group = Sequence[Parsed]
 
 
-class JudgedComparison(NamedTuple):
-    """Facts for some launches, and by their ids what rules find of each and how metrics read it."""
-
-    facts: Facts
-    known: Mapping[str, tuple[Finding, ...]]
-    read: Mapping[str, Launch]
-
-
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of a comparison as far as their launches count, what does not, and the request to `compare`."""
+    """Both sides of a comparison, judged and reduced to the launches that count, and the request to `compare_sides`."""
 
-    a: list[Parsed]
-    b: list[Parsed]
+    side_a: Side
+    side_b: Side
     request: Request
 
     @property
+    def a(self) -> tuple[Parsed, ...]:
+        """Receipts of A that count."""
+        return self.side_a.receipts
+
+    @property
+    def b(self) -> tuple[Parsed, ...]:
+        """Receipts of B that count."""
+        return self.side_b.receipts
+
+    @property
+    def lost(self) -> tuple[Lost, ...]:
+        """Launches of both sides that do not count."""
+        return (*self.side_a.lost, *self.side_b.lost)
+
+    @property
     def facts(self) -> Facts:
-        """What rules may know, the noise floor among it where it is wanted."""
+        """What rules may know, with the noise floor if the comparison needs it."""
         return self.request.facts or Facts()
 
 
 class Comparisons:
-    """Comparisons by one store and one rule set; what is read or judged for one serves the next.
+    """Comparisons in one store under one rule set; whatever is read or judged for one serves the next.
 
-    Without a store there are no replicates and no noise floor. ``until`` leaves out what ran later. ``witnesses`` are
-    receipts beside the store's that show the path of a launch. ``judged`` gives the facts and findings of launches to
-    whom has them already.
+    Without a store there are no replicates and no noise floor. ``until`` leaves out later launches. ``witnesses`` are
+    receipts, beside those in the store, that show the path of a launch. ``judged`` returns facts, findings and launches
+    if the caller has them already.
     """
 
     def __init__(
@@ -65,7 +73,7 @@ class Comparisons:
         *,
         until: datetime | None = None,
         witnesses: Group = (),
-        judged: Callable[[Group], JudgedComparison] | None = None,
+        judged: Callable[[Group], JudgedLaunches] | None = None,
     ) -> None:
         self._store = store
         self._rulebook = rulebook
@@ -73,21 +81,18 @@ class Comparisons:
         self._witnesses = witnesses
         self._judged = judged or self._judge
         self._floors: dict[tuple[object, ...], Floor] = {}
-        self._known: dict[str, tuple[Finding, ...]] = {}
-        self._read: dict[str, Launch] = {}
+        self._findings: dict[str, tuple[Finding, ...]] = {}
+        self._launches: dict[str, Launch] = {}
 
     def __repr__(self) -> str:
         return f"Comparisons({self._store!r})"
 
     def compare(
-        self, a: Group, b: Group, metric: str = metrics.DEFAULT, named: Collection[str] | None = None, **asked: Any
+        self, a: Group, b: Group, metric: str = metrics.DEFAULT, named: Collection[str] | None = None, **options: Any
     ) -> Comparison:
-        """B against A, each with its replicates. See `sides`; ``asked`` are further fields of a `Request`."""
-        return self.verdict(self.sides(self.pool(a, b), self.pool(b, a), metric, _ids(a, b, named)), **asked)
-
-    def verdict(self, sides: Sides, **asked: Any) -> Comparison:
-        """The verdict on two sides. Raises as `compare` does."""
-        return compare(sides.a, sides.b, self._rulebook, replace(sides.request, **asked))
+        """B against A, each with its replicates. See `sides`; ``options`` are further fields of a `Request`."""
+        named = _ids(a, b) if named is None else named
+        return self.verdict(self.sides(self.pool(a, b), self.pool(b, a), metric, named), **options)
 
     def pool(self, group: Group, other: Group) -> list[Parsed]:
         """A group with the stored launches that replicate it, whether they count or not; none of the other side."""
@@ -100,20 +105,26 @@ class Comparisons:
     def sides(
         self, a: Group, b: Group, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False
     ) -> Sides:
-        """Launches of two pools that count for a metric; those ``named`` by id or file do, whatever they are.
+        """Two pools, judged, with the launches that count for a metric and those ``named`` by id or file.
 
-        None: all of them are named. A claim may have one side alone. ``of_shape``: those count that held their shape.
+        None: all of them are named. A claim may have one side alone. With ``of_shape`` the launches of its shape count.
         """
+        named = _ids(a, b) if named is None else named
         measured = None if of_shape else metrics.get(metric)
-        request = self._request([*a, *b], metric, _ids(a, b, named))
-        left, lost_a = self._chosen(a, "a", measured, request)
-        right, lost_b = self._chosen(b, "b", measured, request)
-        facts = self._with_floor(request.facts or Facts(), [side for side in (left, right) if side], metric)
-        return Sides(left, right, replace(request, facts=facts, lost=(*lost_a, *lost_b)))
+        known, rules = self._judged([*a, *b]), self._rulebook.rules
+        side_a = judge_side(a, "a", self._rulebook, known).samples(measured, rules, named)
+        side_b = judge_side(b, "b", self._rulebook, known).samples(measured, rules, named)
+        facts = self._with_floor(known.facts or Facts(), [side for side in (side_a, side_b) if side.judged], metric)
+        return Sides(side_a, side_b, Request(metric, facts=facts, named=named))
 
-    def samples(self, pool: Group, metric: str, named: Collection[str] = ()) -> list[Parsed]:
+    def verdict(self, sides: Sides, **options: Any) -> Comparison:
+        """The verdict on two sides. Raises as `compare_sides` does."""
+        return compare_sides(sides.side_a, sides.side_b, self._rulebook, replace(sides.request, **options))
+
+    def samples(self, pool: Group, metric: str, named: Collection[str] = ()) -> tuple[Parsed, ...]:
         """The launches of one pool that count for a metric."""
-        return self._chosen(pool, "a", metrics.get(metric), self._request(pool, metric, named))[0]
+        side = judge_side(pool, "a", self._rulebook, self._judged(pool))
+        return side.samples(metrics.get(metric), self._rulebook.rules, named).receipts
 
     def floor(self, like: Parsed) -> Floor:
         """The noise floor of a receipt's lane and shape class, each read once. Needs a store."""
@@ -125,42 +136,34 @@ class Comparisons:
             self._floors[key] = noise_floor(self._store, like, self._lane(like), self._until)
         return self._floors[key]
 
-    def _request(self, group: Group, metric: str, named: Collection[str]) -> Request:
-        facts, known, read = self._judged(group)
-        return Request(metric, facts=facts, known=known, read=read, named=named)
-
-    def _with_floor(self, facts: Facts, groups: Sequence[Group], metric: str) -> Facts:
-        if self._store is None or not groups:
+    def _with_floor(self, facts: Facts, sides: Sequence[Side], metric: str) -> Facts:
+        if self._store is None or not sides:
             return facts
         from receipts.questions.noise import wants_floor, with_floor
 
+        groups = [side.receipts for side in sides]
         return with_floor(facts, self.floor(groups[0][0])) if wants_floor(groups, metric) else facts
 
-    def _chosen(
-        self, group: Group, side: Literal["a", "b"], metric: Metric | None, request: Request
-    ) -> tuple[list[Parsed], tuple[Lost, ...]]:
-        return choose(group, side, self._rulebook, metric, request) if group else ([], ())
-
-    def _judge(self, group: Group) -> JudgedComparison:
-        """The facts of these launches, and what rules find of each of them under these."""
+    def _judge(self, group: Group) -> JudgedLaunches:
+        """The facts of these launches, and the findings on each under them."""
         if self._store is None:
             facts = replace(Facts.among([*group, *self._witnesses]), now=datetime.now(UTC))
         else:
             facts = self._store.facts(group).beside([*group, *self._witnesses])
         for item in group:
-            if item.id not in self._known:
-                launch = self._read[item.id] = Launch(item, self._lane(item))
-                self._known[item.id] = judge_case(Case(launch, launch.lane, facts), self._rulebook.rules)
-        return JudgedComparison(facts, self._known, self._read)
+            if item.id not in self._findings:
+                launch = self._launches[item.id] = Launch(item, self._lane(item))
+                self._findings[item.id] = judge_case(Case(launch, launch.lane, facts), self._rulebook.rules)
+        return JudgedLaunches(facts, self._findings, self._launches)
 
     def _lane(self, parsed: Parsed) -> Lane:
         return self._rulebook.lanes.of(parsed.receipt.run.lane)
 
 
+def _ids(a: Group, b: Group) -> frozenset[str]:
+    return frozenset(item.id for item in (*a, *b))
+
+
 def names_one(word: str, group: Group) -> bool:
     """Whether a word names one receipt, by pin or id, and is no label, which may name another one tomorrow."""
     return word.startswith("@") or (len(group) == 1 and group[0].id.startswith(word.lower()))
-
-
-def _ids(a: Group, b: Group, named: Collection[str] | None) -> Collection[str]:
-    return frozenset(item.id for item in (*a, *b)) if named is None else named

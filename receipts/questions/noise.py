@@ -22,7 +22,7 @@ from receipts.metrics.chips import largest_difference
 from receipts.metrics.reading import Taint
 from receipts.questions import replicates
 from receipts.receipt import Parsed
-from receipts.stats.effect import SMALLEST_EFFECT
+from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import shown_exact
 from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check

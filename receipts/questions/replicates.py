@@ -34,7 +34,7 @@ def with_replicates(
 
     The other side's launches are never taken, and where both sides are of one configuration the group stays as it
     is: what repeats one side repeats the other. Launches of another kind replicate nothing; nor does a copy, which has
-    the steps of another launch. Which of them are samples is for `receipts.judging.compare.choose` to say; launches
+    the steps of another launch. Which of them are samples is for `receipts.judging.side.Side.samples` to say; launches
     that failed are among them where the group's did not, so that they are counted. ``until``: none that ran later.
     """
     from receipts.axes.configuration import configuration  # two files are compared without a store

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 from receipts import metrics
 from receipts.axes import difference, effective
 from receipts.base.errors import NotFound, UsageError, near
-from receipts.judging.compare import Request, choose, compare
+from receipts.judging.compare import Request, compare_sides
 from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.side import JudgedLaunches, Side, SideLetter, judge_side
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
 from receipts.receipt import Parsed
@@ -85,9 +86,10 @@ def sweep(
     if base is not None:
         groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
         request = replace(request, named=(base.id,))
-    left = _side(first, groups.pop(first), "a", rulebook, request)
-    others = (_side(key, groups[key], "b", rulebook, request) for key in order if key in groups)
-    cells = (left, *(_judged(left, cell, rulebook, request) for cell in others))
+    side, apart = _side(groups.pop(first), "a", rulebook, request)
+    base_cell = SweepCell(first, side.receipts, None, apart, side.lost)
+    others = ((key, *_side(groups[key], "b", rulebook, request)) for key in order if key in groups)
+    cells = (base_cell, *(_cell(key, side, other, apart, rulebook, request) for key, other, apart in others))
     return Sweep(paths, cells, tuple(_links(cells, rulebook)))
 
 
@@ -134,19 +136,17 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
     return alike, "; ".join(said)
 
 
-def _side(
-    key: tuple[str, ...], launches: Sequence[Parsed], side: Literal["a", "b"], rulebook: Rulebook, request: Request
-) -> SweepCell:
+def _side(launches: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, request: Request) -> tuple[Side, str]:
+    """The launches of one cell that count, and what to say of the others."""
     alike, apart = _alike(launches, rulebook)
-    kept, lost = choose(alike, side, rulebook, metrics.get(request.metric), request)
-    return SweepCell(key, tuple(kept), None, apart, lost)
+    side = judge_side(alike, letter, rulebook, JudgedLaunches(request.facts))
+    return side.samples(metrics.get(request.metric), rulebook.rules, request.named), apart
 
 
-def _judged(base: SweepCell, cell: SweepCell, rulebook: Rulebook, request: Request) -> SweepCell:
-    request = replace(request, lost=(*base.lost, *cell.lost))
-    verdict = compare(base.launches, cell.launches, rulebook, request)
-    reasons = [item for item in (_reason(verdict, cell.launches[0], rulebook.rules), cell.refused) if item]
-    return replace(cell, against_base=verdict, refused="; ".join(reasons))
+def _cell(key: tuple[str, ...], base: Side, side: Side, apart: str, rulebook: Rulebook, request: Request) -> SweepCell:
+    verdict = compare_sides(base, side, rulebook, request)
+    reasons = [item for item in (_reason(verdict, side.receipts[0], rulebook.rules), apart) if item]
+    return SweepCell(key, side.receipts, verdict, "; ".join(reasons), side.lost)
 
 
 def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from receipts.stats.effect import CONFIDENCE, Effect
+from receipts.stats.equivalence import CONFIDENCE, Effect
 
 
 def adjusted(p_values: Sequence[float]) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from receipts.stats.effect import CONFIDENCE, Better
+from receipts.stats.equivalence import CONFIDENCE, Better
 from receipts.stats.estimate import Sigma, against_floor, pooled
 
 EXPECTED_SHARE = 1.0 - CONFIDENCE

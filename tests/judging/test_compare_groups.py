@@ -18,7 +18,7 @@ from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.receipt import Document, Parsed
-from receipts.stats.effect import Effect
+from receipts.stats.equivalence import Effect
 from receipts.store import open_store
 from receipts.workflows.submit import submit
 

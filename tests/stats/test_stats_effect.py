@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.stats import student
-from receipts.stats.effect import Effect, compare
+from receipts.stats.effect import compare
+from receipts.stats.equivalence import Effect
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import compare_exact, shown_exact
 from receipts.stats.holm import adjust, adjusted

@@ -20,7 +20,7 @@ from receipts.publish.report.shelf import Item, order
 from receipts.publish.report.text import value
 
 if TYPE_CHECKING:
-    from receipts.stats.effect import Effect
+    from receipts.stats.equivalence import Effect
 
 LOOKED_AT = 40  # configurations of a lane whose neighbours are looked for; the others are counted
 SOUND = 3  # launches from which on a configuration shows its own spread

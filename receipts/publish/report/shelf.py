@@ -14,12 +14,13 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.sample import status_for, unspoilt
+from receipts.judging.side import JudgedLaunches
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 from receipts.publish.report.data import Ref
 from receipts.publish.report.reuse import ALONE, Kin, holds, may_reuse, read, without_asking
-from receipts.questions.comparisons import Comparisons, JudgedComparison
+from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Shelf:
         """Comparisons by what had run, with verdicts that are known already."""
         return Comparisons(self.store, self.rulebook, until=self.sought.until, judged=self._known)
 
-    def _known(self, group: Sequence[Parsed]) -> JudgedComparison:
+    def _known(self, group: Sequence[Parsed]) -> JudgedLaunches:
         """Facts, findings and launches of some receipts; of what is superseded nothing, as `facts` has it."""
         missing = [item.id for item in group if item.id not in self._items]
         self.items(self.stored.entries(missing) if missing else ())
@@ -150,7 +151,7 @@ class Shelf:
         witnessed = {other.id: other for item in items for other in item.facts.witnessed}
         facts = replace(self.facts(group[-1]), witnesses=tuple(witnesses.values()), witnessed=tuple(witnessed.values()))
         known = {item.entry.id: item.verdict.findings for item in items}
-        return JudgedComparison(facts, known, {item.entry.id: item.launch for item in items})
+        return JudgedLaunches(facts, known, {item.entry.id: item.launch for item in items})
 
     @cached_property
     def pins(self) -> tuple[Entry, ...]:

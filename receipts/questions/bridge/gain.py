@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from receipts.metrics import Launch, Metric
 from receipts.stats import effect as effects
+from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES
 from receipts.stats.estimate import RatioEstimate, Sigma
 
 _KEPT: Final = ("steps", "memory")  # sources of numbers that were read from what a launch left
@@ -106,12 +107,12 @@ def together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
     estimate = _spread(log, [item.logs for item in corners], sigma)
     if estimate is None:
         return HopGain(log, None, None, measured=True)
-    half = estimate.half_width(effects.CONFIDENCE)
+    half = estimate.half_width(CONFIDENCE)
     return HopGain(log, log - half, log + half, measured=True)
 
 
 def _spread(log: float, corners: Sequence[Sequence[float]], sigma: Sigma | None) -> RatioEstimate | None:
-    if min(len(logs) for logs in corners) >= effects.FEWEST_LAUNCHES:
+    if min(len(logs) for logs in corners) >= FEWEST_LAUNCHES:
         parts = [_variance(logs) / len(logs) for logs in corners]
         squared = math.fsum(parts)
         if squared > 0.0:

@@ -16,7 +16,7 @@ from receipts.questions.preflight import PreflightAnswer
 from receipts.questions.replicates import MOST
 from receipts.receipt import Parsed
 from receipts.stats import student
-from receipts.stats.effect import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
+from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
 from receipts.stats.estimate import Sigma
 
 MOST_AXES: Final = 12

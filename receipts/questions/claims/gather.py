@@ -45,10 +45,7 @@ def gather(
         sides = comparisons.sides(a, b, claim.metric_name, own, of_shape=of_shape)
     except UsageError:  # a side of several configurations: the comparison says so
         sides = comparisons.sides(a, b, claim.metric_name)
-    left_out = sides.request.lost
-    return ClaimEvidence(
-        tuple(sides.a), tuple(sides.b), sides.facts, tuple(missing), earlier, lost, left_out, frozenset(named)
-    )
+    return ClaimEvidence(sides.a, sides.b, sides.facts, tuple(missing), earlier, lost, sides.lost, frozenset(named))
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:

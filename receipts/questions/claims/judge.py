@@ -14,12 +14,13 @@ from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
 from receipts.judging.claims.claim import Claim
-from receipts.judging.compare import Request, compare, merged
+from receipts.judging.compare import Request, compare
 from receipts.judging.envelope import place
 from receipts.judging.facts import Facts
 from receipts.judging.judge import VERSION, judge_case, judge_claim
 from receipts.judging.rule import Case, ClaimCase
 from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.side import merged
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Lost, Question, counted_of, path_answer
 from receipts.metrics import Launch

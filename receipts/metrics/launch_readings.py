@@ -1,0 +1,124 @@
+"""How each kind of metric is read from a launch, with where the number came from.
+
+A time or rate comes from the steady steps; without them the stated number is given as *stated*, and a rate that merely
+follows from a stated time is *derived*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from receipts.metrics.chips import highest
+from receipts.metrics.reading import Reading
+
+if TYPE_CHECKING:
+    from receipts.metrics.launch import Launch
+    from receipts.metrics.registry import Metric
+
+NOTHING = Reading(None, 0, "none")
+
+
+def _stated(launch: Launch, path: str) -> float | None:
+    value = launch.stated.get(path)
+    return float(value) if value is not None else None
+
+
+def _step(launch: Launch, _metric: Metric) -> Reading:
+    if launch.step_seconds is not None:
+        return Reading(launch.step_seconds, 1, "steps", launch.of_steps)
+    stated = _stated(launch, "measurement.stated.step_seconds")
+    text = launch.stated.get("measurement.stated.step_seconds_stated")
+    return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+
+def _rate(launch: Launch, metric: Metric) -> Reading:
+    path = f"measurement.stated.{metric.name}"
+    stated, text = _stated(launch, path), launch.stated.get(f"{path}_stated")
+    if launch.step_seconds is None and stated is not None:
+        return Reading(stated, 1, "stated", text)
+    total, source = _tokens_per_second(launch)
+    value = rate_from_total(launch, metric.name, total)
+    if value is not None:
+        return Reading(value, 1, "steps", launch.of_steps) if source == "steps" else Reading(value, 1, "derived")
+    return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+
+def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
+    tokens, chips = launch.tokens_per_step, _stated(launch, "hardware.chips")
+    if launch.step_seconds is not None and tokens is not None:
+        return tokens / launch.step_seconds, "steps"
+    stated = _stated(launch, "measurement.stated.tokens_per_second")
+    if stated is not None:
+        return stated, "stated"
+    each = _stated(launch, "measurement.stated.tokens_per_second_per_chip")
+    if each is not None and chips is not None:
+        return each * chips, "derived"
+    seconds = _stated(launch, "measurement.stated.step_seconds")
+    if seconds and tokens is not None:
+        return tokens / seconds, "derived"
+    return None, "none"
+
+
+def rate_from_total(launch: Launch, name: str, total: float | None) -> float | None:
+    """A rate of the metric of that name from tokens per second over all chips; None without what it needs."""
+    if total is None or name == "tokens_per_second":
+        return total
+    chips, flops = _stated(launch, "hardware.chips"), _stated(launch, "measurement.stated.flops_per_token")
+    if chips is None:
+        return None
+    if name == "tokens_per_second_per_chip":
+        return total / chips
+    if flops is None:
+        return None
+    per_chip = total * flops / chips
+    if name == "tflops_per_second_per_chip":
+        return per_chip / 1e12
+    return per_chip / launch.peak if launch.peak else None
+
+
+def _memory(launch: Launch, metric: Metric) -> Reading:
+    memory = launch.parsed.receipt.memory
+    if memory is None:
+        return NOTHING
+    fullest = highest(memory, metric.name)
+    if fullest is not None:
+        return Reading(float(fullest), 1, "memory")
+    figure = memory.aggregate
+    if figure is None or figure.kind != ("live" if metric.name == "peak_bytes" else "reserved"):
+        return NOTHING
+    # One figure for several chips is a chip's own only where it is said to be the highest.
+    if launch.stated.get("hardware.chips") == 1 or figure.over == "max":
+        return Reading(float(figure.bytes), 1, "stated", figure.stated)
+    return NOTHING
+
+
+def _compile(launch: Launch, _metric: Metric) -> Reading:
+    value = _stated(launch, "compile.compile_seconds")
+    return Reading(value, 1, "stated") if value is not None else NOTHING
+
+
+def _loss(launch: Launch, metric: Metric) -> Reading:
+    paths = {
+        "loss_last": "measurement.loss.last",
+        "validation_loss": "measurement.loss.validation",
+        "bits_per_byte": "measurement.loss.bits_per_byte",
+        "gradient_norm": "measurement.gradient_norm.last",
+    }
+    value = _stated(launch, paths[metric.name])
+    return Reading(value, 1, "stated") if value is not None else NOTHING
+
+
+def _outcome(launch: Launch, _metric: Metric) -> Reading:
+    return Reading(None, 1, "stated", launch.parsed.receipt.run.outcome)
+
+
+# By the summary of a metric.
+READERS: Mapping[str, Callable[[Launch, Metric], Reading]] = {
+    "step": _step,
+    "rate": _rate,
+    "memory": _memory,
+    "compile": _compile,
+    "loss": _loss,
+    "outcome": _outcome,
+}

@@ -1,0 +1,178 @@
+"""The verdict on an effect: whether its interval lies beyond δ, within δ, or across it.
+
+Two one-sided tests (TOST) at 5 % decide equivalence: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from receipts.stats.estimate import RatioEstimate, Sigma, Source
+from receipts.stats.order import OrderKind
+
+Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
+Design = Literal["welch", "paired", "turns", "single", "exact"]
+Better = Literal["lower", "higher"]
+Spread = Source
+
+SMALLEST_EFFECT = 0.01
+DEFAULT_DELTA = "the default"
+CONFIDENCE = 0.95
+EQUIVALENCE_CONFIDENCE = 0.90  # the interval of a TOST at 5 %
+FEWEST_LAUNCHES = 3
+INDICATED_SPREADS = 8.0
+MOST_LAUNCHES = 1000
+LARGEST_LOG = 700.0
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The verdict on one metric, B against A.
+
+    `ratio` is the metric of B over that of A (of step time where lower is better: below 1 is faster), `low` to
+    `high` its 95 % interval and `low90` to `high90` the 90 % interval that equivalence is judged by; none where
+    the launches carry no number. `needed` is about how many launches a side would settle it. `spread` says where
+    the interval's width comes from: the launches themselves, or a noise floor, measured or declared.
+    `p_beyond` is the two-sided p of *the effect is not larger than delta*, `p_equivalent` that of *it is*.
+    """
+
+    kind: Kind
+    ratio: float | None
+    low: float | None
+    high: float | None
+    low90: float | None
+    high90: float | None
+    confidence: float
+    delta: float
+    design: Design
+    n_a: int
+    n_b: int
+    needed: int | None
+    why: str
+    order: OrderKind = "unknown"
+    spread: Spread | None = None
+    p_beyond: float | None = None
+    p_equivalent: float | None = None
+    delta_source: str = DEFAULT_DELTA
+
+    @property
+    def speedup(self) -> tuple[float, float] | None:
+        """The 95 % interval of A over B: how many times faster B is where lower is better."""
+        if self.low is None or self.high is None:
+            return None
+        return 1.0 / self.high, 1.0 / self.low
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalenceTest:
+    """The sides' sizes, order and noise floor, and δ: what turns an estimate of B over A into an `Effect`."""
+
+    n_a: int
+    n_b: int
+    better: Better
+    delta: float
+    order: OrderKind
+    floor: Sigma | None
+    largest_spread: float | None
+    delta_source: str = DEFAULT_DELTA
+
+    @property
+    def margin(self) -> float:
+        return math.log1p(self.delta)
+
+    @property
+    def one_after_the_other(self) -> str:
+        """What to say of an order that would make an effect out of a drift."""
+        if self.order != "sequential":
+            return ""
+        return "; one side ran after the other, so a drift of the machine would look the same: interleave them"
+
+    def indicates(self, log_ratio: float) -> bool:
+        """Beyond eight times the largest spread shown, and beyond δ."""
+        if not self.largest_spread:
+            return False
+        return abs(log_ratio) > max(self.margin, INDICATED_SPREADS * self.largest_spread)
+
+    def beyond(self, log_ratio: float) -> str:
+        spread = self.largest_spread or 0.0
+        direction = "faster" if (log_ratio < 0.0) == (self.better == "lower") else "slower"
+        return (
+            f"{direction} by {abs(log_ratio) / spread:.0f} times the largest spread that equal launches have shown "
+            f"({math.expm1(spread):.2%})"
+        )
+
+    def silent(
+        self,
+        design: Design,
+        why: str,
+        kind: Kind = "unproven",
+        log_ratio: float | None = None,
+        needed: int | None = None,
+    ) -> Effect:
+        """A verdict without an interval."""
+        return Effect(
+            kind=kind,
+            ratio=None if log_ratio is None else _ratio(log_ratio),
+            low=None,
+            high=None,
+            low90=None,
+            high90=None,
+            confidence=CONFIDENCE,
+            delta=self.delta,
+            delta_source=self.delta_source,
+            design=design,
+            n_a=self.n_a,
+            n_b=self.n_b,
+            needed=needed,
+            why=why,
+            order=self.order,
+        )
+
+    def verdict(self, design: Design, estimate: RatioEstimate, spread: Spread, why: str) -> Effect:
+        """The verdict that an interval gives."""
+        centre, margin = estimate.log_ratio, self.margin
+        why = f"{why}; δ {100.0 * self.delta:g} % ({self.delta_source})"
+        half, half90 = estimate.half_width(CONFIDENCE), estimate.half_width(EQUIVALENCE_CONFIDENCE)
+        lower: Kind = "faster" if self.better == "lower" else "slower"
+        higher: Kind = "slower" if self.better == "lower" else "faster"
+        kind: Kind = "ambiguous"
+        needed: int | None = None
+        if centre + half < -margin:
+            kind = lower
+        elif centre - half > margin:
+            kind = higher
+        elif centre - half90 > -margin and centre + half90 < margin:
+            kind = "equivalent"
+        elif design == "single" and self.indicates(centre):
+            kind, needed = "indicated", FEWEST_LAUNCHES
+            why = f"{why}; {self.beyond(centre)}"
+        else:
+            needed = _needed(max(self.n_a, self.n_b), centre, margin, half, half90)
+            more = f"about {needed} launches a side" if needed else f"more than {MOST_LAUNCHES} launches a side"
+            why = f"{why}; {more} would settle it"
+        return replace(
+            self.silent(design, why, kind, centre, needed),
+            low=_ratio(centre - half),
+            high=_ratio(centre + half),
+            low90=_ratio(centre - half90),
+            high90=_ratio(centre + half90),
+            spread=spread,
+            p_beyond=min(1.0, 2.0 * min(estimate.below(-margin), estimate.above(margin))),
+            p_equivalent=max(estimate.above(-margin), estimate.below(margin)),
+        )
+
+
+def _ratio(log_ratio: float) -> float:
+    # One degree of freedom makes intervals wider than a float holds; both ends must stay numbers.
+    return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, log_ratio)))
+
+
+def _needed(launches: int, centre: float, margin: float, half: float, half90: float) -> int | None:
+    """R · (half-width / gap)², the gap being that from the estimate to the nearest δ; none beyond reason."""
+    gap = abs(abs(centre) - margin)
+    width = half if abs(centre) > margin else half90
+    if gap <= 0.0 or launches * (width / gap) ** 2 > MOST_LAUNCHES:
+        return None
+    return max(FEWEST_LAUNCHES, launches + 1, math.ceil(launches * (width / gap) ** 2))
