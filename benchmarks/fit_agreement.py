@@ -65,7 +65,7 @@ class Run:
 def runs(cases: Path, mapping: Path) -> Iterator[Run]:
     """Every training run with a live peak of one accelerator."""
     lanes = Rulebook(()).lanes
-    for made in import_file(cases / "runs.json", mapping).made:
+    for made in import_file(cases / "runs.json", mapping).receipts:
         parsed = made.parsed
         measured = peak(parsed)
         if parsed.receipt.run.kind != "training" or measured is None:

@@ -128,7 +128,7 @@ def judge(cases: Path, mapping: Path) -> tuple[list[Judged], ImportedTable, list
     The last part names claims one of whose rows did not become a receipt: nothing can be asked of them.
     """
     imported = import_file(cases / "runs.json", mapping)
-    runs = {str(made.row.at("id")): made.parsed for made in imported.made}
+    runs = {str(made.row.at("id")): made.parsed for made in imported.receipts}
     claims = json.loads((cases / "claims.json").read_text())
     rulebook = Rulebook()
     wanted = [item for item in claims if item.get("a") and item.get("b")]
@@ -258,7 +258,9 @@ def broken_bars(found: Mapping[str, Any]) -> list[str]:
 
 def print_summary(found: Mapping[str, Any], imported: ImportedTable) -> None:
     """The table, the shares, and every disagreement with both reasons."""
-    print(f"{len(imported.made)} receipts, {len(imported.refused)} rows refused, {len(imported.unread)} values unread")
+    print(
+        f"{len(imported.receipts)} receipts, {len(imported.refused)} rows refused, {len(imported.unread)} values unread"
+    )
     print(f"{found['n']} claims with two runs; study {STUDY} asked for on each, holds in {found['study_held_in']}")
     print("compared on " + ", ".join(f"{name} {count}" for name, count in found["metrics"].items()) + "\n")
     print(f"{'person':<15}{'yes':>9}{'unknown':>9}{'no':>9}")

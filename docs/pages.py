@@ -65,7 +65,7 @@ def receipt_page() -> str:
             leaf.unit or "",
             leaf.role.value,
             f"`{leaf.axis}`" if leaf.axis else "",
-            leaf.says + (f" Follows from {leaf.follows}." if leaf.follows else ""),
+            leaf.description + (f" Follows from {leaf.follows}." if leaf.follows else ""),
         )
         sections.setdefault(name, []).append(cells)
     for name, rows in sections.items():
@@ -124,7 +124,7 @@ def axes_page() -> str:
         *_table(("switch", "is *off* where"), switches),
     ]
     for role in (Role.DERIVED, Role.BLOCK, Role.REGIME, Role.WORK):
-        rows = [(f"`{leaf.path}`", leaf.says) for leaf in leaves() if leaf.role is role]
+        rows = [(f"`{leaf.path}`", leaf.description) for leaf in leaves() if leaf.role is role]
         lines += [f"## {role.value.capitalize()}: {ROLES[role.value]}", "", *_table(("leaf", "what it is"), rows)]
     return "\n".join(lines)
 

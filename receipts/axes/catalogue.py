@@ -71,17 +71,17 @@ def _catalogue(not_applicable: tuple[str, ...], couplings: tuple[tuple[str, tupl
         if leaf.axis != "code"
     )
     follow = _followers(couplings)
-    says = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
+    identity = [VERSION, leaves, sorted((axis, sorted(names)) for axis, names in follow.items()), sorted(missing)]
     return AxisCatalogue(
-        eight_bytes(f"catalogue\0{compact_json(says)}") & ~EDITIONS | edition(), leaves, follow, missing
+        eight_bytes(f"catalogue\0{compact_json(identity)}") & ~EDITIONS | edition(), leaves, follow, missing
     )
 
 
 @lru_cache(maxsize=1)
 def edition() -> int:
     """Which values an axis has and which leaves are of it, as 16 bits: equal parts of one edition mean the same."""
-    says = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
-    return eight_bytes(f"edition\0{compact_json(says)}") & EDITIONS
+    identity = [VERSION, [(leaf.path, leaf.axis) for leaf in axis_leaves()], OPEN_MAPS]
+    return eight_bytes(f"edition\0{compact_json(identity)}") & EDITIONS
 
 
 def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
@@ -92,15 +92,15 @@ def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str,
         direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
     for when, then in couplings:
         direct.setdefault(when, set()).update(then)
-    found = {}
+    followers = {}
     for axis in direct:
         seen, waiting = set[str](), [axis]
         while waiting:
             new = direct.get(waiting.pop(), set()) - seen
             seen |= new
             waiting += new
-        found[axis] = frozenset(seen - {axis})
-    return found
+        followers[axis] = frozenset(seen - {axis})
+    return followers
 
 
 def eight_bytes(text: str) -> int:

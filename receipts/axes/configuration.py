@@ -70,8 +70,8 @@ class Configuration:
     @cached_property
     def whole(self) -> bytes:
         """16 bytes of SHA-256 over all that it has: what is compared where two digests are equal."""
-        said = [self.lane, str(self.catalogue), self.anchor or "", *(item.axis + item.value for item in self.ordered)]
-        return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).digest()[:16]
+        parts = [self.lane, str(self.catalogue), self.anchor or "", *(item.axis + item.value for item in self.ordered)]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]
 
     @cached_property
     def ordered(self) -> tuple[AxisPart, ...]:
@@ -88,12 +88,12 @@ class Configuration:
         An axis that it does not have can be left out too: then other configurations may have it.
         """
         left_out = {axis, *self.followers(axis)}
-        found = self._sum - sum(self.parts[name].digest for name in left_out if name in self.parts)
+        total = self._sum - sum(self.parts[name].digest for name in left_out if name in self.parts)
         if self.unstated <= left_out:
-            found -= self._anchored
+            total -= self._anchored
         elif self.own:
             return None
-        return _signed(found)
+        return _signed(total)
 
     def summed(self, axis: str, digest: int) -> int | None:
         """The digest with the value of that digest of an axis, stated whole; None where `without` it is.

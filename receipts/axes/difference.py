@@ -254,8 +254,8 @@ class _MemberTally:
         changed = tuple(Change(axis, tuple(members)) for axis, members in self._changed.items())
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
         unknown = tuple(
-            Unknown(axis, tuple(member for member, _ in found), _side([side for _, side in found]))
-            for axis, found in self._unknown.items()
+            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]))
+            for axis, gaps in self._unknown.items()
             if axis not in self._changed
         )
         return Difference(

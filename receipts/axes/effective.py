@@ -47,13 +47,13 @@ class AxisLeaf(NamedTuple):
 @lru_cache(maxsize=1)
 def axis_leaves() -> tuple[AxisLeaf, ...]:
     """Every axis leaf outside the open maps; ``path.intended.x`` is the axis ``path.x``."""
-    found = []
+    collected = []
     for leaf in leaves():
         if leaf.role is Role.AXIS and not leaf.path.endswith(".*"):
             path = leaf.path.replace("path.intended.", "path.")
             seen = (leaf.path.replace("path.intended.", "path.witnessed."),) if path != leaf.path else ()
-            found.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path, (*seen, leaf.path)))
-    return tuple(found)
+            collected.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path, (*seen, leaf.path)))
+    return tuple(collected)
 
 
 @cache
@@ -77,11 +77,11 @@ def _stack(stated: Stated) -> Mapping[str, Value]:
     pattern, depth = stated.get("model.pattern"), stated.get("model.depth")
     if pattern is None or depth is None:
         return {}
-    found = {"model.pattern": shortest_tile(pattern, depth)}
+    values = {"model.pattern": shortest_tile(pattern, depth)}
     kinds = _ONE_KIND.fullmatch(stated.get("model.attention_kinds") or "")
     if kinds is not None:  # how many the pattern has is its own to say, and R109 holds the count against it
-        found["model.attention_kinds"] = kinds[1]
-    return found
+        values["model.attention_kinds"] = kinds[1]
+    return values
 
 
 def wheel_name(key: str) -> str:
@@ -163,53 +163,53 @@ def _read_paths() -> tuple[str, ...]:
 def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     """The effective values of what is stated, as `effective` gives them."""
     stated = of.leaves
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for leaf in axis_leaves():
         for place in leaf.stated_at:
             value = stated.get(place)
             if value is not None:
-                found[leaf.path] = canonical(value)
+                values[leaf.path] = canonical(value)
                 break
     applied = stated.get(_APPLIED)
     if applied is not None:
-        found["numerics.recompute"] = canonical(applied)
+        values["numerics.recompute"] = canonical(applied)
     seen = stated.get("path.witnessed.posture")
     if seen is not None:
-        found["compile.posture"] = canonical(seen)
+        values["compile.posture"] = canonical(seen)
     dtype = stated.get("path.witnessed.compute_dtype")
     if dtype is not None:
-        found["numerics.compute_dtype"] = dtype
-    merged = {**stated, **found}
+        values["numerics.compute_dtype"] = dtype
+    merged = {**stated, **values}
     for switch in SWITCHES:
         decided = switch(merged)
         if decided is not None:
-            found[decided[0]] = decided[1]
-    found.update(_graphs(stated))
-    found.update(_stack(stated))
-    machine = found.get("hardware.accelerator")
+            values[decided[0]] = decided[1]
+    values.update(_graphs(stated))
+    values.update(_stack(stated))
+    machine = values.get("hardware.accelerator")
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:
-        found["hardware.accelerator"] = known.key
-    found.update(_open(of.maps))
-    return found
+        values["hardware.accelerator"] = known.key
+    values.update(_open(of.maps))
+    return values
 
 
 def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for name, entries in maps.items():
         for key, entry in entries.items():
             if key == COMPLETE and entry is True:
                 continue
             if name == "wheels":
                 wheel = f"wheels.{wheel_name(key)}"
-                if wheel in found:  # two spellings in one set: each stands as it was typed
+                if wheel in values:  # two spellings in one set: each stands as it was typed
                     wheel = f"wheels.{key}"
-                found[wheel] = getattr(entry, "version", entry)
+                values[wheel] = getattr(entry, "version", entry)
                 # Two builds of one version are two wheels.
                 if getattr(entry, "digest", None) is not None:
-                    found[f"{wheel}.digest"] = entry.digest
+                    values[f"{wheel}.digest"] = entry.digest
             else:
-                found[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
-    return found
+                values[f"{name}.{key}"] = flag_text(getattr(entry, "value", entry))
+    return values
 
 
 def is_complete(parsed: Parsed, name: str) -> bool:

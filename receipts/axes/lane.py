@@ -133,10 +133,10 @@ def fits(version: str, wanted: str) -> bool:
 
     ``wanted`` may begin with ``<``, ``<=``, ``>``, ``>=`` (by its numbers, in their order) or ``!=`` (no form of it).
     """
-    found = _ORDER.match(wanted)
-    if found is None:
+    match = _ORDER.match(wanted)
+    if match is None:
         return version == wanted or (version.startswith(wanted) and not version[len(wanted)].isalnum())
-    operator, bound = found.groups()
+    operator, bound = match.groups()
     if operator == "!=":
         return not fits(version, bound)
     a, b = _numbers(version), _numbers(bound)

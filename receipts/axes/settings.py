@@ -70,10 +70,10 @@ class Settings:
             return known
         if catalogue.digest not in self._axes:
             self._axes[catalogue.digest] = stated_axes(self.effective, self._decided.maps, catalogue)
-        made = configuration_of(parsed, catalogue, self._axes[catalogue.digest])
-        if not made.own:  # one that has its own id in it is no other launch's
-            self._configurations[catalogue.digest] = made
-        return made
+        result = configuration_of(parsed, catalogue, self._axes[catalogue.digest])
+        if not result.own:  # one that has its own id in it is no other launch's
+            self._configurations[catalogue.digest] = result
+        return result
 
 
 class Session:

@@ -61,16 +61,16 @@ def parts(parsed: Parsed) -> dict[str, Any]:
 
 def parts_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same of effective values as they were decided before the run."""
-    found: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
-    found["code"].update(_code(values))
+    sections: dict[str, Any] = {name: {} for name in ("code", "hardware", "model", "parallelism", "batch", "features")}
+    sections["code"].update(_code(values))
     for path, value in values.items():
         if path in _HARDWARE:
-            found["hardware"][path] = value
+            sections["hardware"][path] = value
         elif path in _BATCH:
-            found["batch"][path] = value
+            sections["batch"][path] = value
         elif path not in NO_MATTER and (name := _BY_SECTION.get(path.partition(".")[0])) is not None:
-            found[name][path] = value
-    return {"version": VERSION, **found}
+            sections[name][path] = value
+    return {"version": VERSION, **sections}
 
 
 def sign(parsed: Parsed, lane: Lane) -> Signature:

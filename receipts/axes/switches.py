@@ -45,9 +45,9 @@ def _off_at_one(switch: str, degree: str) -> Callable[[Stated], tuple[str, Value
     return rule
 
 
-def _without(switch: str, count: str, says: Value = OFF) -> Callable[[Stated], tuple[str, Value] | None]:
+def _without(switch: str, count: str, value: Value = OFF) -> Callable[[Stated], tuple[str, Value] | None]:
     def rule(stated: Stated) -> tuple[str, Value] | None:
-        return (switch, says) if stated.get(count) == 0 else None
+        return (switch, value) if stated.get(count) == 0 else None
 
     return rule
 

@@ -112,8 +112,8 @@ def near(word: str, known: Iterable[str]) -> str:
         names.setdefault(name.rpartition(".")[2].lower(), name)
         names[name.lower()] = name
     close = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
-    found = list(dict.fromkeys(names[item] for item in close))
-    return f"; did you mean {' or '.join(found)}?" if found else ""
+    suggestions = list(dict.fromkeys(names[item] for item in close))
+    return f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
 
 
 class ResourceError(ReceiptsError):

@@ -45,6 +45,6 @@ def command(prefix: str | None, role: str | None, as_json: bool) -> int:
     rows = []
     for leaf in found:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
-        rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.says))
+        rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
     output.table(("leaf", "role", "axis", "what it is"), rows)
     return 0

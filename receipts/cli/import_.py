@@ -67,20 +67,20 @@ def notebook(session: Session, table: Path, mapping: Path, out: Path | None, sub
     found = import_file(table, mapping)
     if out is not None:
         # Named by their ids: importing again writes the same files.
-        files.write_folder(out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in found.made}, over=True)
+        files.write_folder(out, {f"{item.parsed.id[:16]}.json": item.parsed.raw for item in found.receipts}, over=True)
     stored = _submit(session, found) if submitting else None
     if as_json:
         output.as_json(_json(found))
     else:
         _print(found, out, stored)
-    return 2 if found.refused or (stored is not None and stored < len(found.made)) else 0
+    return 2 if found.refused or (stored is not None and stored < len(found.receipts)) else 0
 
 
 def _submit(session: Session, table: ImportedTable) -> int:
     from receipts.receipt import Document
     from receipts.workflows.submit import submit
 
-    documents = [Document(item.parsed.raw, item.row.where) for item in table.made]
+    documents = [Document(item.parsed.raw, item.row.where) for item in table.receipts]
     stored = 0
     with session.open_store(create=True) as store:
         for outcome in submit(documents, store, session.rulebook):
@@ -108,13 +108,14 @@ def _print(table: ImportedTable, out: Path | None, stored: int | None) -> None:
         output.line(f"columns that no entry names, with their rows: {', '.join(named[:SHOWN])}{more}")
     where = f", written to {out}" if out is not None else ""
     where += f", {stored} in the store" if stored is not None else ""
-    output.line(f"{len(table.made)} receipts, {len(table.refused)} rows refused{where}")
+    output.line(f"{len(table.receipts)} receipts, {len(table.refused)} rows refused{where}")
 
 
 def _json(table: ImportedTable) -> dict[str, object]:
     return {
         "receipts": [
-            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label} for item in table.made
+            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label}
+            for item in table.receipts
         ],
         "refused": [
             {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in table.refused

@@ -96,7 +96,7 @@ def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
         for item in neighbourhood.refused:
             said = f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
             output.wrapped(said, 2, 4)
-    if not neighbourhood.found:
+    if not neighbourhood.compared:
         output.line()
         output.wrapped(_nothing(neighbourhood, axis), 0)
     for line in _remarks(neighbourhood):
@@ -173,7 +173,7 @@ def _as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
         "label": neighbourhood.of.receipt.run.label,
         "lane": neighbourhood.of.receipt.run.lane,
         "metric": neighbourhood.metric,
-        "neighbours": [_one(item) for item in neighbourhood.found],
+        "neighbours": [_one(item) for item in neighbourhood.compared],
         "refused": [_one(item) for item in neighbourhood.refused],
         "unstated": list(neighbourhood.unstated),
         "more": list(neighbourhood.more),

@@ -54,16 +54,16 @@ def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...
     """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
     depth = facts.need("model.depth")
     text = facts.stated.get("model.pattern")
-    found = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
-    if isinstance(found, Pattern):
-        table = ALPHABETS[found.alphabet].letters
-        blocks = [tuple(table[letter] for letter in group) for group in found.blocks]
-        mtp = tuple(tuple(table[letter] for letter in group) for group in found.mtp)
+    pattern = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    if isinstance(pattern, Pattern):
+        table = ALPHABETS[pattern.alphabet].letters
+        blocks = [tuple(table[letter] for letter in group) for group in pattern.blocks]
+        mtp = tuple(tuple(table[letter] for letter in group) for group in pattern.mtp)
         # Only as far as anything is counted: a stack is summed kind by kind, but a stage needs the order.
         main = tuple(blocks[index % len(blocks)] for index in range(min(depth, 100_000)))
         return main, mtp or main[-1:]
-    if found is not None:
-        facts.need(f"model.pattern ({found[0].what})")
+    if pattern is not None:
+        facts.need(f"model.pattern ({pattern[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
     layer: Layer = (BlockKind.ATTENTION, BlockKind.MLP if _dense(facts, geometry) else BlockKind.EXPERT)
@@ -112,16 +112,16 @@ def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:
 def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKind]) -> Architecture:
     inner = _EXPAND * model.hidden
     heads = facts.take("model.ssm_heads", max(1, inner // _HEAD), "twice the hidden width in heads of 64, as Mamba-2's")
-    said = facts.word("model.ssm_variant")
-    if BlockKind.RECURRENT in kinds and "rnn" not in said:
-        facts.assume("model.ssm_variant", f"{said or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
+    variant = facts.word("model.ssm_variant")
+    if BlockKind.RECURRENT in kinds and "rnn" not in variant:
+        facts.assume("model.ssm_variant", f"{variant or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
     return replace(
         model,
         ssm_inner=inner,
         ssm_heads=heads,
         ssm_state=facts.take("model.ssm_state", _STATE, "Mamba-2's default"),
         ssm_groups=facts.take("model.ssm_groups", 1, "Mamba-2's default"),
-        matrix_recurrence=BlockKind.RECURRENT in kinds and "rnn" in said,
+        matrix_recurrence=BlockKind.RECURRENT in kinds and "rnn" in variant,
     )
 
 
@@ -140,13 +140,13 @@ def _projections(facts: EstimateInputs, model: Architecture) -> int:
 
 
 def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
-    found = []
-    said = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
-    if BlockKind.SPARSE_ATTENTION in kinds or any(word in said for word in ("dsa", "sparse", "mla")):
-        found.append("sparse or latent attention is counted as full attention; an indexer's scores are not counted")
+    uncounted = []
+    words = " ".join(facts.word(path) for path in ("model.attention_kinds", "path.intended.attention"))
+    if BlockKind.SPARSE_ATTENTION in kinds or any(word in words for word in ("dsa", "sparse", "mla")):
+        uncounted.append("sparse or latent attention is counted as full attention; an indexer's scores are not counted")
     if BlockKind.DELTA in kinds:
-        found.append("a gated delta net is counted as a Mamba block")
+        uncounted.append("a gated delta net is counted as a Mamba block")
     variant = facts.word("model.ssm_variant")
     if "mamba3" in variant or "mamba-3" in variant or "mimo" in variant:
-        found.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
-    return tuple(found)
+        uncounted.append("Mamba-3 is counted as Mamba-2; the ranks of its MIMO form are not counted")
+    return tuple(uncounted)

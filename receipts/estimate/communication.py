@@ -21,22 +21,22 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
     stream, kept as one reused buffer (Megatron-Core, GlobalMemoryBuffer in utils.py). A stated bucket counts twice,
     for the one that fills and the one on the wire (torch DistributedDataParallel, bucket_cap_mb).
     """
-    found = 0.0
+    total = 0.0
     if setup.layout.zero >= 3 and not setup.serving:
         widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
-        found += widest * (_WHOLE * setup.types.compute + setup.types.compute)
+        total += widest * (_WHOLE * setup.types.compute + setup.types.compute)
     if setup.layout.sequence_parallel and setup.layout.tensor > 1:
-        found += stream_bytes(setup) * setup.layout.tensor
+        total += stream_bytes(setup) * setup.layout.tensor
     if setup.layout.bucket_bytes is not None and not setup.framework.persistent_gradients and not setup.serving:
-        found += 2.0 * setup.layout.bucket_bytes
-    return found
+        total += 2.0 * setup.layout.bucket_bytes
+    return total
 
 
 def _elements(setup: Setup, layer: Layer) -> float:
     """Elements that gathering a layer over the state ranks makes; an expert that one rank alone holds is not cut."""
-    found = 0.0
+    total = 0.0
     for kind in layer:
         for tensor in block(setup.model, setup.layout, kind):
             ways = setup.layout.expert_shard if tensor.owner is Owner.EXPERT else setup.layout.shard
-            found += tensor.elements if ways > 1 else 0.0
-    return found
+            total += tensor.elements if ways > 1 else 0.0
+    return total

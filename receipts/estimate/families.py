@@ -43,10 +43,10 @@ class Attribution(NamedTuple):
 def attribution(stated: Mapping[str, Any]) -> Attribution | None:
     """The block family whose allocation failed, from a receipt's stated leaves; None where nothing shows one."""
     operator, message = stated.get("failure.operator"), stated.get("failure.message")
-    for found in (list(_named(operator)), list(_shaped(message, stated)), list(_shaped(operator, stated))):
-        families = {item.family for item in found}
-        if len(families) == 1 and _exists(found[0].family, stated):
-            return found[0]
+    for leaves in (list(_named(operator)), list(_shaped(message, stated)), list(_shaped(operator, stated))):
+        families = {item.family for item in leaves}
+        if len(families) == 1 and _exists(leaves[0].family, stated):
+            return leaves[0]
         if families:
             return None
     return None

@@ -61,8 +61,8 @@ class EstimateInputs:
 
     def assume(self, path: str, value: object, because: str) -> None:
         """Write an assumption down."""
-        said = ("no", "yes")[value] if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
-        self._assumed.setdefault(path, Assumed(path, str(said), because))
+        text = ("no", "yes")[value] if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
+        self._assumed.setdefault(path, Assumed(path, str(text), because))
 
     def word(self, *paths: str) -> str:
         """The first of these that is stated, in lower case; empty where none is."""

@@ -49,8 +49,8 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
     if zero is None:
         zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
         if ways > 1:
-            says = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
-            facts.assume("parallelism.strategy", f"{says} sharded {ways} ways", f"the default of {framework.name}")
+            sharded = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
+            facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"the default of {framework.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
     return ParallelLayout(
         tensor=tensor,
@@ -96,9 +96,9 @@ def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[
     """Layers of each stage: as the pattern divides them, else as evenly as they go (Megatron-Core's default)."""
     depth = len(model.layers)
     text = facts.stated.get("model.pattern")
-    found = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
-    if isinstance(found, Pattern) and len(found.stages) == pipeline > 1 and sum(found.stages) == depth:
-        return found.stages
+    pattern = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    if isinstance(pattern, Pattern) and len(pattern.stages) == pipeline > 1 and sum(pattern.stages) == depth:
+        return pattern.stages
     if pipeline > 1 and facts.stated.get("parallelism.stage_layout") is None:
         facts.assume("parallelism.stage_layout", "even", "layers are cut over stages as evenly as they go")
     whole, rest = divmod(depth, pipeline)

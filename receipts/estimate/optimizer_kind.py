@@ -45,9 +45,9 @@ def optimizer_of(name: str, state_bytes: float) -> OptimizerKind | None:
 
     A name that says 8 bit (``adam8bit``, ``lion8bit``) keeps one byte and a scale for each block, whatever the type.
     """
-    said = name.lower()
+    lowered = name.lower()
     for word, states, matrices, workspace, source in _KNOWN:
-        if word in said:
-            size = 1.0 + 4.0 / _BLOCK if _EIGHT_BIT.search(said) else state_bytes
+        if word in lowered:
+            size = 1.0 + 4.0 / _BLOCK if _EIGHT_BIT.search(lowered) else state_bytes
             return OptimizerKind(word, states, size, matrices, workspace, source)
     return None

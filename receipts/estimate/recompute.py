@@ -42,10 +42,10 @@ def policy_of(text: str) -> frozenset[str] | None:
 
     ``selective`` alone is the paper's: the scores of attention. ``grad checkpoint`` is full.
     """
-    said = text.strip().lower()
-    if said in ("none", "no", "off", "false"):
+    lowered = text.strip().lower()
+    if lowered in ("none", "no", "off", "false"):
         return NONE
-    words = [word for word in re.split(r"[^a-z_]+", said.replace("layer norm", "layernorm")) if word]
+    words = [word for word in re.split(r"[^a-z_]+", lowered.replace("layer norm", "layernorm")) if word]
     modules = {_WORDS.get(word, word) for word in words}
     named = frozenset(modules & _DROPS.keys())
     if named:

@@ -73,15 +73,15 @@ def _paths(leaf: str) -> tuple[str, str]:
 
 def _framework(facts: EstimateInputs, circumstances: Circumstances) -> FrameworkMemory:
     named = facts.word(*_paths("framework"))
-    found = framework_memory_of(named, *circumstances.frameworks, circumstances.lane)
-    if found is None:
+    memory = framework_memory_of(named, *circumstances.frameworks, circumstances.lane)
+    if memory is None:
         facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
-        found = TORCH
+        memory = TORCH
     elif not named:
-        facts.assume("path.intended.framework", found.name, "as the lane's frameworks keep their tensors")
+        facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
     chip = find(facts.stated.get("hardware.accelerator"))
     # The reserve is that of CUDA's context and NCCL's channels.
-    return found if chip is None or chip.vendor == "NVIDIA" else replace(found, reserve_bytes=0)
+    return memory if chip is None or chip.vendor == "NVIDIA" else replace(memory, reserve_bytes=0)
 
 
 def _types(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool) -> Types:
@@ -151,12 +151,12 @@ def _accumulation(facts: EstimateInputs, *, serving: bool) -> int:
 
 def _recompute(facts: EstimateInputs) -> frozenset[str]:
     policy = facts.word("numerics.recompute_applied", "numerics.recompute")
-    found = policy_of(policy) if policy else None
-    if found is None:
+    recompute = policy_of(policy) if policy else None
+    if recompute is None:
         why = f"{policy!r} names no known policy" if policy else "frameworks recompute nothing unless asked to"
         facts.assume("numerics.recompute", "none", why)
         return NONE
-    return found
+    return recompute
 
 
 def _fused(facts: EstimateInputs) -> bool:

@@ -61,18 +61,18 @@ def stream_bytes(setup: Setup) -> float:
 def _attention(setup: Setup) -> tuple[SavedTensor, ...]:
     model, size, tokens = setup.model, setup.types.compute, setup.tokens
     query, key_value = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
-    found = [
+    saved = [
         SavedTensor("query, key, value", "projection", tokens * (query + 2 * key_value) * model.head_dim * size),
         SavedTensor("attention output", "projection", tokens * query * model.head_dim * size),
     ]
     if setup.fused_attention:
-        found.append(SavedTensor("row sums", "core", tokens * query * 4.0))
+        saved.append(SavedTensor("row sums", "core", tokens * query * 4.0))
     else:
         # Scores after the softmax, as the values' product needs them: the 5·a·s²·b of the paper without its dropout.
-        found.append(
+        saved.append(
             SavedTensor("scores", "core", setup.batch.micro * query * setup.length * setup.batch.length * size)
         )
-    return tuple(found)
+    return tuple(saved)
 
 
 def _feed_forward(setup: Setup, width: int, rows: float, ways: int, name: str) -> tuple[SavedTensor, ...]:
@@ -90,9 +90,9 @@ def _experts(setup: Setup) -> tuple[SavedTensor, ...]:
     The routing weights scale the activation, so that the experts' outputs need not be kept (Megatron-Core,
     moe/experts.py, `weighted_bias_swiglu_impl`).
     """
-    model, found = setup.model, routing_of(setup)
+    model, routed = setup.model, routing_of(setup)
     saved = [SavedTensor("router scores", "routing", setup.tokens * model.experts * 4.0)]
-    saved += _feed_forward(setup, model.expert_ffn, found.rows, setup.layout.expert_tensor, "expert")
+    saved += _feed_forward(setup, model.expert_ffn, routed.rows, setup.layout.expert_tensor, "expert")
     if model.shared_ffn:
         saved += _feed_forward(setup, model.shared_ffn, float(setup.tokens), setup.layout.tensor, "shared expert")
     return tuple(saved)
@@ -122,14 +122,14 @@ def _state_space(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
     inner = model.ssm_inner / ways
     groups = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
     heads = model.ssm_heads / ways
-    found = [
+    saved = [
         SavedTensor("projections", "projection", tokens * (2 * inner + groups + heads) * size),
         SavedTensor("scan output", "core", tokens * inner * size),
         SavedTensor("gated output", "activation", tokens * inner * size),
     ]
     if kind is BlockKind.RECURRENT and model.matrix_recurrence:
         chunks = setup.batch.micro * math.ceil(setup.length / STEPS)
-        found.append(
+        saved.append(
             SavedTensor("states", "core", chunks * heads * model.ssm_state * (model.ssm_inner / model.ssm_heads) * 4)
         )
-    return tuple(found)
+    return tuple(saved)

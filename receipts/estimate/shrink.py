@@ -24,8 +24,10 @@ class Shrink:
 def shrinks(setup: Setup) -> tuple[Shrink, ...]:
     """Changes that lower the estimate, the largest saving first; one axis each, on the same chips."""
     now = fullest(setup).total
-    found = [Shrink(axis, change, total := fullest(other).total, now - total) for axis, change, other in _others(setup)]
-    return tuple(sorted((item for item in found if item.saved > 0), key=lambda item: -item.saved))
+    shrunk = [
+        Shrink(axis, change, total := fullest(other).total, now - total) for axis, change, other in _others(setup)
+    ]
+    return tuple(sorted((item for item in shrunk if item.saved > 0), key=lambda item: -item.saved))
 
 
 def _others(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
@@ -40,9 +42,9 @@ def _others(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
     if setup.serving:
         yield from _layouts(setup)
         return
-    for policy, said in ((frozenset({"activations"}), "selective: activations"), (FULL, "full")):
+    for policy, title in ((frozenset({"activations"}), "selective: activations"), (FULL, "full")):
         if setup.recompute not in (policy, FULL):
-            yield "numerics.recompute", said, replace(setup, recompute=policy)
+            yield "numerics.recompute", title, replace(setup, recompute=policy)
     if not setup.chunked_loss:
         yield "path.intended.cross_entropy", "chunked (fused with the head)", replace(setup, chunked_loss=True)
     if not setup.fused_attention:
@@ -51,8 +53,8 @@ def _others(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
         yield "parallelism.sequence", "on", replace(setup, layout=replace(layout, sequence_parallel=True))
     if layout.shard > 1 and layout.zero < 3:
         stage = layout.zero + 1
-        says = f"state sharding of stage {stage} over {layout.shard}"
-        yield "parallelism.strategy", says, replace(setup, layout=replace(layout, zero=stage))
+        change = f"state sharding of stage {stage} over {layout.shard}"
+        yield "parallelism.strategy", change, replace(setup, layout=replace(layout, zero=stage))
     yield from _layouts(setup)
 
 

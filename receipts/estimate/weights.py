@@ -88,14 +88,14 @@ def _experts(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     """Router as Shazeer et al. 2017, arXiv:1701.06538; banks cut over experts first, then inside each expert."""
     h = model.hidden
     bank = model.experts * model.projections * h * model.expert_ffn
-    found = [
+    parts = [
         _replicated("expert norm", h),
         _replicated("router", h * model.experts),
         Tensor("experts", Owner.EXPERT, bank / (layout.expert * layout.expert_tensor), bank, matrix=True),
     ]
     if model.shared_ffn:
-        found.append(_tensor("shared expert", model.projections * h * model.shared_ffn, layout.tensor))
-    return tuple(found)
+        parts.append(_tensor("shared expert", model.projections * h * model.shared_ffn, layout.tensor))
+    return tuple(parts)
 
 
 def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
@@ -106,7 +106,7 @@ def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -
     h, inner, heads, ways = model.hidden, model.ssm_inner, model.ssm_heads, layout.tensor
     groups = 2 * model.ssm_groups * model.ssm_state
     groups_here = 2 * max(1, -(-model.ssm_groups // ways)) * model.ssm_state
-    found = [
+    parts = [
         _replicated("mixer norm", h),
         Tensor(
             "mixer in", Owner.TENSOR, h * ((2 * inner + heads) / ways + groups_here),
@@ -116,21 +116,21 @@ def _state_space(model: Architecture, layout: ParallelLayout, kind: BlockKind) -
         _tensor("mixer out", inner * h, ways),
     ]  # fmt: skip
     if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        found.append(_tensor("transition", heads * (inner / heads) ** 2, ways, matrix=False))
+        parts.append(_tensor("transition", heads * (inner / heads) ** 2, ways, matrix=False))
     else:
         whole = (CONVOLUTION + 1) * (inner + groups)
-        found.append(
+        parts.append(
             Tensor("convolution", Owner.TENSOR, (CONVOLUTION + 1) * (inner / ways + groups_here), whole, matrix=False)
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def layers(model: Architecture, layout: ParallelLayout, which: Iterable[Layer]) -> Iterator[Tensor]:
     """The tensors of these layers on a rank."""
-    made = {kind: block(model, layout, kind) for kind in {kind for layer in which for kind in layer}}
+    blocks = {kind: block(model, layout, kind) for kind in {kind for layer in which for kind in layer}}
     for layer in which:
         for kind in layer:
-            yield from made[kind]
+            yield from blocks[kind]
 
 
 def ends(model: Architecture, layout: ParallelLayout, *, first: bool, last: bool) -> Iterator[Tensor]:

@@ -176,4 +176,4 @@ def read_setting(path: str, text: str) -> tuple[Problem | None, Any]:
         if _accepts(adapter, candidate):
             return None, candidate
     leaf = find(path)
-    return Problem(path, f"{text!r} is no value for it", leaf.says if leaf else ""), None
+    return Problem(path, f"{text!r} is no value for it", leaf.description if leaf else ""), None

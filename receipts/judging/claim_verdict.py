@@ -62,13 +62,13 @@ class ClaimVerdict:
         """Why it is not supported, each in a sentence; none where it is."""
         if self.status == "supported":
             return ()
-        said = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
+        reasons = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
         if self.comparison is not None and self.comparison.status == "rejected":
             errors = (item for item in self.comparison.findings if item.level is Level.ERROR)
-            said += [f"{item.code} {item.found}" for item in errors if item.on_pair]
+            reasons += [f"{item.code} {item.found}" for item in errors if item.on_pair]
         if self.assessment.state != "holds":
-            said.append(self.assessment.why)
-        return tuple(dict.fromkeys(said))
+            reasons.append(self.assessment.why)
+        return tuple(dict.fromkeys(reasons))
 
     def last_line(self) -> str:
         """Claim and status."""

@@ -82,8 +82,8 @@ def envelope(case: Case) -> str:
 
 def place(facts: Facts | None, parsed: Parsed, sizes: Mapping[str, Any] = MappingProxyType({})) -> str:
     """The same for a receipt, or for its geometry and layout at other sizes, by leaf paths."""
-    found = standing(facts, parsed, sizes)
-    return f"unknown: {found.why}" if found.word == "unknown" else found.word
+    standing_ = standing(facts, parsed, sizes)
+    return f"unknown: {standing_.why}" if standing_.word == "unknown" else standing_.word
 
 
 def standing(

@@ -80,11 +80,11 @@ class Facts:
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
         for item in every:
-            said = item.receipt.run.supersedes
-            for other in every if said else ():
+            supersession = item.receipt.run.supersedes
+            for other in every if supersession else ():
                 own = other.id != item.id and other.receipt.run.launch == item.receipt.run.launch
-                if said and own and said.target in (other.id, other.receipt.run.launch):
-                    superseded[other.id] = (item.id, said.reason)
+                if supersession and own and supersession.target in (other.id, other.receipt.run.launch):
+                    superseded[other.id] = (item.id, supersession.reason)
         return cls(superseded=superseded, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
 
     def beside(self, receipts: Iterable[Parsed]) -> Facts:
@@ -112,15 +112,15 @@ def exact_start(parsed: Parsed) -> bool:
 def _at_once(every: Sequence[Parsed]) -> dict[str, tuple[Parsed, ...]]:
     """Of receipts in the order in which they came: those before each that started on its host at its instant."""
     earlier: dict[tuple[str | None, datetime], list[Parsed]] = {}
-    found = {}
+    others_by_id = {}
     for item in filter(exact_start, every):
         run = item.receipt.run
         known = earlier.setdefault((run.host, run.started), [])
         others = tuple(other for other in known if other.receipt.run.launch != run.launch)
         if others:
-            found[item.id] = others
+            others_by_id[item.id] = others
         known.append(item)
-    return found
+    return others_by_id
 
 
 def _resumed(every: Sequence[Parsed]) -> dict[str, Parsed]:

@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 def judge_case(case: Case, rules: RuleSet, subject: Subject = "receipt") -> tuple[Finding, ...]:
     """Every finding of the rules on one receipt, in the order of their codes."""
-    found = _findings(case, rules.of_launch, subject)
-    told = _of_configuration(case, rules) if rules.of_configuration else ()
-    if told:
+    findings = _findings(case, rules.of_launch, subject)
+    of_configuration = _of_configuration(case, rules) if rules.of_configuration else ()
+    if of_configuration:
         receipt = case.launch.parsed.id
-        found += [replace(item, subject=subject, receipt=receipt) for item in told]
-        found.sort(key=_CODE)
-    return tuple(_explained(case.parsed, item) for item in found)
+        findings += [replace(item, subject=subject, receipt=receipt) for item in of_configuration]
+        findings.sort(key=_CODE)
+    return tuple(_explained(case.parsed, item) for item in findings)
 
 
 def _explained(parsed: Parsed, item: Finding) -> Finding:
@@ -84,14 +84,14 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
-    found = [_finding(item, _with_witness(case, offence), subject, receipt) for offence in item.judge(case)]
+    findings = [_finding(item, _with_witness(case, offence), subject, receipt) for offence in item.judge(case)]
     if heavy and (missing := item.missing(case)):
         # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
-        level = Level.SHOWN if any(one.level is Level.ERROR for one in found) else Level.OPEN
+        level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
         for need in missing:
             do = STATE + need.replace("|", " or ")
-            found.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
-    return found
+            findings.append(_unjudged(item, need.split("|")[0], "not stated", do, subject, receipt, level))
+    return findings
 
 
 def _with_witness(case: Case, offence: Offence) -> Offence:
@@ -102,20 +102,20 @@ def _with_witness(case: Case, offence: Offence) -> Offence:
 
 def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
     """Every finding of the rules on a comparison, in the order of their codes."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for item in rules.on("pair"):
         if not _guard(item, item.applies, pair):
             continue
         if item.uses_facts and pair.facts is None:
             if item.level is Level.ERROR:
                 do = "name a store with --store"
-                found.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
+                findings.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
             continue
         for offence in _guard(item, _offences(item), pair):
             side = offence.side
             receipt = {"a": pair.a, "b": pair.b}[side].launch.parsed.id if side else None
-            found.append(_finding(item, offence, side or "pair", receipt))
-    return tuple(found)
+            findings.append(_finding(item, offence, side or "pair", receipt))
+    return tuple(findings)
 
 
 def judge_claim(case: ClaimCase, rules: RuleSet) -> tuple[Finding, ...]:
@@ -202,7 +202,7 @@ def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None
 
 
 def _unjudged(
-    item: Rule, at: str, found: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
+    item: Rule, at: str, what: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
 ) -> Finding:
     expected = f"what {item.code} {item.name} needs to judge"
-    return _finding(item, Offence(at, found, expected, do, level, unjudged=True), subject, receipt)
+    return _finding(item, Offence(at, what, expected, do, level, unjudged=True), subject, receipt)

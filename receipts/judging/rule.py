@@ -235,15 +235,15 @@ class Rule:
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
         wanted = self.needs(case) if callable(self.needs) else self.needs
-        flat, found = case.parsed.flat, []
+        flat, unstated = case.parsed.flat, []
         states = flat.states
         for need in wanted:
             if need in flat.leaves or states(need):
                 continue
             options = need.split("|")
             if not any(map(states, options)) and all(map(case.lane.applies, options)):
-                found.append(need)
-        return tuple(found)
+                unstated.append(need)
+        return tuple(unstated)
 
 
 def _always(_case: Any) -> bool:
@@ -284,8 +284,8 @@ def rule(
 
     def declare(judge: Judge) -> Judge:
         declared = (of_configuration, about, asks_store, reads_others, amortised, spares)
-        made = Rule(code, name, level, on, question, taints, needs, applies, facts, judge, *declared)
-        setattr(judge, DECLARED, made)
+        declared_rule = Rule(code, name, level, on, question, taints, needs, applies, facts, judge, *declared)
+        setattr(judge, DECLARED, declared_rule)
         return judge
 
     return declare

@@ -134,10 +134,10 @@ class RuleSet:
 
     def get(self, code: str) -> Rule:
         """The rule of a code or name. Raises NotFound."""
-        found = self._named.get(code.upper()) or self._named.get(code.lower())
-        if found is None:
+        rule = self._named.get(code.upper()) or self._named.get(code.lower())
+        if rule is None:
             raise NotFound(f"there is no rule {code!r}; see: receipts rules{near(code, self._named)}")
-        return found
+        return rule
 
 
 def load_file(path: Path) -> Rule:
@@ -149,10 +149,10 @@ def load_file(path: Path) -> Rule:
         loader.exec_module(module)
     except Exception as error:  # a rule is somebody's file: whatever it raises is that file's fault, and said so
         raise RuleError(f"rule {path.name} does not load: {type(error).__name__}: {error}") from error
-    found = [value for value in vars(module).values() if hasattr(value, DECLARED)]
-    if len(found) != 1:
-        raise RuleError(f"rule {path.name}: it declares {len(found)} rules; a file holds exactly one")
-    rule: Rule = getattr(found[0], DECLARED)
+    declared = [value for value in vars(module).values() if hasattr(value, DECLARED)]
+    if len(declared) != 1:
+        raise RuleError(f"rule {path.name}: it declares {len(declared)} rules; a file holds exactly one")
+    rule: Rule = getattr(declared[0], DECLARED)
     page = (module.__doc__ or "").strip()
     if not _CODE.match(rule.code) or not _NAME.match(rule.name):
         raise RuleError(f"rule {path.name}: {rule.code} {rule.name} is not a code like R101 with a snake_case name")

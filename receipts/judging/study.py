@@ -78,7 +78,7 @@ class Studies:
 
 def load(files: Iterable[Path]) -> Studies:
     """Read ``studies.toml`` files. Raises RuleError that names the file and the key."""
-    found: dict[str, Study] = {}
+    studies: dict[str, Study] = {}
     for path in files:
         try:
             with path.open("rb") as stream:
@@ -88,13 +88,13 @@ def load(files: Iterable[Path]) -> Studies:
         for name, entry in table.items():
             if not isinstance(entry, dict) or set(entry) - _KEYS or not {"title", "axes", "equal"} <= set(entry):
                 raise RuleError(f"study {name} in {path}: state title, axes, equal and, if any, unchanged")
-            if name in found:
+            if name in studies:
                 raise RuleError(f"study {name} stands twice; give one of them another name")
-            found[name] = Study(
+            studies[name] = Study(
                 name,
                 entry["title"],
                 tuple(entry["axes"]),
                 tuple(entry["equal"]),
                 tuple(entry.get("unchanged", ())),
             )
-    return Studies(found)
+    return Studies(studies)

@@ -142,8 +142,8 @@ def lend(
     doubtful: list[Parsed] = []
     refused: list[RefusedWitness] = []
     for item in named:
-        found = witness_difference(item, measured, lane, varied)
-        why = _why_not(item, found, lane)
+        apart = witness_difference(item, measured, lane, varied)
+        why = _why_not(item, apart, lane)
         stranger = None not in (own := (item.receipt.run.context, measured.receipt.run.context)) and own[0] != own[1]
         if not why:
             lenders.append(item)
@@ -152,7 +152,7 @@ def lend(
             continue
         refused.append(RefusedWitness(item, why))
         # A stranger says nothing of this launch. Whether one is a stranger must not hang on what it leaves unsaid.
-        if not stranger and (not found.changed or not found.complete):
+        if not stranger and (not apart.changed or not apart.complete):
             doubtful.append(item)
     parsed, by = _merged(measured, lenders) if lenders else (measured, {})
     contradictions = (
@@ -170,17 +170,17 @@ def shown(change: Change) -> str:
 
 def level(parsed: Parsed) -> str:
     """The highest level of evidence that has the digest of its file."""
-    found = [item.level for item in parsed.receipt.evidence or () if item.level and item.sha256]
-    return max(found, key=LEVELS.index, default="none")
+    levels = [item.level for item in parsed.receipt.evidence or () if item.level and item.sha256]
+    return max(levels, key=LEVELS.index, default="none")
 
 
-def _why_not(witness: Parsed, found: WitnessDifference, lane: Lane) -> str:
+def _why_not(witness: Parsed, apart: WitnessDifference, lane: Lane) -> str:
     """Why a witness lends nothing; empty where it does."""
-    if found.changed:
-        return f"{'; '.join(map(shown, found.changed[:_SHOWN]))}{_more(found.changed)}"
-    if found.unknown:
-        gaps = "; ".join(map(_gap, found.unknown[:_SHOWN]))
-        return f"it cannot be told whether it ran the same: {gaps}{_more(found.unknown)}"
+    if apart.changed:
+        return f"{'; '.join(map(shown, apart.changed[:_SHOWN]))}{_more(apart.changed)}"
+    if apart.unknown:
+        gaps = "; ".join(map(_gap, apart.unknown[:_SHOWN]))
+        return f"it cannot be told whether it ran the same: {gaps}{_more(apart.unknown)}"
     if witness.receipt.run.provenance != "measured":
         return f"it is {witness.receipt.run.provenance}, and was not measured"
     if gone := next(lost(witness.receipt), None):
@@ -199,8 +199,8 @@ def _gap(unknown: Unknown) -> str:
     return f"{leaves} not stated {who}"
 
 
-def _more(found: tuple[Any, ...]) -> str:
-    return f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+def _more(items: tuple[Any, ...]) -> str:
+    return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
 
 
 def _only_tells(axis: str) -> bool:

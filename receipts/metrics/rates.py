@@ -73,9 +73,9 @@ class Numbers:
     def tokens_a_step(self) -> tuple[int, ...]:
         """Tokens a step as stated, and as global batch times sequence length: a loader may drop a token a sequence."""
         batch, length = self._launch.stated.get("batch.global_batch"), self._launch.stated.get("batch.sequence_length")
-        found = [self._launch.stated.get("measurement.tokens_per_step")]
-        found.append(batch * length if batch is not None and length is not None else None)
-        return tuple(dict.fromkeys(int(item) for item in found if item))
+        counts = [self._launch.stated.get("measurement.tokens_per_step")]
+        counts.append(batch * length if batch is not None and length is not None else None)
+        return tuple(dict.fromkeys(int(item) for item in counts if item))
 
     @cached_property
     def step_statistics(self) -> Lazy[CandidateValue]:
@@ -99,8 +99,8 @@ class Numbers:
             return
         for step in self.step_statistics:
             for tokens in amounts:
-                says = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
-                yield CandidateValue(says, tokens / step.value)
+                basis = f"{tokens:,} tokens over the {step.name}" if step.name != SINGLE else SINGLE
+                yield CandidateValue(basis, tokens / step.value)
         for name, kept in self._selections():
             inverse = [1.0 / step for step in self._steps(kept)]
             for tokens in amounts:
@@ -124,14 +124,14 @@ class Numbers:
     @cached_property
     def rates(self) -> tuple[CandidateValue, ...]:
         """Every tokens/s of all chips that the receipt carries: stated, over its steps, from its step time."""
-        found = [*self.rate_statistics, *self.rate_from_step_time]
+        rates = [*self.rate_statistics, *self.rate_from_step_time]
         total, each = self.stated_loosely(TOTAL), self.stated_loosely(EACH)
         chips = self._launch.stated.get("hardware.chips")
         if total is not None:
-            found.append(CandidateValue("the stated tokens/s", total))
+            rates.append(CandidateValue("the stated tokens/s", total))
         if each is not None and chips is not None:
-            found.append(CandidateValue(f"the stated tokens/s a chip times {chips}", each * chips))
-        return tuple(found)
+            rates.append(CandidateValue(f"the stated tokens/s a chip times {chips}", each * chips))
+        return tuple(rates)
 
     def _selections(self) -> Iterator[tuple[str, Sequence[int]]]:
         """Positions of steps that a statistic may be over. Without a window or flags there are fewer, never others."""
@@ -143,13 +143,13 @@ class Numbers:
         first = (window.start or 0) if window else 0
         last = window.stop if window and window.stop is not None else len(steps)
         flagged = {index for positions in self._launch.flagged.values() for index in positions}
-        found: list[Sequence[int]] = []
+        selections: list[Sequence[int]] = []
         for name, inside in (("the window", range(first, min(last, len(steps)))), ("all steps", range(len(steps)))):
-            for says, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
+            for basis, left_out in ((name, frozenset[int]()), (f"{name} but those flagged", flagged)):
                 kept = _without(inside, left_out)
-                if kept and kept not in found:
-                    found.append(kept)
-                    yield says, kept
+                if kept and kept not in selections:
+                    selections.append(kept)
+                    yield basis, kept
 
     def _steps(self, kept: Sequence[int]) -> Sequence[float]:
         """The durations at some positions."""

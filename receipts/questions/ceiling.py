@@ -160,10 +160,10 @@ def _larger(a: Size, b: Size) -> bool:
 
 
 def _times(a: Size, b: Size) -> float:
-    found = 1.0
+    product = 1.0
     for theirs, own in zip(a, b, strict=True):
-        found *= theirs / max(1, own)
-    return found
+        product *= theirs / max(1, own)
+    return product
 
 
 def as_data(lane: str, frontiers: CeilingFrontiers, described: Mapping[str, Description]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Neighbourhood:
 
     of: Parsed
     metric: str
-    found: tuple[JudgedNeighbour, ...]
+    compared: tuple[JudgedNeighbour, ...]
     refused: tuple[JudgedNeighbour, ...]
     unstated: tuple[str, ...]
     more: tuple[str, ...]
@@ -71,14 +71,14 @@ class Neighbourhood:
     def by_axis(self) -> dict[str, list[JudgedNeighbour]]:
         """What was found under its axes; the axis with the best neighbour stands first."""
         groups: dict[str, list[JudgedNeighbour]] = {}
-        for item in self.found:
+        for item in self.compared:
             groups.setdefault(item.axis, []).append(item)
         return groups
 
     @property
     def exit_code(self) -> int:
         """0 where there is a neighbour, 3 where there is none that it can be compared with."""
-        return 0 if self.found else 3
+        return 0 if self.compared else 3
 
 
 def neighbours(
@@ -112,7 +112,7 @@ def neighbours(
     return Neighbourhood(
         of=parsed,
         metric=metric,
-        found=tuple(item for item in ordered if not item.refused),
+        compared=tuple(item for item in ordered if not item.refused),
         refused=tuple(item for item in ordered if item.refused),
         unstated=tuple(sorted(ran.unstated)) if ran.own else (),
         more=tuple(_full(candidates, limit)),
@@ -138,8 +138,8 @@ def reasons(verdict: Comparison, rules: RuleSet) -> Iterator[str]:
     wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
     asked = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
     order = {"pair": 0, "a": 1, "b": 2}
-    found = [item for item in verdict.findings if item.level is wanted and item.question in asked]
-    for item in sorted(found, key=lambda item: order.get(item.subject, 3)):
+    findings = [item for item in verdict.findings if item.level is wanted and item.question in asked]
+    for item in sorted(findings, key=lambda item: order.get(item.subject, 3)):
         if item.code in rules.about(Topic.AXES):  # one finding an axis: each of them tells all
             yield f"{item.code} {item.expected}"
         else:

@@ -43,10 +43,10 @@ def with_replicates(
     if other and replicates(head, other[0], lane):
         return list(group)
     taken = {item.receipt.run.launch for item in (*group, *other)}
-    found = list(group)
+    launches = list(group)
     steps = {distinct_steps(item) for item in group} - {None}
     for receipt_id in store.replicate_candidates(head, configuration(head, lane), until):
-        if len(found) >= MOST:
+        if len(launches) >= MOST:
             break
         candidate = store.parsed(receipt_id)
         run = candidate.receipt.run
@@ -60,8 +60,8 @@ def with_replicates(
         if own_steps not in steps and replicates(head, candidate, lane):
             steps |= {own_steps} - {None}
             taken.add(run.launch)
-            found.append(candidate)
-    return found
+            launches.append(candidate)
+    return launches
 
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
@@ -73,15 +73,15 @@ def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
         # Of two contexts nobody knows that they leave the same unsaid, even where each axis is stated.
         key = (parsed.receipt.run.context, session.settings(parsed).configuration(parsed, lane).whole)
         by_configuration.setdefault(key, []).append(parsed)
-    found = []
+    replicated = []
     for alike in by_configuration.values():
         # One configuration: any two of them differ as the first two do.
         if len(alike) < 2 or not replicates(alike[0], alike[1], lane):
             continue
         own = _without_copies(alike)
         if len(own) > 1:
-            found.append(own)
-    return found
+            replicated.append(own)
+    return replicated
 
 
 def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:

@@ -66,8 +66,8 @@ def recipe(parsed: Parsed) -> Recipe:
             checkout.append(f"git clone {shlex.quote(code.repository)} code && cd code")
         checkout.append(f"git checkout {shlex.quote(code.commit)}")
     missing = [
-        says
-        for says, absent in (
+        title
+        for title, absent in (
             ("the command line (run.command)", receipt.run.command is None),
             ("the commit (code.commit)", code is None or code.commit is None),
             ("the diff of a dirty work tree (code.dirty)", bool(code and code.dirty)),

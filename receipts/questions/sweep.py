@@ -61,13 +61,13 @@ def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
     known = {path for item in receipts for path in effective(item)}
     if name in known:
         return name
-    found = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
-    if not found:
+    candidates = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
+    if not candidates:
         hint = near(name, sorted(known))
         raise NotFound(f"no receipt of the sweep states an axis {name!r}; see: receipts axes --role axis{hint}")
-    if len(found) > 1:
-        raise UsageError(f"{name} may be {' or '.join(found)}; name it whole")
-    return found[0]
+    if len(candidates) > 1:
+        raise UsageError(f"{name} may be {' or '.join(candidates)}; name it whole")
+    return candidates[0]
 
 
 def sweep(
@@ -108,13 +108,13 @@ def _text(value: Any) -> str:
 
 
 def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
-    found = []
+    keys = []
     for text in key:
         try:
-            found.append((0, float(text), text))
+            keys.append((0, float(text), text))
         except ValueError:
-            found.append((1, 0.0, text))
-    return found
+            keys.append((1, 0.0, text))
+    return keys
 
 
 def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], str]:
@@ -131,9 +131,9 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
             alike.append(item)
         else:
             failed += 1
-    said = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
-    said += [f"{failed} more launches failed"] if failed else []
-    return alike, "; ".join(said)
+    reasons = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
+    reasons += [f"{failed} more launches failed"] if failed else []
+    return alike, "; ".join(reasons)
 
 
 def _side(launches: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, request: Request) -> tuple[Side, str]:
@@ -164,10 +164,10 @@ def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
 
 
 def _links(cells: Sequence[SweepCell], rulebook: Rulebook) -> list[SweepLink]:
-    found = []
+    links = []
     for (i, a), (j, b) in combinations(enumerate(cells), 2):
         lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
         apart = difference(a.launches[0], b.launches[0], tuple(lane.not_applicable))
         if len(apart.axes) == 1 and not apart.unknown:
-            found.append(SweepLink(i, j, apart.axes[0]))
-    return found
+            links.append(SweepLink(i, j, apart.axes[0]))
+    return links

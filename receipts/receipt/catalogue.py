@@ -25,7 +25,7 @@ class Leaf:
     axis: str | None
     unit: str | None
     since: str
-    says: str
+    description: str
     follows: str | None
     required: bool
 
@@ -67,7 +67,7 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
             axis=named,
             unit=declared.get("unit"),
             since=declared.get("since", "1.0"),
-            says=field.description or "",
+            description=field.description or "",
             follows=declared.get("follows"),
             required=field.is_required(),
         )

@@ -19,9 +19,9 @@ from receipts.receipt.run import Run
 VERSION = "1.0"
 
 
-def _open_map(says: str, role: str = "axis") -> Any:
+def _open_map(description: str, role: str = "axis") -> Any:
     """An open map: each of its keys is a leaf, and, where its role is axis, an axis of its own."""
-    return Field(default=None, description=says, json_schema_extra={"receipts": {"role": role, "open": True}})
+    return Field(default=None, description=description, json_schema_extra={"receipts": {"role": role, "open": True}})
 
 
 class Receipt(Section):

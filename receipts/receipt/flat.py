@@ -146,17 +146,17 @@ def _paths(section: type[Section], before: str) -> tuple[str, ...]:
 
 def _keys_within(row: Section) -> int:
     """How many keys the objects that stand in a row have."""
-    found = 0
+    count = 0
     for value in row.__dict__.values():
         if value is None or type(value) in _SCALARS:
             continue
         if isinstance(value, dict):
             inner = [item for item in value.values() if isinstance(item, Section)]
-            found += len(value)
+            count += len(value)
         else:
             inner = [item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Section)]
-        found += sum(len(_stated_in(item)) + _keys_within(item) for item in inner)
-    return found
+        count += sum(len(_stated_in(item)) + _keys_within(item) for item in inner)
+    return count
 
 
 @cache

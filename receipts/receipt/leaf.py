@@ -55,63 +55,63 @@ Share = Annotated[float, _plain(float_schema(ge=0, le=1))]
 Amount = Annotated[float, _plain(float_schema(ge=0))]
 
 
-def _leaf(role: Role, says: str, *, default: Any = None, alias: str | None = None, **extra: Any) -> Any:
+def _leaf(role: Role, description: str, *, default: Any = None, alias: str | None = None, **extra: Any) -> Any:
     declared = {"role": role.value, **{key: value for key, value in extra.items() if value is not None}}
-    return Field(default=default, alias=alias, description=says, json_schema_extra={"receipts": declared})
+    return Field(default=default, alias=alias, description=description, json_schema_extra={"receipts": declared})
 
 
 def axis(
-    says: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE, required: bool = False
+    description: str, *, of: str | None = None, unit: str | None = None, since: str = SINCE, required: bool = False
 ) -> Any:
     """An axis. ``of`` names the axis of which this leaf is one member; alone, the leaf is an axis itself."""
-    return _leaf(Role.AXIS, says, default=... if required else None, axis=of, unit=unit, since=since)
+    return _leaf(Role.AXIS, description, default=... if required else None, axis=of, unit=unit, since=since)
 
 
-def replicate(says: str, *, required: bool = False) -> Any:
+def replicate(description: str, *, required: bool = False) -> Any:
     """What launches of one configuration are meant to differ in."""
-    return _leaf(Role.REPLICATE, says, default=... if required else None)
+    return _leaf(Role.REPLICATE, description, default=... if required else None)
 
 
-def block(says: str) -> Any:
+def block(description: str) -> Any:
     """Where the launch happened to run."""
-    return _leaf(Role.BLOCK, says)
+    return _leaf(Role.BLOCK, description)
 
 
-def derived(says: str, *, unit: str | None = None, follows: str | None = None) -> Any:
+def derived(description: str, *, unit: str | None = None, follows: str | None = None) -> Any:
     """A value that other axes determine; ``follows`` says how, in words."""
-    return _leaf(Role.DERIVED, says, unit=unit, follows=follows)
+    return _leaf(Role.DERIVED, description, unit=unit, follows=follows)
 
 
-def regime(says: str, *, unit: str | None = None) -> Any:
+def regime(description: str, *, unit: str | None = None) -> Any:
     """How the measurement was taken."""
-    return _leaf(Role.REGIME, says, unit=unit)
+    return _leaf(Role.REGIME, description, unit=unit)
 
 
-def work(says: str, *, unit: str | None = None) -> Any:
+def work(description: str, *, unit: str | None = None) -> Any:
     """How much the launch did."""
-    return _leaf(Role.WORK, says, unit=unit)
+    return _leaf(Role.WORK, description, unit=unit)
 
 
-def observed(says: str, *, unit: str | None = None) -> Any:
+def observed(description: str, *, unit: str | None = None) -> Any:
     """What was seen while it ran."""
-    return _leaf(Role.OBSERVATION, says, unit=unit)
+    return _leaf(Role.OBSERVATION, description, unit=unit)
 
 
-def ending(says: str, *, required: bool = False, alias: str | None = None) -> Any:
+def ending(description: str, *, required: bool = False, alias: str | None = None) -> Any:
     """How the launch ended. ``alias`` is the key in the document where Python keeps the word for itself."""
-    return _leaf(Role.OUTCOME, says, default=... if required else None, alias=alias)
+    return _leaf(Role.OUTCOME, description, default=... if required else None, alias=alias)
 
 
-def note(says: str, *, required: bool = False) -> Any:
+def note(description: str, *, required: bool = False) -> Any:
     """For people, and for links between receipts."""
-    return _leaf(Role.NOTE, says, default=... if required else None)
+    return _leaf(Role.NOTE, description, default=... if required else None)
 
 
-def required_regime(says: str) -> Any:
+def required_regime(description: str) -> Any:
     """A regime that every receipt states."""
-    return _leaf(Role.REGIME, says, default=...)
+    return _leaf(Role.REGIME, description, default=...)
 
 
-def section(says: str) -> Any:
+def section(description: str) -> Any:
     """A part of the receipt that has leaves of its own."""
-    return Field(default=None, description=says)
+    return Field(default=None, description=description)

@@ -93,11 +93,11 @@ class _ParserHooks:
         self.refused = False
 
     def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
+        entries = dict(pairs)
+        if len(entries) == len(pairs):
+            return entries
         self.refused = True
-        doubled = _Doubled(found)
+        doubled = _Doubled(entries)
         counts = Counter(key for key, _ in pairs)
         doubled.keys_twice = tuple(key for key, count in counts.items() if count > 1)
         return doubled
@@ -106,8 +106,8 @@ class _ParserHooks:
         return self._mark(f"{name} is not JSON")
 
     def number(self, text: str) -> Any:
-        found = float(text)
-        return self._mark("the number is too large for a 64-bit float") if math.isinf(found) else found
+        number = float(text)
+        return self._mark("the number is too large for a 64-bit float") if math.isinf(number) else number
 
     def integer(self, text: str) -> Any:
         return self._mark(f"an integer has more than {MAX_DIGITS} digits") if len(text) > MAX_DIGITS else int(text)
@@ -184,7 +184,7 @@ def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
         raise refusal(source, f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
     reader = _ParserHooks()
     try:
-        found = json.loads(
+        value = json.loads(
             text,
             object_pairs_hook=reader.unique,
             parse_constant=reader.constant,
@@ -195,9 +195,9 @@ def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
         where = f"line {error.lineno}, column {error.colno}"
         raise refusal(source, f"this is not JSON: {error.msg}", "check the file was written whole", where) from None
     if reader.refused:
-        raise InputError(source, capped(list(islice(_refusals(found), MAX_REFUSALS))))
-    if _HALF.search(raw) and (halves := list(islice(_surrogates(found), MAX_REFUSALS))):
+        raise InputError(source, capped(list(islice(_refusals(value), MAX_REFUSALS))))
+    if _HALF.search(raw) and (halves := list(islice(_surrogates(value), MAX_REFUSALS))):
         raise InputError(source, capped(halves))
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise refusal(source, "the document is not a JSON object", "a receipt is one object: { … }")
-    return found
+    return value

@@ -67,8 +67,8 @@ def read(text: str, alphabet: str | None = None) -> Pattern | tuple[Problem, ...
         return _read_in(text, nearest)
     torn = sorted(letter for letter in used if len({each.letters[letter] for each in fitting}) > 1)
     if torn:
-        says = "; ".join(f"{letter} is {each.letters[letter]} in {each.name}" for letter in torn for each in fitting)
-        what = f"{text!r} reads in several alphabets: {says}"
+        reason = "; ".join(f"{letter} is {each.letters[letter]} in {each.name}" for letter in torn for each in fitting)
+        what = f"{text!r} reads in several alphabets: {reason}"
         return (Problem(PATTERN_PATH, what, f"state {ALPHABET_PATH}"),)
     return _read_in(text, fitting[0])
 
@@ -114,7 +114,7 @@ def _unknown(text: str, alphabet: Alphabet) -> Iterator[Problem]:
 
 
 def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:
-    found: list[str] = []
+    blocks: list[str] = []
     problems: list[Problem] = []
     group: str | None = None
     for letter in part:
@@ -125,15 +125,15 @@ def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:
         elif letter == CLOSE:
             if group is None or len(group) < 2:
                 problems.append(Problem(PATTERN_PATH, f"{text!r}: {CLOSE} closes no group of two or more blocks"))
-            found.append(group or "")
+            blocks.append(group or "")
             group = None
         elif group is not None:
             group += letter
         else:
-            found.append(letter)
+            blocks.append(letter)
     if group is not None:
         problems.append(Problem(PATTERN_PATH, f"{text!r}: {OPEN} is not closed before the stage or part ends"))
-    return tuple(found), problems
+    return tuple(blocks), problems
 
 
 def tile(pattern: Pattern | str, depth: int) -> str:
@@ -170,8 +170,8 @@ def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | Non
     # Counted by whole tiles: a depth is whatever somebody wrote, and no stack of that height is laid out.
     tiles, rest = divmod(len(known.blocks) if depth is None else depth, len(known.blocks))
     whole, part = "".join(known.blocks), "".join(known.blocks[:rest])
-    found = {letter: tiles * whole.count(letter) + part.count(letter) for letter in ALPHABETS[known.alphabet].letters}
-    return MappingProxyType({letter: count for letter, count in found.items() if count})
+    totals = {letter: tiles * whole.count(letter) + part.count(letter) for letter in ALPHABETS[known.alphabet].letters}
+    return MappingProxyType({letter: count for letter, count in totals.items() if count})
 
 
 def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[BlockKind, int]:
@@ -183,10 +183,10 @@ def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Blo
 
 def family_of(text: str, alphabet: str | None = None) -> str | None:
     """The family that a pattern's blocks show; None where the text does not read."""
-    found = read(text, alphabet)
-    if not isinstance(found, Pattern):
+    pattern = read(text, alphabet)
+    if not isinstance(pattern, Pattern):
         return None
-    kinds = found.kinds()
+    kinds = pattern.kinds()
     if kinds & STATEFUL:
         return "hybrid" if kinds & ATTENDING else "ssm"
     return "moe" if BlockKind.EXPERT in kinds else "sparse" if BlockKind.SPARSE_ATTENTION in kinds else "dense"
@@ -217,7 +217,7 @@ def _has(kinds: frozenset[BlockKind]) -> str:
 def _read_or_raise(pattern: Pattern | str, alphabet: str | None = None) -> Pattern:
     if isinstance(pattern, Pattern):
         return pattern
-    found = read(pattern, alphabet)
-    if isinstance(found, Pattern):
-        return found
-    raise InputError(f"pattern {pattern!r}", found)
+    result = read(pattern, alphabet)
+    if isinstance(result, Pattern):
+        return result
+    raise InputError(f"pattern {pattern!r}", result)

@@ -40,18 +40,18 @@ _DIGEST, _EVIDENCE_LEVEL = "{64}", "intent|backend|kernels"
 
 def problems(error: ValidationError, tree: Any) -> list[Problem]:
     """One problem a place in the document, at most `MAX_REPORTED`, in the document's order."""
-    found: dict[str, Problem] = {}
+    unique: dict[str, Problem] = {}
     for problem in _each(error.errors(include_url=False, include_input=False), tree):
-        found.setdefault(problem.at, problem)
-    return capped(list(found.values()))
+        unique.setdefault(problem.at, problem)
+    return capped(list(unique.values()))
 
 
-def capped(found: list[Problem]) -> list[Problem]:
+def capped(unique: list[Problem]) -> list[Problem]:
     """No more problems than a person reads, and how many more there are."""
-    if len(found) <= MAX_REPORTED:
-        return found
-    rest = len(found) - MAX_REPORTED
-    return [*found[:MAX_REPORTED], Problem("$", f"and {rest} more problems", "mend these first")]
+    if len(unique) <= MAX_REPORTED:
+        return unique
+    rest = len(unique) - MAX_REPORTED
+    return [*unique[:MAX_REPORTED], Problem("$", f"and {rest} more problems", "mend these first")]
 
 
 def shown(text: str) -> str:

@@ -108,13 +108,13 @@ def _of_file(path: str) -> Iterator[Item]:
 
 
 def _of_folder(folder: str) -> Iterator[Item]:
-    found = False
+    any_read = False
     for path in files(folder):
-        found = True
+        any_read = True
         if path.endswith(LINES):
             yield from _of_file(path)
         else:
             yield path
-    if not found:
+    if not any_read:
         what = f"this is a folder without any {', '.join(SINGLE + LINES[:1])} file"
         yield refusal(folder, what, "name the receipt's file, such as run.json, or a folder of them")

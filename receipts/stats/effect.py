@@ -86,15 +86,15 @@ def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect
 
     None where launches of one side disagree, so that it is not exact here, or where a value is not positive.
     """
-    found = compare_exact(a, b)
-    if found is None or found.kind == "varies" or not all(0.0 < value < math.inf for value in (*a, *b)):
+    exact = compare_exact(a, b)
+    if exact is None or exact.kind == "varies" or not all(0.0 < value < math.inf for value in (*a, *b)):
         return None
     test = EquivalenceTest(len(a), len(b), better, 0.0, "unknown", None, None)
-    good = found.kind == better
-    kind: Kind = "equivalent" if found.kind == "equal" else "faster" if good else "slower"
+    good = exact.kind == better
+    kind: Kind = "equivalent" if exact.kind == "equal" else "faster" if good else "slower"
     why = "compared exactly: equal launches of this lane always agree on it"
     silent = test.silent("exact", why, kind, math.log(b[0] / a[0]))
-    ratio = found.ratio
+    ratio = exact.ratio
     return replace(silent, low=ratio, high=ratio, low90=ratio, high90=ratio)
 
 

@@ -82,18 +82,18 @@ def _checked(pairs: int, faster: int, slower: int) -> SelfCheck:
         return SelfCheck(0, 0, 0, 0, False, "no two groups of equal launches: nothing to check against")
     side = max(faster, slower)
     alarm = binomial_tail(side, pairs, EXPECTED_SHARE / 2.0) < ALARM
-    told = faster + slower
-    why = f"{told} of {pairs} pairs of equal launches told apart ({faster} faster, {slower} slower)"
+    decided = faster + slower
+    why = f"{decided} of {pairs} pairs of equal launches told apart ({faster} faster, {slower} slower)"
     if alarm:
         direction = "faster" if faster >= slower else "slower"
         why += f": too many {direction} for chance; the noise floor is too small, or the machine drifts"
-    return SelfCheck(pairs, told, faster, slower, alarm, why)
+    return SelfCheck(pairs, decided, faster, slower, alarm, why)
 
 
 def together(checks: Iterable[SelfCheck]) -> SelfCheck:
     """Several checks as one: classes with few pairs each may be one-sided together."""
-    made = list(checks)
-    return _checked(*(sum(getattr(item, name) for item in made) for name in ("pairs", "faster", "slower")))
+    parts = list(checks)
+    return _checked(*(sum(getattr(item, name) for item in parts) for name in ("pairs", "faster", "slower")))
 
 
 def binomial_tail(successes: int, trials: int, share: float) -> float:

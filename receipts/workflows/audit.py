@@ -86,7 +86,7 @@ class Audit:
 class _Drift:
     """Columns that the present version would write otherwise, each by the receipt's number."""
 
-    found: dict[int, list[str]] = field(default_factory=dict)
+    columns: dict[int, list[str]] = field(default_factory=dict)
 
 
 class _Indexed:
@@ -97,33 +97,33 @@ class _Indexed:
         self._soundness = inspection.index()
         self._waiting: list[Read] = []
         self._names: dict[int, str] = {}
-        self._found: dict[str, list[str]] = {name: [] for name in _INDEX}
+        self._unsound: dict[str, list[str]] = {name: [] for name in _INDEX}
 
     def add(self, kept: Kept, launch: Launch) -> None:
         """A receipt whose document was read, to be looked up with others."""
         parsed = launch.parsed
         ran, signature = launch.settings.configuration(parsed, launch.lane), signed(launch)
-        outcome, said = parsed.receipt.run.outcome, listed(kept.columns, parsed)
-        self._waiting.append(Read(kept.number, outcome, ran, said, signature))
+        outcome, columns = parsed.receipt.run.outcome, listed(kept.columns, parsed)
+        self._waiting.append(Read(kept.number, outcome, ran, columns, signature))
         self._names[kept.number] = kept.id[:12]
         if len(self._waiting) >= _AT_ONCE:
             self._look()
 
     def _look(self) -> None:
-        found = self._inspection.amiss(self._soundness, self._waiting)
+        unsound = self._inspection.amiss(self._soundness, self._waiting)
         for name in ("missing", "elsewhere", "signed"):
-            self._found[name] += [self._names[number] for number in getattr(found, name)]
-        self._found["configurations"] += map(str, found.configurations)
+            self._unsound[name] += [self._names[number] for number in getattr(unsound, name)]
+        self._unsound["configurations"] += map(str, unsound.configurations)
         self._waiting, self._names = [], {}
 
     def faults(self) -> Iterator[Fault]:
         """One for each kind: what an index lost it may have lost for every receipt."""
         self._look()
-        self._found["facets"] += map(str, self._inspection.facets_amiss())
-        for name, items in self._found.items():
+        self._unsound["facets"] += map(str, self._inspection.facets_amiss())
+        for name, items in self._unsound.items():
             if items:
-                where, says, do = _INDEX[name]
-                yield Fault("index", where, says.format(_counted_names(items)), do)
+                where, problem, do = _INDEX[name]
+                yield Fault("index", where, problem.format(_counted_names(items)), do)
 
 
 def _counted_names(items: Sequence[str]) -> str:
@@ -181,8 +181,8 @@ def _inspected(
 
 def _parts(problem: str) -> tuple[str, str]:
     """What a check of the schema says, and what to do about it."""
-    found, _, do = problem.rpartition("; ")
-    return (found, do) if found else (problem, RESTORE)
+    what, _, do = problem.rpartition("; ")
+    return (what, do) if what else (problem, RESTORE)
 
 
 def _counted(progress: Callable[[int, int], None] | None, total: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -213,8 +213,8 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed
         return
     document = Document(kept.raw, where)
     if document.id != kept.id:
-        found = f"its bytes hash to {document.id[:12]}: they were changed, or its id was"
-        yield Fault("document", where, found, RESTORE)
+        problem = f"its bytes hash to {document.id[:12]}: they were changed, or its id was"
+        yield Fault("document", where, problem, RESTORE)
         return
     if kept.size != len(kept.raw):
         yield Fault("document", where, f"it has {len(kept.raw)} bytes and its row says {kept.size}", RESTORE)
@@ -225,19 +225,21 @@ def _receipt(kept: Kept | Unreadable, rulebook: Rulebook, drift: _Drift, indexed
         launch = rulebook.launch(parsed)
         expected = _promoted(launch, kept)
     except ReceiptsError as error:
-        says = error.problems[0] if isinstance(error, InputError) and error.problems else error
-        yield Fault("document", where, f"it can no longer be read: {says}", "upgrade frontier-receipts")
+        reason = error.problems[0] if isinstance(error, InputError) and error.problems else error
+        yield Fault("document", where, f"it can no longer be read: {reason}", "upgrade frontier-receipts")
         return
     indexed.add(kept, launch)
     changed = [name for name, value in expected.items() if not _same(kept.columns.get(name), value)]
     judged_otherwise = kept.rules != rulebook.rules.digest
     by_version = [name for name in changed if name in _BY_VERSION and judged_otherwise]
     if by_version:
-        drift.found[kept.number] = by_version
+        drift.columns[kept.number] = by_version
     for name in changed:
         if name not in by_version:
-            found = f"{name} is {_said(kept.columns.get(name))} and its document gives {_said(expected[name])}"
-            yield Fault("column", where, f"{found}: the row was edited", RESTORE)
+            problem = (
+                f"{name} is {_value_text(kept.columns.get(name))} and its document gives {_value_text(expected[name])}"
+            )
+            yield Fault("column", where, f"{problem}: the row was edited", RESTORE)
 
 
 def _promoted(launch: Launch, kept: Kept) -> dict[str, Any]:
@@ -255,7 +257,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     return "not stated" if value is None else str(value)
@@ -269,15 +271,15 @@ def _verdict(given: Given | Unreadable) -> Iterator[Fault]:
     if given.body is None:
         yield Fault("verdict", where, given.why, RESTORE)
         return
-    told = [*(given.body.get(name) for name in ("status", "rules", "judge"))]
-    for name, value in zip(("status", "rules", "judge"), told, strict=True):
+    expected_values = [*(given.body.get(name) for name in ("status", "rules", "judge"))]
+    for name, value in zip(("status", "rules", "judge"), expected_values, strict=True):
         if value != given.row[name]:
-            found = f"{name} is {given.row[name]} and its body says {value}: the row was edited"
-            yield Fault("verdict", where, found, RESTORE)
+            problem = f"{name} is {given.row[name]} and its body says {value}: the row was edited"
+            yield Fault("verdict", where, problem, RESTORE)
     expected = _sides(given)
     if list(given.subjects) != expected:
-        found = f"it speaks of {len(expected)} receipts and its rows name {len(given.subjects)}, or others"
-        yield Fault("reference", where, found, RESTORE)
+        problem = f"it speaks of {len(expected)} receipts and its rows name {len(given.subjects)}, or others"
+        yield Fault("reference", where, problem, RESTORE)
 
 
 def _sides(given: Given) -> list[tuple[str, str | None]]:
@@ -295,11 +297,11 @@ def _references(inspection: Inspection) -> Iterator[Fault]:
     for item in inspection.dangling():
         where = f"row {item.number} of {item.table}"
         if item.table == "erased":
-            found = f"a purge erased {item.names[:12]} and its tombstone is gone"
-            yield Fault("tombstone", where, found, RESTORE)
+            problem = f"a purge erased {item.names[:12]} and its tombstone is gone"
+            yield Fault("tombstone", where, problem, RESTORE)
         else:
-            found = f"it names {item.names[:64]}, which is neither here nor purged"
-            yield Fault("reference", where, found, RESTORE)
+            problem = f"it names {item.names[:64]}, which is neither here nor purged"
+            yield Fault("reference", where, problem, RESTORE)
     for receipt in inspection.raised():
         do = "purge it again: receipts purge ID, or restore a backup"
         yield Fault("tombstone", f"receipt {receipt[:12]}", "it was purged and is here", do)
@@ -318,8 +320,8 @@ def _seals(inspection: Inspection, every: Sequence[Held | Unreadable], expected:
             yield Fault("seal", where, _broken(inspection, item), RESTORE)
     for root in expected:
         if not any(known.startswith(root.lower()) for known in roots):
-            found = "there is no seal of that root: it was taken away, or this is another store"
-            yield Fault("seal", f"root {root[:16]}", found, RESTORE)
+            problem = "there is no seal of that root: it was taken away, or this is another store"
+            yield Fault("seal", f"root {root[:16]}", problem, RESTORE)
 
 
 def _broken(inspection: Inspection, item: Held) -> str:
@@ -339,14 +341,14 @@ def _drifted(drift: _Drift, held: Sequence[Held | Unreadable]) -> tuple[list[Fau
     seals = [item for item in held if not isinstance(item, Unreadable) and item.seal.what == "columns"]
     broken = [range(item.seal.first, item.seal.last + 1) for item in seals if not item.whole]
     faults, kept = [], set()
-    for number, names in drift.found.items():
+    for number, names in drift.columns.items():
         if any(number in numbers for numbers in broken):
-            found = f"{', '.join(names)}: not what its document gives, and its seal is broken"
-            faults.append(Fault("column", f"row {number} of receipts", found, RESTORE))
+            problem = f"{', '.join(names)}: not what its document gives, and its seal is broken"
+            faults.append(Fault("column", f"row {number} of receipts", problem, RESTORE))
         else:
             kept.update(names)
-    count = len(drift.found) - len(faults)
+    count = len(drift.columns) - len(faults)
     if not count:
         return faults, ()
-    says = f"{count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"
-    return faults, (says,)
+    note = f"{count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"
+    return faults, (note,)

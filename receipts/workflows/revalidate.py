@@ -129,27 +129,29 @@ class Revalidation:
 
     def _receipts(self) -> Iterator[Rejudged]:
         for batch in self._stale.receipts():
-            told = [item for item in batch if self._wanted([item.lane])]
-            found, failed = self._read(told)
-            verdicts = self._judge([parsed for _, parsed in found])
+            batch_wanted = [item for item in batch if self._wanted([item.lane])]
+            judged, failed = self._read(batch_wanted)
+            verdicts = self._judge([parsed for _, parsed in judged])
             if verdicts and not self.dry_run:
-                self._stale.record([(verdict, item.number) for (item, _), verdict in zip(found, verdicts, strict=True)])
+                self._stale.record(
+                    [(verdict, item.number) for (item, _), verdict in zip(judged, verdicts, strict=True)]
+                )
             yield from failed
-            for (item, _), verdict in zip(found, verdicts, strict=True):
+            for (item, _), verdict in zip(judged, verdicts, strict=True):
                 yield _changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict))
 
     def _read(self, remarks: Sequence[Told]) -> tuple[list[tuple[Told, Parsed]], list[Rejudged]]:
-        found, failed = [], []
+        verdicts, failed = [], []
         for item in remarks:
             document = Document(item.raw, item.id[:12])
             try:
                 if document.id != item.id:
                     raise StoreError("its bytes were changed in the store; see: receipts audit")
-                found.append((item, parse_again(document)))
+                verdicts.append((item, parse_again(document)))
             except ReceiptsError as error:
                 label = item.document.get("label") or item.id[:12]
                 failed.append(Rejudged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
-        return found, failed
+        return verdicts, failed
 
     def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
         facts = self.store.facts_of_new(group, self.rulebook.session.settings) if group else []
@@ -166,32 +168,32 @@ class Revalidation:
         for item in self._stale.comparisons():
             if not self._wanted(item.document["lanes"]):
                 continue
-            told = item.document
-            names = (*told["a"], *told["b"])
-            label = f"{told['label_a']} → {told['label_b']} on {told['metric']}"
+            verdict = item.document
+            names = (*verdict["a"], *verdict["b"])
+            label = f"{verdict['label_a']} → {verdict['label_b']} on {verdict['metric']}"
             try:
-                made = self._compare(item, comparisons)
+                document = self._compare(item, comparisons)
             except (RuleError, StoreError):
                 raise
             except ReceiptsError as error:
                 # Sides that no longer are of one configuration, a waiver that the lane no longer grants.
-                yield Rejudged("comparison", names, label, told["status"], None, (), str(error))
+                yield Rejudged("comparison", names, label, verdict["status"], None, (), str(error))
                 continue
             if not self.dry_run:
-                self.store.record(made)
-            yield _changed("comparison", names, label, told, to_json(made))
+                self.store.record(document)
+            yield _changed("comparison", names, label, verdict, to_json(document))
 
     def _compare(self, item: Compared, comparisons: Comparisons) -> Comparison:
         """Anew, of the launches that the sides had then, those among them that did not count."""
-        told = item.document
-        gone = [(one["side"], one["receipt"]) for one in told.get("lost", ())]
+        document = item.document
+        gone = [(one["side"], one["receipt"]) for one in document.get("lost", ())]
         a, b = (
-            [self.store.parsed(name) for name in (*told[side], *(one for of, one in gone if of == side))]
+            [self.store.parsed(name) for name in (*document[side], *(one for of, one in gone if of == side))]
             for side in ("a", "b")
         )
-        named = told.get("named") if gone or "named" in told else None
-        sides = comparisons.sides(a, b, told["metric"], named)
-        return comparisons.verdict(sides, waivers=dict(told["waivers"]), study=told["study"])
+        named = document.get("named") if gone or "named" in document else None
+        sides = comparisons.sides(a, b, document["metric"], named)
+        return comparisons.verdict(sides, waivers=dict(document["waivers"]), study=document["study"])
 
     # Claims
 
@@ -206,11 +208,11 @@ class Revalidation:
             last = self.store.last_claim_verdict(claim.id)
             if last is None or not self._wanted(last.document.get("lanes") or ()):
                 continue
-            made: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
+            verdict: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
             if not self.dry_run:
-                self.store.record_claims([made])
+                self.store.record_claims([verdict])
             names = tuple(receipt for _, receipt in last.receipts)
-            yield _changed("claim", names, claim.id, last.document, to_json(made))
+            yield _changed("claim", names, claim.id, last.document, to_json(verdict))
 
 
 def _changed(
@@ -223,11 +225,13 @@ def _changed(
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[FindingChange, ...]:
     """Findings of one verdict that the other does not have: by rule, place and level, however they are worded."""
     old, new = _findings(before), _findings(after)
-    vanished = [FindingChange(*key, found, False) for key, found in old.items() if key not in new]
-    appeared = [FindingChange(*key, found, True) for key, found in new.items() if key not in old]
-    said = before.get("effect"), after.get("effect")
-    if said[0] != said[1] and before.get("comparable") is not None:
-        appeared.append(FindingChange("effect", str(after.get("metric")), "", f"{said[0]} became {said[1]}", True))
+    vanished = [FindingChange(*key, effects, False) for key, effects in old.items() if key not in new]
+    appeared = [FindingChange(*key, effects, True) for key, effects in new.items() if key not in old]
+    old_text = before.get("effect"), after.get("effect")
+    if old_text[0] != old_text[1] and before.get("comparable") is not None:
+        appeared.append(
+            FindingChange("effect", str(after.get("metric")), "", f"{old_text[0]} became {old_text[1]}", True)
+        )
     return (*vanished, *appeared)
 
 

@@ -120,8 +120,8 @@ def _parsed(item: Document | str | InputError) -> Parsed:
 
 
 def _header(target: str, source: str, refused: str | None = None) -> dict[str, Any]:
-    told = {"store": target, "source": source, "at": datetime.now(UTC).isoformat()}
-    return told if refused is None else {**told, "refused": refused}
+    header = {"store": target, "source": source, "at": datetime.now(UTC).isoformat()}
+    return header if refused is None else {**header, "refused": refused}
 
 
 def _write(where: Path, receipt: str, header: dict[str, Any], raw: bytes) -> Path:
@@ -133,16 +133,16 @@ def _write(where: Path, receipt: str, header: dict[str, Any], raw: bytes) -> Pat
             part.write_bytes(json.dumps(header).encode() + b"\n" + raw)
         files.to_disk(where.parent)
     except OSError as error:
-        says = f"{where}: the spool cannot be written ({error.strerror}); {receipt[:12]} is neither stored nor kept"
-        raise StoreError(f"{says}: name another folder with {VARIABLE}, and submit it again") from error
+        problem = f"{where}: the spool cannot be written ({error.strerror}); {receipt[:12]} is neither stored nor kept"
+        raise StoreError(f"{problem}: name another folder with {VARIABLE}, and submit it again") from error
     return file
 
 
 def waiting(target: str, *, refused: bool = False) -> list[Waiting]:
     """What waits for a store, the oldest first; with ``refused`` what it refused."""
     where = place(target) / REFUSED if refused else place(target)
-    found = [one for file in _files(where) if (one := _read(file)) is not None]
-    return sorted((item for item, _ in found), key=lambda item: (item.at, item.id))
+    entries = [one for file in _files(where) if (one := _read(file)) is not None]
+    return sorted((item for item, _ in entries), key=lambda item: (item.at, item.id))
 
 
 def damaged(target: str) -> list[Path]:
@@ -157,7 +157,7 @@ def count(target: str) -> int:
 
 def others() -> dict[str, int]:
     """How many documents wait, by store."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     try:
         places = [item for item in folder().iterdir() if item.is_dir()]
     except OSError:
@@ -166,8 +166,8 @@ def others() -> dict[str, int]:
         files = _files(item)
         first = next((header for file in files if (header := _read(file)) is not None), None)
         if first is not None:
-            found[first[0].store] = len(files)
-    return dict(sorted(found.items()))
+            counts[first[0].store] = len(files)
+    return dict(sorted(counts.items()))
 
 
 def _files(where: Path) -> list[Path]:
@@ -184,9 +184,11 @@ def _read(file: Path) -> tuple[Waiting, bytes] | None:
     except OSError:
         return None
     try:
-        told = json.loads(head)
-        at = datetime.fromisoformat(told["at"])
-        one = Waiting(file, file.name.removesuffix(SUFFIX), told["store"], told["source"], at, told.get("refused"))
+        header = json.loads(head)
+        at = datetime.fromisoformat(header["at"])
+        one = Waiting(
+            file, file.name.removesuffix(SUFFIX), header["store"], header["source"], at, header.get("refused")
+        )
     except (ValueError, KeyError, TypeError):
         return None
     return (one, raw) if sha256(raw).hexdigest() == one.id else None
@@ -202,7 +204,7 @@ def flush(store: Store, target: str, rulebook: Rulebook, *, again: bool = False)
 
     open_ = [*(waiting(target, refused=True) if again else ()), *waiting(target)]
     for start in range(0, len(open_), BATCH):
-        batch = [found for item in open_[start : start + BATCH] if (found := _read(item.file)) is not None]
+        batch = [entry for item in open_[start : start + BATCH] if (entry := _read(item.file)) is not None]
         documents = [Document(raw, item.source) for item, raw in batch]
         for (item, raw), outcome in zip(batch, submit(documents, store, rulebook), strict=True):
             yield _settled(item, raw, outcome)
@@ -212,9 +214,9 @@ def _settled(item: Waiting, raw: bytes, outcome: Submission) -> Flushed:
     if outcome.error is None:
         item.file.unlink(missing_ok=True)
         return Flushed(item, outcome)
-    says = str(outcome.error)
-    header = {**_header(item.store, item.source, says), "at": item.at.isoformat()}
+    reason = str(outcome.error)
+    header = {**_header(item.store, item.source, reason), "at": item.at.isoformat()}
     _write(place(item.store) / REFUSED, item.id, header, raw)
     if item.refused is None:
         item.file.unlink(missing_ok=True)
-    return Flushed(item, outcome, says)
+    return Flushed(item, outcome, reason)

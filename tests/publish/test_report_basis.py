@@ -144,7 +144,7 @@ def test_the_page_on_reports_describes_every_column_that_is_the_reports_own() ->
         for field in dataset.fields:
             if dataset.name == "comparisons" or field.name not in known:
                 optional = "" if field.required else ", may be null"
-                assert f"| `{field.name}` | {field.kind}{optional} | {field.says} |" in page
+                assert f"| `{field.name}` | {field.kind}{optional} | {field.description} |" in page
 
 
 @pytest.mark.parametrize(

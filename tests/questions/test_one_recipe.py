@@ -155,7 +155,7 @@ class Surfaces:
             found = neighbours(self.store, a, self.rules, limit=50)
             self.near[a.id] = {
                 name: item.verdict
-                for item in (*found.found, *found.refused)
+                for item in (*found.compared, *found.refused)
                 if item.entry.outcome == "ok"
                 for name in (*item.verdict.b, *(one.receipt for one in item.verdict.lost))
             }

@@ -163,7 +163,7 @@ def test_a_whole_number_may_be_written_for_a_number_and_never_the_other_way() ->
 def test_every_leaf_has_a_role_and_says_what_it_is() -> None:
     for leaf in leaves():
         assert isinstance(leaf.role, Role), leaf.path
-        assert leaf.says.endswith((".", ")")), leaf.path
+        assert leaf.description.endswith((".", ")")), leaf.path
 
 
 def test_a_leaf_without_a_role_is_refused() -> None:

@@ -462,11 +462,11 @@ def test_a_field_says_what_it_is_where_it_stands_and_in_which_unit(filled: Store
     (path, *_) = sorted((tmp_path / "out" / "receipts").rglob("*.parquet"))
     schema = pq.read_schema(path)
     assert schema.field("sequence_length").metadata == {
-        b"says": b"batch.sequence_length, tokens",
+        b"description": b"batch.sequence_length, tokens",
         b"path": b"$.batch.sequence_length",
         b"unit": b"tokens",
     }
-    assert all(b"says" in (field.metadata or {}) for field in schema)
+    assert all(b"description" in (field.metadata or {}) for field in schema)
     assert schema.metadata[b"format"] == b"receipts-export/1"
 
 

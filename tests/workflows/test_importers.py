@@ -51,7 +51,7 @@ def write(folder: Path, rows: Any, mapping: str, name: str = "rows.json") -> Imp
 def one(folder: Path, row: dict[str, Any], mapping: str) -> Any:
     found = write(folder, [{"id": "a", "outcome": "ok", **row}], mapping)
     assert not found.refused
-    return found.made[0].parsed.stated
+    return found.receipts[0].parsed.stated
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_an_approximate_rate_keeps_its_text(tmp_path: Path) -> None:
 def test_a_number_of_the_table_keeps_the_digits_it_was_printed_with(tmp_path: Path) -> None:
     mapping = '[[field]]\nto = "measurement.stated.step_seconds"\nfrom = "ms"\nas = "number"\nunit = "ms"\n'
     rows = '[{"id": "a", "outcome": "ok", "ms": 2337.40}]'
-    stated = write(tmp_path, rows, mapping).made[0].parsed.stated
+    stated = write(tmp_path, rows, mapping).receipts[0].parsed.stated
     assert stated["measurement.stated.step_seconds"] == pytest.approx(2.3374)
     assert stated["measurement.stated.step_seconds_stated"] == "2337.40 ms"
 
@@ -171,14 +171,14 @@ def test_what_cannot_be_read_is_reported_and_kept_word_by_word(tmp_path: Path) -
     mapping = '[[field]]\nto = "measurement.stated.mfu"\nfrom = "mfu"\nas = "number"\nunit = "%"\n'
     found = write(tmp_path, [{"id": "a", "outcome": "ok", "mfu": "17-18"}], mapping)
     assert [(item.where, item.to, item.text) for item in found.unread] == [("row 1", "measurement.stated.mfu", "17-18")]
-    stated = found.made[0].parsed.stated
+    stated = found.receipts[0].parsed.stated
     assert "measurement.stated.mfu" not in stated
     assert stated["notes.unread.measurement.stated.mfu"] == "17-18"
 
 
 def test_an_undated_row_says_so_and_a_month_starts_on_its_first_day(tmp_path: Path) -> None:
     rows = [{"id": "a", "outcome": "ok"}, {"id": "b", "outcome": "ok", "date": "2026-03"}]
-    first, second = (item.parsed.receipt.run for item in write(tmp_path, rows, "").made)
+    first, second = (item.parsed.receipt.run for item in write(tmp_path, rows, "").receipts)
     assert (first.started.isoformat(), first.started_stated) == ("2026-05-20T00:00:00+00:00", "undated")
     assert (second.started.isoformat(), second.started_stated) == ("2026-03-01T00:00:00+00:00", "2026-03")
 
@@ -221,8 +221,8 @@ patterns = [['^off$', ""], ['^([^/]+)', '\\1']]
     rows = [{"id": "a", "outcome": "ok", "scope": "off"}, {"id": "b", "outcome": "ok", "scope": "attn+moe/te"}]
     found = write(tmp_path, rows, mapping)
     assert not found.unread
-    assert "compile.cuda_graph_scope" not in found.made[0].parsed.stated
-    assert found.made[1].parsed.stated["compile.cuda_graph_scope"] == ["attn", "moe"]
+    assert "compile.cuda_graph_scope" not in found.receipts[0].parsed.stated
+    assert found.receipts[1].parsed.stated["compile.cuda_graph_scope"] == ["attn", "moe"]
 
 
 def test_a_field_holds_only_where_its_conditions_do(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_row_that_cannot_be_a_receipt_is_refused_with_every_reason_and_the_oth
     mapping = '[[field]]\nto = "batch.micro_batch"\nfrom = "mbs"\nas = "integer"\n'
     rows = [{"id": "a", "outcome": "purple", "mbs": 0}, {"id": "b", "outcome": "ok", "mbs": 2}]
     found = write(tmp_path, rows, mapping)
-    assert [item.row.where for item in found.made] == ["row 2"]
+    assert [item.row.where for item in found.receipts] == ["row 2"]
     assert found.refused[0].where == "row 1"
     assert {problem.at for problem in found.refused[0].problems} >= {"run.outcome", "batch.micro_batch"}
     assert "purple" in " ".join(map(str, found.refused[0].problems))
@@ -317,7 +317,7 @@ def test_a_row_that_cannot_be_a_receipt_is_refused_with_every_reason_and_the_oth
 
 def test_two_rows_of_one_launch_do_not_both_stand(tmp_path: Path) -> None:
     found = write(tmp_path, [{"id": "a", "outcome": "ok"}, {"id": "a", "outcome": "OOM"}], "")
-    assert len(found.made) == 1
+    assert len(found.receipts) == 1
     assert "row 1" in str(found.refused[0].problems[0])
 
 
@@ -328,7 +328,7 @@ def test_a_launch_template_that_names_what_is_not_stated_refuses_the_row(tmp_pat
 
 def test_importing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     rows = [{"id": "a", "outcome": "ok", "section": "one"}]
-    first, second = write(tmp_path, rows, "").made[0].parsed, write(tmp_path, rows, "").made[0].parsed
+    first, second = write(tmp_path, rows, "").receipts[0].parsed, write(tmp_path, rows, "").receipts[0].parsed
     assert first.raw == second.raw
     assert first.id == second.id
     assert first.receipt.run.context == "one"
@@ -343,13 +343,13 @@ def test_csv_jsonl_and_markdown_hold_the_same_rows(tmp_path: Path) -> None:
     }
     for name, text in tables.items():
         found = write(tmp_path, text, "", name)
-        assert [item.parsed.receipt.run.outcome for item in found.made] == ["ok", "oom"], name
+        assert [item.parsed.receipt.run.outcome for item in found.receipts] == ["ok", "oom"], name
 
 
 def test_a_markdown_row_knows_its_heading(tmp_path: Path) -> None:
     fenced = "```\n| id | outcome |\n| - | - |\n| no | ok |\n```\n"
     text = "# Top\n## Sweep\n\n| id | outcome |\n| - | - |\n| a | ok |\n\n" + fenced
-    made = write(tmp_path, text, "", "rows.md").made
+    made = write(tmp_path, text, "", "rows.md").receipts
     assert [item.parsed.receipt.run.context for item in made] == ["Sweep"]
 
 
@@ -406,11 +406,11 @@ def test_a_mapping_is_checked_whole_when_it_is_read(tmp_path: Path, text: str, s
 
 def test_the_lab_example_imports_whole(checkout: Path) -> None:
     found = import_file(checkout / "examples" / "lab" / "runs.json", checkout / "examples" / "lab" / "mapping.toml")
-    assert len(found.made) >= 30
+    assert len(found.receipts) >= 30
     assert not found.refused
     rate = next(
         item.parsed.stated["measurement.stated.tokens_per_second"]
-        for item in found.made
+        for item in found.receipts
         if (item.parsed.receipt.run.label or "").startswith("grid 03")
     )
     assert rate == 98412
@@ -418,7 +418,7 @@ def test_the_lab_example_imports_whole(checkout: Path) -> None:
 
 def test_every_run_of_the_lab_becomes_a_receipt(cases: Path, checkout: Path) -> None:
     found = import_file(cases / "lab" / "runs.json", checkout / "examples" / "lab" / "mapping.toml")
-    assert len(found.made) == 673
+    assert len(found.receipts) == 673
     assert not found.refused
 
 
@@ -459,7 +459,7 @@ def test_a_unit_that_measures_something_else_leaves_the_cell_unread(
     how = f'[[field]]\nto = "{to}"\nfrom = "it"\nas = "number"\nunit = "{unit}"\n'
     found = write(tmp_path, [{"id": "a", "outcome": "ok", "it": cell}], how)
     assert [(item.to, item.text) for item in found.unread] == [(to, cell)]
-    assert to not in found.made[0].parsed.stated
+    assert to not in found.receipts[0].parsed.stated
 
 
 def test_bytes_without_a_unit_in_the_mapping_are_bytes(tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ def test_a_cell_that_says_nothing_is_blank(tmp_path: Path, cell: str) -> None:
         tmp_path, [{"id": "a", "outcome": "ok", "optimizer": cell, "mfu": cell}], how + 'from = "mfu"\nas = "number"\n'
     )
     assert not found.unread
-    assert not {"numerics.optimizer", "measurement.stated.mfu"} & found.made[0].parsed.stated.keys()
+    assert not {"numerics.optimizer", "measurement.stated.mfu"} & found.receipts[0].parsed.stated.keys()
 
 
 def test_a_link_is_its_text(tmp_path: Path) -> None:
@@ -492,7 +492,7 @@ def test_a_link_is_its_text(tmp_path: Path) -> None:
 def test_a_markdown_row_whose_cells_have_no_one_place_is_refused(tmp_path: Path, text: str, says: str) -> None:
     found = write(tmp_path, text + "\n| id | outcome |\n|---|---|\n| b | ok |\n", "", "t.md")
     assert [says in row.problems[0].what for row in found.refused] == [True]
-    assert [made.row.at("id") for made in found.made] == ["b"]
+    assert [made.row.at("id") for made in found.receipts] == ["b"]
 
 
 def test_blanks_around_the_names_of_csv_columns_and_empty_lines_are_nothing(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def stated(checkout: Path, tmp_path: Path) -> Any:
         table.write_text(json.dumps([whole]))
         found = import_file(table, checkout / "examples" / "lab" / "mapping.toml")
         assert not found.refused
-        return found.made[0].parsed.stated
+        return found.receipts[0].parsed.stated
 
     return read
 

@@ -105,14 +105,14 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
         if "RESOURCE_EXHAUSTED" not in text and "out of memory" not in text.lower():
             raise
         return CompiledStep(seconds=time.monotonic() - started, message=text, versions=versions)
-    found = done.memory_analysis()
+    analysis = done.memory_analysis()
     return CompiledStep(
-        peak=found.peak_memory_in_bytes,
-        argument=found.argument_size_in_bytes,
-        output=found.output_size_in_bytes,
-        temp=found.temp_size_in_bytes,
-        alias=found.alias_size_in_bytes,
-        code=found.generated_code_size_in_bytes,
+        peak=analysis.peak_memory_in_bytes,
+        argument=analysis.argument_size_in_bytes,
+        output=analysis.output_size_in_bytes,
+        temp=analysis.temp_size_in_bytes,
+        alias=analysis.alias_size_in_bytes,
+        code=analysis.generated_code_size_in_bytes,
         seconds=time.monotonic() - started,
         versions=versions,
     )
@@ -139,10 +139,10 @@ def _mesh(setup: Setup):  # type: ignore[no-untyped-def]  # jax.sharding.Mesh, w
     layout = setup.layout
     shape = (_data(setup), layout.expert, layout.tensor)
     chips = int(numpy.prod(shape))
-    found = topologies.get_topology_desc(
+    topology = topologies.get_topology_desc(
         platform="tpu",
         topology_name=f"v6e:{TOPOLOGIES[chips]}",
         chips_per_host_bounds=_HOST_BOUNDS.get(chips, (2, 2, 1)),
         num_slices=1,
     )
-    return Mesh(numpy.array(found.devices).reshape(shape), ("data", "expert", "tensor"))
+    return Mesh(numpy.array(topology.devices).reshape(shape), ("data", "expert", "tensor"))

@@ -46,31 +46,31 @@ def block(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
     """The parameters of one block."""
     model = setup.model
     h = model.hidden
-    found = {"norm": ParameterSpec((h,), (None,), matrix=False)}
+    parameters = {"norm": ParameterSpec((h,), (None,), matrix=False)}
     if kind in (BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION):
         n, k, d = model.heads, model.kv_heads, model.head_dim
-        return found | {
+        return parameters | {
             "q": ParameterSpec((h, n, d), (None, T, None)),
             "k": ParameterSpec((h, k, d), (None, T, None)),
             "v": ParameterSpec((h, k, d), (None, T, None)),
             "out": ParameterSpec((n, d, h), (T, None, None)),
         }
     if kind is BlockKind.MLP:
-        return found | _feed_forward(setup, model.ffn)
+        return parameters | _feed_forward(setup, model.ffn)
     if kind is BlockKind.EXPERT:
         bank = {name: ParameterSpec((model.experts, *leaf.shape), (E, *leaf.axes))
                 for name, leaf in _feed_forward(setup, model.expert_ffn).items()}  # fmt: skip
-        found |= bank | {"router": ParameterSpec((h, model.experts), (None, None), matrix=False)}
+        parameters |= bank | {"router": ParameterSpec((h, model.experts), (None, None), matrix=False)}
         if model.shared_ffn:
-            found |= {f"shared_{name}": leaf for name, leaf in _feed_forward(setup, model.shared_ffn).items()}
-        return found
-    return found | _state_space(setup, kind)
+            parameters |= {f"shared_{name}": leaf for name, leaf in _feed_forward(setup, model.shared_ffn).items()}
+        return parameters
+    return parameters | _state_space(setup, kind)
 
 
 def _feed_forward(setup: Setup, width: int) -> dict[str, ParameterSpec]:
     h = setup.model.hidden
-    found = {"up": ParameterSpec((h, width), (None, T)), "down": ParameterSpec((width, h), (T, None))}
-    return found | ({"gate": ParameterSpec((h, width), (None, T))} if setup.model.projections == 3 else {})
+    parameters = {"up": ParameterSpec((h, width), (None, T)), "down": ParameterSpec((width, h), (T, None))}
+    return parameters | ({"gate": ParameterSpec((h, width), (None, T))} if setup.model.projections == 3 else {})
 
 
 def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
@@ -78,7 +78,7 @@ def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
     h, n, g, s = model.hidden, model.ssm_heads, model.ssm_groups, model.ssm_state
     width = model.ssm_inner // n
     groups = T if g % setup.layout.tensor == 0 else None
-    found = {
+    parameters = {
         "value": ParameterSpec((h, n, width), (None, T, None)),
         "gate": ParameterSpec((h, n, width), (None, T, None)),
         "keys": ParameterSpec((h, g, s), (None, groups, None)),
@@ -88,8 +88,8 @@ def _state_space(setup: Setup, kind: BlockKind) -> dict[str, ParameterSpec]:
         "out": ParameterSpec((n, width, h), (T, None, None)),
     }
     if kind is BlockKind.RECURRENT and model.matrix_recurrence:
-        return found | {"transition": ParameterSpec((n, width, width), (T, None, None), matrix=False)}
-    return found | {
+        return parameters | {"transition": ParameterSpec((n, width, width), (T, None, None), matrix=False)}
+    return parameters | {
         "bias": ParameterSpec((n,), (T,), matrix=False),
         "decay": ParameterSpec((n,), (T,), matrix=False),
         "skip": ParameterSpec((n,), (T,), matrix=False),
@@ -112,17 +112,17 @@ def tree(setup: Setup) -> dict[str, Any]:
     model = setup.model
     period = period_of(model.layers)
     count, rest = divmod(len(model.layers), len(period))
-    found: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "embedding": ParameterSpec((model.vocabulary, model.hidden), (T, None), matrix=False),
         "periods": _blocks(setup, period, count),
         "rest": _blocks(setup, period[:rest], 1),
         "final_norm": ParameterSpec((model.hidden,), (None,), matrix=False),
     }
     if not model.tied:
-        found["head"] = ParameterSpec((model.hidden, model.vocabulary), (None, T), matrix=False)
+        parameters["head"] = ParameterSpec((model.hidden, model.vocabulary), (None, T), matrix=False)
     if model.mtp_depth:
         h = model.hidden
-        found["mtp"] = [
+        parameters["mtp"] = [
             {
                 "norms": ParameterSpec((2, h), (None, None), matrix=False),
                 "join": ParameterSpec((2, h, h), (None, None, T)),
@@ -130,7 +130,7 @@ def tree(setup: Setup) -> dict[str, Any]:
             }
             for _ in range(model.mtp_depth)
         ]
-    return found
+    return parameters
 
 
 def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[str, ParameterSpec]]:
@@ -139,9 +139,9 @@ def _blocks(setup: Setup, layers: tuple[Layer, ...], count: int) -> list[dict[st
     ]
 
 
-def elements(found: Any) -> int:
+def elements(parameter: Any) -> int:
     """Parameters in a tree of leaves."""
-    if isinstance(found, ParameterSpec):
-        return math.prod(found.shape)
-    values = found.values() if isinstance(found, Mapping) else found
+    if isinstance(parameter, ParameterSpec):
+        return math.prod(parameter.shape)
+    values = parameter.values() if isinstance(parameter, Mapping) else parameter
     return sum(elements(value) for value in values)

@@ -79,10 +79,10 @@ class TrainingStep:
         kind = setup.matrix_optimizer if leaf.matrix or not setup.matrix_optimizer.matrices_only else None
         kind = kind or setup.other_optimizer
         make = partial(jax.ShapeDtypeStruct, leaf.shape, sharding=self._sharding(leaf, 1))
-        found = {f"m{index}": make(TYPES[float(kind.state_bytes)]) for index in range(kind.states)}
+        states = {f"m{index}": make(TYPES[float(kind.state_bytes)]) for index in range(kind.states)}
         if setup.types.master:
-            found["master"] = make(jnp.float32)
-        return found
+            states["master"] = make(jnp.float32)
+        return states
 
     # --- forward ---------------------------------------------------------------------------------------------
 
@@ -194,26 +194,26 @@ class TrainingStep:
         setup = self.setup
         muon = setup.matrix_optimizer.matrices_only and leaf.matrix
         wide = gradient.astype(jnp.float32)
-        found = dict(state)
+        updated = dict(state)
         if muon:
             momentum = 0.95 * state["m0"].astype(jnp.float32) + wide
-            found["m0"] = momentum.astype(state["m0"].dtype)
+            updated["m0"] = momentum.astype(state["m0"].dtype)
             update = _orthogonal(momentum, leaf)
         elif "m1" in state:
             first = 0.9 * state["m0"].astype(jnp.float32) + 0.1 * wide
             second = 0.95 * state["m1"].astype(jnp.float32) + 0.05 * wide * wide
-            found["m0"], found["m1"] = first.astype(state["m0"].dtype), second.astype(state["m1"].dtype)
+            updated["m0"], updated["m1"] = first.astype(state["m0"].dtype), second.astype(state["m1"].dtype)
             update = first / (jnp.sqrt(second) + 1e-8)
         else:
             momentum = 0.9 * state["m0"].astype(jnp.float32) + wide if "m0" in state else wide
             if "m0" in state:
-                found["m0"] = momentum.astype(state["m0"].dtype)
+                updated["m0"] = momentum.astype(state["m0"].dtype)
             update = jnp.sign(momentum)
         base = state["master"] if "master" in state else parameter.astype(jnp.float32)
         new = base - 1e-3 * update
         if "master" in state:
-            found["master"] = new
-        return jax.lax.with_sharding_constraint(new.astype(parameter.dtype), self._sharding(leaf, 3)), found
+            updated["master"] = new
+        return jax.lax.with_sharding_constraint(new.astype(parameter.dtype), self._sharding(leaf, 3)), updated
 
 
 def _orthogonal(momentum: Array, leaf: ParameterSpec) -> Array:

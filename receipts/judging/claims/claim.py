@@ -160,28 +160,28 @@ def _effect_problems(claim: Claim) -> list[str]:
     if claim.kind == "does-not-fit":
         return ["effect: what does not fit has none; leave it out"]
     try:
-        found = claim.bound
+        bound = claim.bound
     except bounds.NotABound as error:
         return [f"effect: {error}"]
-    assert found is not None
-    if claim.kind == "equivalence" and not found.low <= 1.0 <= found.high:
+    assert bound is not None
+    if claim.kind == "equivalence" and not bound.low <= 1.0 <= bound.high:
         return ['effect: equivalence is a band around one: "within ±1 %"']
-    if claim.compares and found.of == "value":
+    if claim.compares and bound.of == "value":
         return [f"effect: against a baseline it is a factor or a percentage: {bounds.EXAMPLES}"]
-    if not claim.compares and found.of != "value":
+    if not claim.compares and bound.of != "value":
         return ["effect: without a baseline it is a value with its unit, such as 115 GiB, 29.2 % or 112,152 tok/s"]
     return []
 
 
 def _whole_problems(claim: Claim) -> list[str]:
-    found = []
+    problems = []
     if claim.kind in ALONE and claim.baseline:
-        found.append(f"baseline: a claim of kind {claim.kind} has none")
+        problems.append(f"baseline: a claim of kind {claim.kind} has none")
     if claim.supersedes == claim.id:
-        found.append("supersedes: it names itself")
+        problems.append("supersedes: it names itself")
     if claim.reason is not None and claim.supersedes is None:
-        found.append("reason: it says why a claim is superseded, and this one supersedes none")
-    return found
+        problems.append("reason: it says why a claim is superseded, and this one supersedes none")
+    return problems
 
 
 def _is_axis(name: str) -> bool:

@@ -55,26 +55,26 @@ class Account:
     @property
     def tightest(self) -> Chip | None:
         """The chip and phase with the least of a limit left."""
-        found = [phase.tightest for phase in self.phases]
-        return min([item for item in found if item is not None], key=tightness, default=None)
+        chips = [phase.tightest for phase in self.phases]
+        return min([item for item in chips if item is not None], key=tightness, default=None)
 
     def worst(self, metric: Metric) -> Phase | None:
         """The phase in which the figure is highest (of headroom: least), the later one where two are equal."""
-        ranked = [(phase, made) for phase in self.phases if (made := phase.ranking(metric)) is not None]
+        ranked = [(phase, ranking) for phase in self.phases if (ranking := phase.ranking(metric)) is not None]
         if metric == "headroom":
             return min(reversed(ranked), key=lambda item: item[1].lowest, default=(None,))[0]
         return max(reversed(ranked), key=lambda item: item[1].highest, default=(None,))[0]
 
     def by_chip(self, metric: Metric, phases: Iterable[str]) -> dict[int, int]:
         """Each chip's highest figure over some phases (of headroom: its least), in bytes."""
-        wanted, found = set(phases), dict[int, int]()
+        wanted, values = set(phases), dict[int, int]()
         choose = min if metric == "headroom" else max
         for phase in self.phases:
             for item in phase.chips if phase.name in wanted else ():
                 value = item.read(metric)
                 if value is not None:
-                    found[item.chip] = choose(value, found.get(item.chip, value))
-        return dict(sorted(found.items()))
+                    values[item.chip] = choose(value, values.get(item.chip, value))
+        return dict(sorted(values.items()))
 
     @cached_property
     def peaks(self) -> dict[int, int]:
@@ -105,9 +105,9 @@ def _chips(rows: Iterable[Chip]) -> dict[MemoryPhase, list[Chip]]:
     """Chips by phase, each in the order of ordinals."""
     phases: dict[MemoryPhase, dict[int, Chip]] = {}
     for row in rows:
-        chip, made = row.chip, phases.setdefault(row.phase, {})
-        made[chip] = _tighter(made[chip], row) if chip in made else row
-    return {phase: [made[chip] for chip in sorted(made)] for phase, made in phases.items()}
+        chip, by_chip = row.chip, phases.setdefault(row.phase, {})
+        by_chip[chip] = _tighter(by_chip[chip], row) if chip in by_chip else row
+    return {phase: [by_chip[chip] for chip in sorted(by_chip)] for phase, by_chip in phases.items()}
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

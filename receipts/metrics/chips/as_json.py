@@ -9,13 +9,13 @@ from receipts.metrics.chips.chip import LEAVES, Chip
 from receipts.metrics.chips.phase import Phase
 
 
-def to_json(made: Account) -> dict[str, Any]:
+def to_json(memory: Account) -> dict[str, Any]:
     """The account as JSON values, every amount in bytes."""
     return {
-        "chips": made.stated,
-        "phases": [_phase_json(phase) for phase in made.phases],
-        "tightest": _tightest_json(made.tightest),
-        "aggregate": made.aggregate.model_dump(exclude_none=True) if made.aggregate is not None else None,
+        "chips": memory.stated,
+        "phases": [_phase_json(phase) for phase in memory.phases],
+        "tightest": _tightest_json(memory.tightest),
+        "aggregate": memory.aggregate.model_dump(exclude_none=True) if memory.aggregate is not None else None,
     }
 
 
@@ -32,7 +32,7 @@ def _phase_json(phase: Phase) -> dict[str, Any]:
         }
         for item in phase.chips
     ]
-    ranked = {leaf: made for name, leaf in LEAVES.items() if (made := phase.ranking(name)) is not None}
+    ranked = {leaf: ranking for name, leaf in LEAVES.items() if (ranking := phase.ranking(name)) is not None}
     moment = phase.moment
     return {
         "phase": phase.name,

@@ -51,8 +51,8 @@ class Chip(NamedTuple):
 
     def read(self, metric: Metric) -> int | None:
         """One of the four figures."""
-        found: int | None = getattr(self, metric)
-        return found
+        value: int | None = getattr(self, metric)
+        return value
 
 
 class Ranking(NamedTuple):

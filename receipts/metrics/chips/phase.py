@@ -39,14 +39,14 @@ class Phase:
 
     def ranking(self, metric: Metric) -> Ranking | None:
         """Chips by one figure; None where no chip states it."""
-        found = [(value, item.chip) for item in self.chips if (value := item.read(metric)) is not None]
-        if not found:
+        ranked = [(value, item.chip) for item in self.chips if (value := item.read(metric)) is not None]
+        if not ranked:
             return None
-        highest = max(value for value, _ in found)
-        lowest, lowest_chip = min(found)
-        leaders = tuple(chip for value, chip in found if value == highest)
-        middle = median([float(value) for value, _ in found])
-        return Ranking(leaders, highest, lowest_chip, lowest, middle, len(found))
+        highest = max(value for value, _ in ranked)
+        lowest, lowest_chip = min(ranked)
+        leaders = tuple(chip for value, chip in ranked if value == highest)
+        middle = median([float(value) for value, _ in ranked])
+        return Ranking(leaders, highest, lowest_chip, lowest, middle, len(ranked))
 
     @property
     def tightest(self) -> Chip | None:
@@ -57,12 +57,12 @@ class Phase:
     @property
     def moment(self) -> Moment | None:
         """Which chips peaked earlier; None where no step is stated."""
-        found = [(item.step, item.chip) for item in self.chips if item.step is not None]
-        if not found:
+        moments = [(item.step, item.chip) for item in self.chips if item.step is not None]
+        if not moments:
             return None
-        first = min(step for step, _ in found)
-        chips = tuple(chip for step, chip in found if step == first)
-        return Moment(first, chips, max(step for step, _ in found), len(found))
+        first = min(step for step, _ in moments)
+        chips = tuple(chip for step, chip in moments if step == first)
+        return Moment(first, chips, max(step for step, _ in moments), len(moments))
 
     def lone(self, tolerance: float) -> Lone:
         """Chips whose live peak lies farther than a share of the median from it, where they are few."""
@@ -80,6 +80,6 @@ def _apart(rows: Sequence[tuple[Chip, float]], tolerance: float, least: float = 
     near = max(least, tolerance * middle)
     if not rows or (max(values) - middle <= near and middle - min(values) <= near):
         return Lone((), middle)
-    found = tuple(item for item, value in rows if abs(value - middle) > near)
-    few = len(rows) >= 3 and len(found) <= max(1, len(rows) // 4)
-    return Lone(found if few else (), middle)
+    lone = tuple(item for item, value in rows if abs(value - middle) > near)
+    few = len(rows) >= 3 and len(lone) <= max(1, len(rows) // 4)
+    return Lone(lone if few else (), middle)

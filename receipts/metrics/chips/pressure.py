@@ -94,15 +94,15 @@ def pressure(
         return Pressure("unknown", metric, why, margin, tuple(wanted))
     one, other = middle(rows_a), middle(rows_b)
     leaders_a, leaders_b = _leaders(one), _leaders(other)
-    made = Pressure("same", metric, "", margin, tuple(wanted), one, other, leaders_a, leaders_b)
+    same = Pressure("same", metric, "", margin, tuple(wanted), one, other, leaders_a, leaders_b)
     for old in leaders_a:
         for new in (chip for chip in leaders_b if chip not in leaders_a):
             if margin.below(other[old], one[old]) and margin.below(one[new], other[new]):
-                return made._replace(kind="moved", leaders_a=_first(old, leaders_a), leaders_b=_first(new, leaders_b))
-    before, after = made.highest
+                return same._replace(kind="moved", leaders_a=_first(old, leaders_a), leaders_b=_first(new, leaders_b))
+    before, after = same.highest
     if margin.below(after, before):
-        return made._replace(kind="fell")
-    return made._replace(kind="rose") if margin.below(before, after) else made
+        return same._replace(kind="fell")
+    return same._replace(kind="rose") if margin.below(before, after) else same
 
 
 def _states(one: Account, name: str, metric: Figure) -> bool:
@@ -125,7 +125,9 @@ def _unknown(
         return f"phase {phase} is not on both sides" if phase else "no phase is on both sides"
     for side, accounts in (("A", a), ("B", b)):
         for one in accounts:
-            torn = next((made for name in wanted if (made := one.get(name)) is not None and not made.whole), None)
+            torn = next(
+                (ranking for name in wanted if (ranking := one.get(name)) is not None and not ranking.whole), None
+            )
             if torn is not None:
                 return f"{side} lacks a chip, or has one twice, in phase {torn.name}"
     if len({frozenset(row) for row in rows}) > 1:
@@ -147,14 +149,14 @@ def largest_difference(groups: Sequence[Sequence[Mapping[int, int]]]) -> float |
 
     Each launch is a map from chip to bytes. None where no group has two launches with one and the same chips.
     """
-    found = [
+    shares = [
         (max(values) - min(values)) / max(values) if max(values) > 0 else 0.0
         for group in groups
         if len(group) > 1 and len({frozenset(row) for row in group}) == 1
         for chip in group[0]
         for values in [[row[chip] for row in group]]
     ]
-    return max(found, default=None)
+    return max(shares, default=None)
 
 
 def middle(rows: Sequence[Mapping[int, int]]) -> dict[int, float]:
@@ -171,18 +173,18 @@ def _first(chip: int, leaders: Sequence[int]) -> tuple[int, ...]:
     return (chip, *(other for other in leaders if other != chip))
 
 
-def pressure_json(made: Pressure) -> dict[str, Any]:
+def pressure_json(result: Pressure) -> dict[str, Any]:
     """It as JSON values, amounts in bytes."""
     return {
-        "pressure": made.kind,
-        "why": made.why,
-        "metric": made.metric,
-        "phases": list(made.phases),
-        "leaders_a": list(made.leaders_a),
-        "leaders_b": list(made.leaders_b),
-        "highest_a_bytes": made.highest[0] if made.a else None,
-        "highest_b_bytes": made.highest[1] if made.b else None,
-        "margin": made.margin.share,
-        "margin_source": made.margin.source,
-        "chips": [{"chip": chip, "a_bytes": made.a[chip], "b_bytes": made.b[chip]} for chip in made.a],
+        "pressure": result.kind,
+        "why": result.why,
+        "metric": result.metric,
+        "phases": list(result.phases),
+        "leaders_a": list(result.leaders_a),
+        "leaders_b": list(result.leaders_b),
+        "highest_a_bytes": result.highest[0] if result.a else None,
+        "highest_b_bytes": result.highest[1] if result.b else None,
+        "margin": result.margin.share,
+        "margin_source": result.margin.source,
+        "chips": [{"chip": chip, "a_bytes": result.a[chip], "b_bytes": result.b[chip]} for chip in result.a],
     }

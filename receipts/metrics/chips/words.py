@@ -109,7 +109,7 @@ def brief(phase: Phase) -> str:
     return f"{phase.name}: {'; '.join((*parts, *faults(phase)))}"
 
 
-def compared(a: Sequence[Account], b: Sequence[Account], made: Pressure) -> list[str]:
+def compared(a: Sequence[Account], b: Sequence[Account], result: Pressure) -> list[str]:
     """Both sides by their fullest launch, and what became of the pressure; nothing where no side has several chips."""
     if not any(len(phase.chips) > 1 for one in (*a, *b) for phase in one.phases):
         return []
@@ -123,8 +123,8 @@ def compared(a: Sequence[Account], b: Sequence[Account], made: Pressure) -> list
         parts = (leader(phase), earlier(phase), headroom(phase.tightest), *faults(phase))
         of = f", the fullest of {len(side)} launches" if len(side) > 1 else ""
         lines.append(f"{name} {phase.name}{of}: {'; '.join(part for part in parts if part)}")
-    told_why = [str(made.margin)] if made.kind != "unknown" else []
-    return [*lines, "; ".join((change(made), *told_why))]
+    told_why = [str(result.margin)] if result.kind != "unknown" else []
+    return [*lines, "; ".join((change(result), *told_why))]
 
 
 def _peaks(one: Account) -> Iterator[tuple[Phase, Ranking]]:
@@ -134,37 +134,37 @@ def _peaks(one: Account) -> Iterator[tuple[Phase, Ranking]]:
             yield phase, ranking
 
 
-def aggregate(made: Account) -> str:
+def aggregate(memory: Account) -> str:
     """What the one figure for several chips is; empty where there is none."""
-    figure = made.aggregate
+    figure = memory.aggregate
     if figure is None:
         return ""
     kind = {"live": "live memory", "reserved": "the pool", "process": "the process's memory"}.get(figure.kind)
-    of = f"{made.stated} chips" if made.stated else "chips that are not counted"
+    of = f"{memory.stated} chips" if memory.stated else "chips that are not counted"
     what = f"{_OVER.get(figure.over, 'over what is not stated')}, {kind or 'of which memory is not stated'}"
-    if made.stated == 1:
+    if memory.stated == 1:
         return f"one figure, {amount(figure.bytes)}: {kind or 'of which memory is not stated'}"
     return f"one figure for {of}, {amount(figure.bytes)} ({what}): it is no chip's own"
 
 
-def change(made: Pressure) -> str:
+def change(result: Pressure) -> str:
     """Whether pressure fell or moved, with the chips and amounts that say so."""
-    if made.kind == "unknown":
-        return f"whether pressure fell or moved is unknown: {made.why}"
-    before, after = made.highest
+    if result.kind == "unknown":
+        return f"whether pressure fell or moved is unknown: {result.why}"
+    before, after = result.highest
     ratio = f" ({after / before - 1:+.1%})" if before else ""
-    highest = f"highest {TITLES[made.metric]} {amount(before)} to {amount(after)}{ratio}"
-    old, new = made.relieved, made.burdened
+    highest = f"highest {TITLES[result.metric]} {amount(before)} to {amount(after)}{ratio}"
+    old, new = result.relieved, result.burdened
     if old is not None and new is not None:
         return (
-            f"pressure moved: chip {old} fell from {amount(made.a[old])} to {amount(made.b[old])}, chip {new} rose "
-            f"from {amount(made.a[new])} to {amount(made.b[new])} and now leads; {highest}"
+            f"pressure moved: chip {old} fell from {amount(result.a[old])} to {amount(result.b[old])}, chip {new} rose "
+            f"from {amount(result.a[new])} to {amount(result.b[new])} and now leads; {highest}"
         )
-    lone = len(made.a) == 1
-    same = made.leaders_a == made.leaders_b
-    leads = "" if lone else f"; {_leads(made.leaders_b, len(made.b), 'still' if same else 'now')}"
+    lone = len(result.a) == 1
+    same = result.leaders_a == result.leaders_b
+    leads = "" if lone else f"; {_leads(result.leaders_b, len(result.b), 'still' if same else 'now')}"
     words = {"fell": "pressure fell", "rose": "pressure rose", "same": "pressure is the same"}
-    return f"{words[made.kind]}: {highest}{leads}"
+    return f"{words[result.kind]}: {highest}{leads}"
 
 
 def _leads(leaders: Sequence[int], count: int, when: str) -> str:

@@ -68,9 +68,9 @@ def geometry_of(stated: Mapping[str, Any]) -> Geometry:
     """
     values = {name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None}
     text = values.pop("blocks", None)
-    found = read(text, stated.get("model.alphabet")) if isinstance(text, str) else None
-    if isinstance(found, Pattern) and "layers" in values:
-        values["blocks"] = kind_counts(found, values["layers"])
-    if isinstance(found, Pattern) and found.mtp_depth:
-        values.setdefault("mtp_depth", found.mtp_depth)
+    pattern = read(text, stated.get("model.alphabet")) if isinstance(text, str) else None
+    if isinstance(pattern, Pattern) and "layers" in values:
+        values["blocks"] = kind_counts(pattern, values["layers"])
+    if isinstance(pattern, Pattern) and pattern.mtp_depth:
+        values.setdefault("mtp_depth", pattern.mtp_depth)
     return Geometry(**values)

@@ -108,7 +108,7 @@ def bridge(
     exist, UsageError for receipts of two lanes or kinds.
     """
     _one_lane(a, b)
-    return _Builder(store, rulebook, Judge(store, rulebook, a, b, metrics.get(metric)), metric, most, progress).made()
+    return _Builder(store, rulebook, Judge(store, rulebook, a, b, metrics.get(metric)), metric, most, progress).build()
 
 
 def _one_lane(a: Parsed, b: Parsed) -> None:
@@ -139,7 +139,7 @@ class _Builder:
         self._search = Search(graph([]), self._ask, most)
         self._numbers: dict[int, int] = {}
 
-    def made(self) -> Bridge:
+    def build(self) -> Bridge:
         a, b = self._judge.a, self._judge.b
         direct = self._judge.compared(a, b)
         # What both do not state alike, no chain makes equal; what merely follows a changed axis is not among it.
@@ -182,9 +182,9 @@ class _Builder:
         self._run()
         if unstated or self._search.chains() or len(differing) > MOST_BEYOND or self._search.spent:
             return False
-        found = self._store.mixtures(a, b, differing, kind, beyond=True)
-        if found:
-            self._between += found
+        mixtures = self._store.mixtures(a, b, differing, kind, beyond=True)
+        if mixtures:
+            self._between += mixtures
             self._run()
         return True
 
@@ -193,11 +193,11 @@ class _Builder:
         ends = [self._judge.a.configuration, self._judge.b.configuration]
         whole = [*ends, *(item.configuration for item in self._between)]
         failed = {at for at, item in enumerate(self._between, len(ends)) if item.newest is None}
-        found = graph(whole, [item.axis for item in metrics.get(self._metric).indifferent])
+        chart = graph(whole, [item.axis for item in metrics.get(self._metric).indifferent])
         for gone in failed:
-            for other in found.links.pop(gone, {}):
-                del found.links[other][gone]
-        self._search.graph = found
+            for other in chart.links.pop(gone, {}):
+                del chart.links[other][gone]
+        self._search.graph = chart
         self._search.run()
 
     def _ask(self, edge: Edge) -> JudgedHop:

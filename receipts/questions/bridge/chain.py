@@ -51,21 +51,21 @@ class Range(NamedTuple):
 
 def by_axis(chain: Sequence[Hop]) -> dict[str, float] | None:
     """What each axis gave on a chain, as logs, in the order of its hops; None where a hop has no number."""
-    found: dict[str, float] = {}
+    steps: dict[str, float] = {}
     for hop in chain:
         if hop.gain is None:
             return None
-        found[hop.axis] = found.get(hop.axis, 0.0) + hop.gain.log
-    return found
+        steps[hop.axis] = steps.get(hop.axis, 0.0) + hop.gain.log
+    return steps
 
 
 def ranges(chains: Sequence[Chain]) -> Mapping[str, Range]:
     """What each axis gave over the orders of these chains, where there are several."""
-    told = [item for chain in chains if (item := by_axis(chain)) is not None]
-    if len(told) < 2:
+    totals = [item for chain in chains if (item := by_axis(chain)) is not None]
+    if len(totals) < 2:
         return {}
-    axes = dict.fromkeys(axis for item in told for axis in item)
-    given = {axis: [item[axis] for item in told if axis in item] for axis in axes}
+    axes = dict.fromkeys(axis for item in totals for axis in item)
+    given = {axis: [item[axis] for item in totals if axis in item] for axis in axes}
     return {axis: Range(min(values), max(values)) for axis, values in given.items()}
 
 
@@ -97,8 +97,8 @@ def interactions(judge: Judge, hops: Sequence[Hop]) -> list[Interaction]:
     for hop in hops:
         if hop.verdict.status != "rejected":
             onward.setdefault(id(hop.a), {})[hop.axis] = hop
-    found = [item for square in _squares(onward) if (item := _interaction(judge, square)) is not None]
-    return sorted(found, key=lambda item: (-abs(item.together.log), item.axes))
+    together = [item for square in _squares(onward) if (item := _interaction(judge, square)) is not None]
+    return sorted(together, key=lambda item: (-abs(item.together.log), item.axes))
 
 
 Square = tuple[Hop, Hop, Hop, Hop]

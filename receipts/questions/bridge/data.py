@@ -136,8 +136,8 @@ def _lines(bridge: Bridge) -> Iterator[str]:
         yield f"{names[name]} [label={_quoted(point.name, f'{name[:12]} · {counted}')}{end}];"
     for hop in bridge.hops:
         style = "" if hop.accepted else f', style=dashed, color="{_COLOURS[hop.verdict.status]}"'
-        said = percent(hop.gain.log) if hop.gain is not None else "~"
-        label = _quoted(hop.axis, said if hop.accepted else f"{said} · {hop.verdict.status}")
+        ratio = percent(hop.gain.log) if hop.gain is not None else "~"
+        label = _quoted(hop.axis, ratio if hop.accepted else f"{ratio} · {hop.verdict.status}")
         yield f"{names[hop.a.parsed.id]} -> {names[hop.b.parsed.id]} [label={label}{style}];"
     if bridge.route is not None:
         yield from _planned(bridge.route, {point.name: names[name] for name, point in points.items()})
@@ -157,8 +157,8 @@ def _planned(route: Route, names: dict[str, str]) -> Iterator[str]:
 
 
 def _quoted(*lines: str) -> str:
-    said = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-    return f'"{"".join(char if char.isprintable() else "�" for char in said)}"'
+    text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return f'"{"".join(char if char.isprintable() else "�" for char in text)}"'
 
 
 def percent(log: float) -> str:

@@ -38,12 +38,12 @@ class Values:
 def values(launches: Sequence[Launch], metric: Metric) -> Values:
     """A metric of these launches."""
     readings = [launch.read(metric) for launch in launches]
-    found = [item.value for item in readings if item.value is not None and 0.0 < item.value < math.inf]
-    if len(found) < len(readings):
+    numbers = [item.value for item in readings if item.value is not None and 0.0 < item.value < math.inf]
+    if len(numbers) < len(readings):
         return Values((), False)
     kept = metric.summary in ("step", "rate", "memory")
     measured = not kept or all(item.source in _KEPT for item in readings)
-    return Values(tuple(math.log(value) for value in found), measured)
+    return Values(tuple(math.log(value) for value in numbers), measured)
 
 
 class HopGain(NamedTuple):
@@ -75,10 +75,10 @@ def gain(a: Values, b: Values, sigma: Sigma | None) -> HopGain | None:
     log = b.place - a.place
     if not (a.measured and b.measured):
         return HopGain(log, None, None, measured=False)
-    found = effects.compare([math.exp(item) for item in a.logs], [math.exp(item) for item in b.logs], sigma=sigma)
-    if found.low is None or found.high is None:
+    effect = effects.compare([math.exp(item) for item in a.logs], [math.exp(item) for item in b.logs], sigma=sigma)
+    if effect.low is None or effect.high is None:
         return HopGain(log, None, None, measured=True)
-    return HopGain(log, math.log(found.low), math.log(found.high), measured=True)
+    return HopGain(log, math.log(effect.low), math.log(effect.high), measured=True)
 
 
 def exact(a: Values, b: Values) -> HopGain | None:

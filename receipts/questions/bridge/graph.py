@@ -27,15 +27,15 @@ class Graph:
 
     def distances(self, start: int, usable: Usable, *, backward: bool = False) -> dict[int, int]:
         """How many hops each point is from a start, over usable edges; backward, how many it is from there to it."""
-        found = {start: 0}
+        distances = {start: 0}
         waiting = deque([start])
         while waiting:
             here = waiting.popleft()
             for there in self.links.get(here, ()):
-                if there not in found and usable((there, here) if backward else (here, there)):
-                    found[there] = found[here] + 1
+                if there not in distances and usable((there, here) if backward else (here, there)):
+                    distances[there] = distances[here] + 1
                     waiting.append(there)
-        return found
+        return distances
 
     def shortest(self, a: int, b: int, usable: Usable) -> list[Edge]:
         """Every edge of every shortest way over usable edges, the ones nearest to the start first."""
@@ -43,13 +43,13 @@ class Graph:
         length = ahead.get(b)
         if length is None:
             return []
-        found = [
+        edges = [
             (here, there)
             for here, steps in ahead.items()
             for there in self.links.get(here, ())
             if steps + 1 + behind.get(there, length) == length and usable((here, there))
         ]
-        return sorted(found, key=lambda edge: (ahead[edge[0]], edge))
+        return sorted(edges, key=lambda edge: (ahead[edge[0]], edge))
 
     def ways(self, a: int, b: int, edges: Collection[Edge]) -> Iterator[tuple[int, ...]]:
         """Every way from one point to another along these edges, of which no circle can be made."""
@@ -69,7 +69,7 @@ def graph(points: Sequence[Configuration], free: Collection[str] = ()) -> Graph:
     """Points that differ in one axis, and what follows it, are joined; ``free`` axes may differ beside any other."""
     axes = sorted({axis for item in points for axis in item.apart(points[0])})
     keys = [tuple(item.parts.get(axis) for axis in axes) for item in points]
-    made = Graph()
+    result = Graph()
     for at, axis in enumerate(axes):
         along = {axis, *points[0].followers(axis), *free}
         kept = [index for index, name in enumerate(axes) if name not in along]
@@ -80,6 +80,6 @@ def graph(points: Sequence[Configuration], free: Collection[str] = ()) -> Graph:
         for values in alike.values():
             for left, right in combinations(values.values(), 2):
                 for one, other in product(left, right):
-                    made.links.setdefault(one, {}).setdefault(other, axis)
-                    made.links.setdefault(other, {}).setdefault(one, axis)
-    return made
+                    result.links.setdefault(one, {}).setdefault(other, axis)
+                    result.links.setdefault(other, {}).setdefault(one, axis)
+    return result

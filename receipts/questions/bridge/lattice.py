@@ -64,32 +64,32 @@ class Lattice:
     @cached_property
     def _along(self) -> Mapping[str, frozenset[str]]:
         """What moves with each counted axis: each axis that does not count, with the first one that it follows."""
-        found: dict[str, set[str]] = {axis: set() for axis in self.axes}
+        along: dict[str, set[str]] = {axis: set() for axis in self.axes}
         configuration = self._a.configuration
         for other in sorted(configuration.apart(self._b.configuration) - set(self.axes)):
             heads = [axis for axis in self.axes if other in configuration.followers(axis)]
-            found[(heads or list(self.axes))[0]].add(other)
-        return {axis: frozenset(items) for axis, items in found.items()}
+            along[(heads or list(self.axes))[0]].add(other)
+        return {axis: frozenset(items) for axis, items in along.items()}
 
     @cached_property
     def changes(self) -> Mapping[str, Changes]:
         """Leaves by counted axis, with the values that B typed where A typed others; None takes a leaf out."""
         left, right = dict(_typed(self._a.parsed)), dict(_typed(self._b.parsed))
-        found: dict[str, Changes] = {axis: {} for axis in self.axes}
+        changes: dict[str, Changes] = {axis: {} for axis in self.axes}
         heads = {item: axis for axis in self.axes for item in (axis, *self._along[axis])}
         for path in sorted({*left, *right}):
             head = heads.get(axis_of(path.replace("path.intended.", "path.", 1)))
             if head is not None and left.get(path) != right.get(path):
-                found[head][path] = right.get(path)
-        return found
+                changes[head][path] = right.get(path)
+        return changes
 
     def plan(self, number: int) -> Parsed | str:
         """The plan of a configuration, typed as A with B's changes; or why there can be none."""
         if number not in self._plans:
-            self._plans[number] = self._made(number)
+            self._plans[number] = self._plan_of(number)
         return self._plans[number]
 
-    def _made(self, number: int) -> Parsed | str:
+    def _plan_of(self, number: int) -> Parsed | str:
         changes: Changes = {}
         for axis in self.moved(number):
             if not self.changes[axis]:
@@ -127,16 +127,16 @@ class Lattice:
     def _tokens(self, number: int) -> float:
         moved = self.moved(number)
         side = {path: (self._b if path in moved else self._a).parsed for path in _STEP}
-        found = 1.0
+        tokens = 1.0
         for path, parsed in side.items():
-            found *= parsed.stated.get(path) or 1
-        return found
+            tokens *= parsed.stated.get(path) or 1
+        return tokens
 
     @cached_property
     def _per_token(self) -> float | None:
         """Chip-seconds a token, the mean of the ends that tell it."""
-        told = [item for end in (self._a.parsed, self._b.parsed) if (item := _chip_seconds(end, self._lane))]
-        return sum(told) / len(told) if told else None
+        rates = [item for end in (self._a.parsed, self._b.parsed) if (item := _chip_seconds(end, self._lane))]
+        return sum(rates) / len(rates) if rates else None
 
 
 _STEP: Final = ("batch.global_batch", "batch.sequence_length")
@@ -164,10 +164,10 @@ def _typed(parsed: Parsed) -> Iterator[tuple[str, Any]]:
 
 def _leaves(content: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in content.items():
-        found = find(prefix + key)
-        if isinstance(value, dict) and found is None:
+        leaf = find(prefix + key)
+        if isinstance(value, dict) and leaf is None:
             yield from _leaves(value, f"{prefix}{key}.")
-        elif found is not None and found.role is Role.AXIS:
+        elif leaf is not None and leaf.role is Role.AXIS:
             yield prefix + key, value
 
 

@@ -137,9 +137,9 @@ class Ground:
 
     def learn(self, way: Sequence[int]) -> bool:
         """Find out what is not known of a way yet; whether anything speaks against it that was not known."""
-        found = [self._learnt_of(number) for number in way if number not in self.stored]
-        found += [self._learnt_between(here, there) for here, there in pairwise(way)]
-        return any(found)
+        learned = [self._learnt_of(number) for number in way if number not in self.stored]
+        learned += [self._learnt_between(here, there) for here, there in pairwise(way)]
+        return any(learned)
 
     def _learnt_of(self, number: int) -> bool:
         if number in self._asked or number in self.failing:
@@ -180,9 +180,9 @@ def cheapest(ground: Ground, judge: Judge, tools: RouteTools) -> Route | None:
     lattice, needed = ground.lattice, launches_needed(judge.sigma(judge.a), judge.smallest_effect)
     again = _again(way, ground, tools, judge.sigma(judge.a) is not None)
     runs = tuple(_runs(way, ground, needed, again))
-    told = [(lattice.label(number), why) for number, why in ground.failing.items() if number not in way]
-    told += [(lattice.label(number), why) for number, why in ground.impossible.items()]
-    return Route(runs, tuple(_legs(way, ground, tools)), tuple(told))
+    failing = [(lattice.label(number), why) for number, why in ground.failing.items() if number not in way]
+    failing += [(lattice.label(number), why) for number, why in ground.impossible.items()]
+    return Route(runs, tuple(_legs(way, ground, tools)), tuple(failing))
 
 
 def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
@@ -232,14 +232,14 @@ def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _
 
 def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -> dict[int, _Again]:
     """Stored configurations that need launches, how many, and why."""
-    found: dict[int, _Again] = {}
+    repeats: dict[int, _Again] = {}
 
     def wants(number: int, total: int, why: str, *, least: int, sound: bool) -> None:
         point = ground.stored[number]
         usable = len(point.launches) if sound and point.values.measured else 0
         more = max(least, total - usable)
-        if more > (found[number].launches if number in found else 0):
-            found[number] = _Again(more, usable == 0, why)
+        if more > (repeats[number].launches if number in repeats else 0):
+            repeats[number] = _Again(more, usable == 0, why)
 
     for here, there in pairwise(way):
         ends = [number for number in (here, there) if number in ground.stored]
@@ -254,7 +254,7 @@ def _again(way: Sequence[int], ground: Ground, tools: RouteTools, floor: bool) -
             for number in ends:
                 why = "too few launches to show their spread, and no noise floor"
                 wants(number, FEWEST_LAUNCHES, why, least=0, sound=True)
-    return found
+    return repeats
 
 
 def _legs(way: Sequence[int], ground: Ground, tools: RouteTools) -> Iterator[Leg]:

@@ -74,8 +74,8 @@ class Judge:
         return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)
 
     def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> BridgePoint:
-        found = values([Launch(item, self.lane) for item in group], self._metric)
-        return BridgePoint(configuration(group[0], self.lane), group[0], tuple(group), found, tuple(pool), named)
+        point_values = values([Launch(item, self.lane) for item in group], self._metric)
+        return BridgePoint(configuration(group[0], self.lane), group[0], tuple(group), point_values, tuple(pool), named)
 
     def stored(self, receipt_id: str) -> BridgePoint:
         """The point of a stored receipt between the two ends."""

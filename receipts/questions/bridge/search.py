@@ -32,8 +32,8 @@ class Search:
 
     def accepted(self, edge: Edge) -> bool:
         """Whether a hop was judged and holds."""
-        found = self.judged.get(edge)
-        return found is not None and found.verdict.status == "accepted"
+        hop = self.judged.get(edge)
+        return hop is not None and hop.verdict.status == "accepted"
 
     def usable(self, edge: Edge) -> bool:
         """Whether a hop holds, or was not judged yet."""
@@ -41,10 +41,10 @@ class Search:
 
     def judge(self, edge: Edge) -> JudgedHop | None:
         """The judgement of a hop; None where no further one may be made."""
-        found = self.judged.get(edge)
-        if found is None and not self.spent:
-            found = self.judged[edge] = self.ask(edge)
-        return found
+        hop = self.judged.get(edge)
+        if hop is None and not self.spent:
+            hop = self.judged[edge] = self.ask(edge)
+        return hop
 
     def run(self) -> None:
         """Judge until one of the shortest ways holds, and then the other ways of that length.
@@ -72,9 +72,9 @@ class Search:
         return min(islice(ways, MOST_CHAINS), key=self._faults, default=None)
 
     def _faults(self, way: tuple[int, ...]) -> tuple[int, int]:
-        found = [self.judged.get(edge) for edge in pairwise(way)]
-        refused = sum(item is not None and item.verdict.status == "rejected" for item in found)
-        return refused, sum(item is None or item.verdict.status == "inconclusive" for item in found)
+        hops = [self.judged.get(edge) for edge in pairwise(way)]
+        refused = sum(item is not None and item.verdict.status == "rejected" for item in hops)
+        return refused, sum(item is None or item.verdict.status == "inconclusive" for item in hops)
 
     def _holds(self, edge: Edge) -> bool:
         self.judge(edge)

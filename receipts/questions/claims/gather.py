@@ -29,9 +29,9 @@ def gather(
     say of each other. Raises InputError where a file is no receipt.
     """
     missing: Missing = []
-    found = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
-    groups = [[item for _, group in side for item in group] for side in found]
-    named = {item.id for side in found for word, group in side if _is_named(word, group) for item in group}
+    sides_by_word = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
+    groups = [[item for _, group in side for item in group] for side in sides_by_word]
+    named = {item.id for side in sides_by_word for word, group in side if _is_named(word, group) for item in group}
     earlier, lost = _last(claim, store) if store is not None else (None, ())
     if not any(groups):
         return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
@@ -59,8 +59,8 @@ def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str,
     last = store.last_claim_verdict(claim.id)
     if last is None:
         return None, ()
-    said = {item.receipt: item for item in store.supersessions()}
-    gone = (said[receipt] for _, receipt in last.receipts if receipt in said)
+    superseded = {item.receipt: item for item in store.supersessions()}
+    gone = (superseded[receipt] for _, receipt in last.receipts if receipt in superseded)
     return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
 
 
@@ -68,7 +68,7 @@ def _side(
     side: str, words: Sequence[str], store: Store | None, folder: Path | None, missing: Missing
 ) -> list[tuple[str, list[Parsed]]]:
     """The words of a side with the receipts that each names, and that none before it does."""
-    found: list[tuple[str, list[Parsed]]] = []
+    worded: list[tuple[str, list[Parsed]]] = []
     known: set[str] = set()
     for word in words:
         try:
@@ -77,8 +77,8 @@ def _side(
             missing.append((side, str(error)))
             continue
         known.update(item.id for item in group)
-        found.append((word, group))
-    return found
+        worded.append((word, group))
+    return worded
 
 
 def _is_named(word: str, group: Sequence[Parsed]) -> bool:

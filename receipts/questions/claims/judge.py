@@ -100,8 +100,8 @@ def _otherwise(claim: Claim, evidence: ClaimEvidence, case: ClaimCase, rulebook:
     if evidence.facts is not None and evidence.facts.superseded:
         standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
         return judge(claim, standing, rulebook).otherwise
-    found, staleness = judge_claim(case, rulebook.rules), rulebook.rules.about(Topic.STALENESS)
-    return status([item for item in found if item.code not in staleness], case, rulebook.rules)
+    findings, staleness = judge_claim(case, rulebook.rules), rulebook.rules.about(Topic.STALENESS)
+    return status([item for item in findings if item.code not in staleness], case, rulebook.rules)
 
 
 def status(findings: Sequence[Finding], case: ClaimCase, rules: RuleSet) -> ClaimStatus:

@@ -1,4 +1,4 @@
-"""Reading ``claims.toml``: every problem is told, each with its path."""
+"""Reading ``claims.toml``: every problem is reported, each with its path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from receipts.base.errors import InputError, Problem
 from receipts.judging.claims.bound import difference
 from receipts.judging.claims.claim import VERSION, Claim, ClaimsDocument
-from receipts.receipt.problems import problems as told
+from receipts.receipt.problems import problems as described_problems
 
 MAX_BYTES = 4 * 2**20
 
@@ -51,13 +51,13 @@ def parse(raw: bytes, source: str) -> tuple[Claim, ...]:
         do = f"this program reads {VERSION}; upgrade frontier-receipts" if version > VERSION else f"write {VERSION}"
         raise InputError(source, [Problem("schema_version", f"there is no version {version}", do)])
     try:
-        found = ClaimsDocument.model_validate_json(json.dumps(tree, default=str))
+        document = ClaimsDocument.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         raise InputError(source, _problems(error, tree)) from None
-    wrong = [*_twice(found.claim), *_differences(found.claim)]
+    wrong = [*_twice(document.claim), *_differences(document.claim)]
     if wrong:
         raise InputError(source, wrong)
-    return found.claim
+    return document.claim
 
 
 def _differences(claims: Sequence[Claim]) -> Iterator[Problem]:
@@ -80,17 +80,17 @@ def to_json(claim: Claim) -> str:
 
 
 def _problems(error: ValidationError, tree: Any) -> list[Problem]:
-    return list(_split(told(error, tree)))
+    return list(_split(described_problems(error, tree)))
 
 
 def _split(problems: list[Problem]) -> Iterator[Problem]:
-    """What a claim as a whole is told names the key first: one problem a key, and no advice that is for receipts."""
+    """Problems of a claim as a whole name the key first: one problem a key, without the advice for receipts."""
     for problem in problems:
         if problem.what.startswith("value error, "):
             for part in problem.what.removeprefix("value error, ").split("\n"):
-                key, separator, says = part.partition(": ")
+                key, separator, reason = part.partition(": ")
                 known = separator and key in Claim.model_fields
-                yield Problem(f"{problem.at}.{key}" if known else problem.at, says if known else part)
+                yield Problem(f"{problem.at}.{key}" if known else problem.at, reason if known else part)
         elif problem.what == "there is no such key":
             yield Problem(problem.at, problem.what, f"the keys of a claim are {', '.join(Claim.model_fields)}")
         else:

@@ -89,8 +89,8 @@ class Impact:
     @property
     def documents(self) -> tuple[str, ...]:
         """Documents that quote the receipt itself, or a claim that stands on it."""
-        said = [place for _, claim in self.claims for place in claim.quoted_in]
-        return tuple(dict.fromkeys([*said, *(item.document for item in self.quotes), *self.found_in]))
+        quoted = [place for _, claim in self.claims for place in claim.quoted_in]
+        return tuple(dict.fromkeys([*quoted, *(item.document for item in self.quotes), *self.found_in]))
 
     @property
     def stale(self) -> bool:
@@ -103,10 +103,10 @@ def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact
 
     Raises UsageError where a place is not there.
     """
-    said = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
+    superseded = {item.receipt: (item.successor or "", item.reason) for item in store.supersessions()}
     return Impact(
         receipt=receipt_id,
-        superseded=said.get(receipt_id),
+        superseded=superseded.get(receipt_id),
         claims=tuple(_standing_on(store, receipt_id)),
         quotes=tuple(store.quotes(receipt_id)),
         decisions=tuple(store.decisions([receipt_id])),

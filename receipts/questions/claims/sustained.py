@@ -31,8 +31,8 @@ def of_ceiling(
         return Assessment("open", "the launches ran at different shapes; a ceiling is one shape")
     offence = next((item for item in about if item.level is Level.ERROR and item.taints), None)
     if not good or offence is not None:
-        said = f"{offence.code} {offence.at}: {offence.found}" if offence else launches[0].stated["run.outcome"]
-        return Assessment("fails", f"no launch sustained it: {said}", grade="none")
+        reason = f"{offence.code} {offence.at}: {offence.found}" if offence else launches[0].stated["run.outcome"]
+        return Assessment("fails", f"no launch sustained it: {reason}", grade="none")
     runs = [launch.parsed.receipt.run for launch in good]
     days = {run.started.date() for run in runs}
     hosts = {run.host for run in runs if run.host is not None}
@@ -76,8 +76,8 @@ def of_misfit(launches: Sequence[Launch], facts: Facts | None) -> Assessment:
         theirs = (other.sequence_length, other.micro_batch, other.depth)
         larger = all(size >= int(mine) for size, mine in zip(theirs, shape[1:], strict=True))
         if larger and other.chips <= int(shape[0]):
-            says = f"sequence {theirs[0]:,}, micro batch {theirs[1]}, depth {theirs[2]} on {other.chips} chips"
-            return Assessment("fails", f"{other.launches} launches fitted at {says}")
+            launched = f"sequence {theirs[0]:,}, micro batch {theirs[1]}, depth {theirs[2]} on {other.chips} chips"
+            return Assessment("fails", f"{other.launches} launches fitted at {launched}")
     if any(launch.parsed.receipt.run.provenance != "measured" for launch in ran_out):
         return Assessment("open", "the failure is quoted and not measured")
     return Assessment("holds", f"{len(ran_out)} out-of-memory launches at that shape, and nothing that fitted")

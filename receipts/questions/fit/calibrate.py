@@ -48,10 +48,10 @@ def calibrate(points: Sequence[CalibrationPoint]) -> Calibration | None:
     The mean of log(measured / estimated) over configurations, each the mean of its repeats. The interval is that of a
     next configuration: mean ± t · s · sqrt(1 + 1/n).
     """
-    found = _ratios(points)
-    if len(found) < FEWEST:
+    ratios = _ratios(points)
+    if len(ratios) < FEWEST:
         return None
-    logs = list(found.values())
+    logs = list(ratios.values())
     middle, count = _mean(logs), len(logs)
     spread = math.sqrt(sum((value - middle) ** 2 for value in logs) / (count - 1))
     reach = quantile(0.5 + SHARE / 2, count - 1) * spread * math.sqrt(1 + 1 / count)
@@ -69,10 +69,10 @@ def calibrate(points: Sequence[CalibrationPoint]) -> Calibration | None:
 
 def left_out(points: Sequence[CalibrationPoint]) -> dict[str, float]:
     """The error of each configuration when the factor comes from all others: |estimate · factor / measured − 1|."""
-    found = _ratios(points)
+    ratios = _ratios(points)
     errors = {}
-    for group, own in found.items():
-        others = [value for other, value in found.items() if other != group]
+    for group, own in ratios.items():
+        others = [value for other, value in ratios.items() if other != group]
         if others:
             errors[group] = abs(math.exp(_mean(others) - own) - 1)
     return errors

@@ -53,12 +53,12 @@ def ask_compiler(parsed: Parsed, lane: Lane, estimate: MemoryEstimate) -> Compil
 
 def options(parsed: Parsed) -> dict[str, str]:
     """Compiler options that the plan sets, as MaxText's users do, through ``LIBTPU_INIT_ARGS``."""
-    found = {}
+    chosen = {}
     for path, value in parsed.stated.items():
         name = path.removeprefix("flags.").removeprefix("LIBTPU_INIT_ARGS.").removesuffix(".value")
         if path.startswith("flags.LIBTPU_INIT_ARGS.") and "." not in name:
-            found[name.lstrip("-")] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
+            chosen[name.lstrip("-")] = str(value).lower() if isinstance(value, bool) else str(value)
+    return chosen
 
 
 def _failure(message: str) -> Failure | None:
@@ -66,8 +66,8 @@ def _failure(message: str) -> Failure | None:
         return None
     from receipts.ingest.evidence.memory.xla_oom import failures
 
-    found = failures(" ".join(message.split()))
-    return found[0] if found else None
+    failure = failures(" ".join(message.split()))
+    return failure[0] if failure else None
 
 
 def as_json(answer: CompilerAnswer) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def as_json(answer: CompilerAnswer) -> dict[str, Any]:
 
 
 def _leaves(failure: Failure) -> dict[str, Any]:
-    found = {
+    leaves = {
         "phase": "compile",
         "class": failure.class_,
         "requested_bytes": failure.requested_bytes,
@@ -98,7 +98,7 @@ def _leaves(failure: Failure) -> dict[str, Any]:
         "limit_bytes": failure.limit_bytes,
         "operator": failure.operator,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in leaves.items() if value is not None}
 
 
 def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> dict[str, Any]:

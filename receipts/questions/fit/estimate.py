@@ -135,34 +135,34 @@ def setup_of(parsed: Parsed, lane: Lane) -> Setup | None:
 
 def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None) -> MemoryEstimate:
     """The estimate of a receipt or a plan. Nothing is measured and nothing is read but the receipt and the lane."""
-    found = resolve(parsed.stated, circumstances(lane))
-    made = MemoryEstimate(
+    inputs = resolve(parsed.stated, circumstances(lane))
+    result = MemoryEstimate(
         name=parsed.name,
         lane=lane.name,
         accelerator=parsed.stated.get("hardware.accelerator"),
         budget=budget(parsed.stated, lane),
         headroom_wanted=lane.headroom,
-        missing=found.missing,
-        assumed=found.assumed,
-        uncounted=found.uncounted,
+        missing=inputs.missing,
+        assumed=inputs.assumed,
+        uncounted=inputs.uncounted,
         measured=measured(parsed),
         calibration=calibration,
     )
-    if found.setup is None:
-        return made
-    stage = fullest(found.setup)
+    if inputs.setup is None:
+        return result
+    stage = fullest(inputs.setup)
     surfaces = stage.surfaces()
     factor = calibration.factor if calibration is not None else 1.0
     live = stage.live * factor
     return replace(
-        made,
+        result,
         surfaces=surfaces,
         live_bytes=live,
         total_bytes=live + sum(item.peak_bytes for item in surfaces if item.name in OUTSIDE),
         stage=stage.stage,
-        stages=found.setup.layout.pipeline,
+        stages=inputs.setup.layout.pipeline,
         moment=stage.peak,
-        shrinks=shrinks(found.setup),
+        shrinks=shrinks(inputs.setup),
     )
 
 
@@ -216,10 +216,10 @@ def point(parsed: Parsed, lane: Lane) -> CalibrationPoint | None:
     """A receipt as evidence for calibration: it states enough, it ended well, and a chip's peak was read."""
     if parsed.receipt.run.outcome != "ok" or parsed.receipt.run.provenance != "measured":
         return None
-    made = estimate(parsed, lane)
-    if made.measured is None or made.live_bytes is None:
+    estimated = estimate(parsed, lane)
+    if estimated.measured is None or estimated.live_bytes is None:
         return None
-    return point_of(parsed, made, made.measured.bytes)
+    return point_of(parsed, estimated, estimated.measured.bytes)
 
 
 def point_of(parsed: Parsed, estimate: MemoryEstimate, measured_bytes: float) -> CalibrationPoint:
@@ -230,19 +230,19 @@ def point_of(parsed: Parsed, estimate: MemoryEstimate, measured_bytes: float) ->
 
 def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:
     """The calibration that these receipts of one lane give; None where too few of them were measured."""
-    return calibrate([found for item in receipts if (found := point(item, lane)) is not None])
+    return calibrate([calibration_point for item in receipts if (calibration_point := point(item, lane)) is not None])
 
 
 def calibrations(store: Store, lanes: Lanes, names: Iterable[str]) -> dict[str, Calibration | None]:
     """The calibration of each lane from the store's own receipts, at most `READ` of them, the newest."""
     from receipts.store import Filters, condition
 
-    found: dict[str, Calibration | None] = {}
+    by_version: dict[str, Calibration | None] = {}
     for name in dict.fromkeys(names):
         wanted = tuple(condition(text) for text in (f"lane={name}", "outcome=ok", "provenance=measured"))
         rows = store.find(Filters(wanted, limit=READ))
-        found[name] = calibration_of((store.parsed(row.id) for row in list(rows)), lanes.of(name))
-    return found
+        by_version[name] = calibration_of((store.parsed(row.id) for row in list(rows)), lanes.of(name))
+    return by_version
 
 
 @dataclass(frozen=True, slots=True)

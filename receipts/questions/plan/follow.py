@@ -30,12 +30,12 @@ def _data(
     chips, data = get(tree, CHIPS), old.get(_DATA)
     if chips is None:
         return
-    found = _ways_left(tree, old, chips, convention)
-    if not found and _DATA not in wanted:
-        said = ", ".join(f"{path.partition('.')[2]} {get(tree, path) or 1}" for path in DEGREES)
-        yield Problem(CHIPS, f"{chips} chips cannot be divided by {said}", "choose degrees that divide the chips")
+    ways = _ways_left(tree, old, chips, convention)
+    if not ways and _DATA not in wanted:
+        degrees = ", ".join(f"{path.partition('.')[2]} {get(tree, path) or 1}" for path in DEGREES)
+        yield Problem(CHIPS, f"{chips} chips cannot be divided by {degrees}", "choose degrees that divide the chips")
         return
-    new = next(iter(found)) if len(found) == 1 else None
+    new = next(iter(ways)) if len(ways) == 1 else None
     if data is not None and _DATA not in wanted:
         put(tree, _DATA, new)
     if _SHARD in old and _SHARD not in wanted:
@@ -46,7 +46,7 @@ def _data(
 
 def _ways_left(tree: Mapping[str, Any], old: Mapping[str, Any], chips: int, convention: str) -> set[int]:
     """Data degrees that the chips leave over, in each convention that may hold and that the old degrees keep."""
-    found = set()
+    ways = set()
     for name in ("expert_in_data", "expert_in_world") if convention == "none" else (convention,):
         folded = name == "expert_in_data"
         counted = [path for path in DEGREES if not (folded and path == _EXPERT)]
@@ -56,8 +56,8 @@ def _ways_left(tree: Mapping[str, Any], old: Mapping[str, Any], chips: int, conv
             after *= get(tree, path) or 1
         kept = old.get(_DATA) is None or old.get(CHIPS) is None or before * old[_DATA] == old[CHIPS]
         if kept and chips % after == 0 and not (folded and _torn(tree, chips)):
-            found.add(chips // after)
-    return found
+            ways.add(chips // after)
+    return ways
 
 
 def _torn(tree: Mapping[str, Any], chips: int) -> bool:

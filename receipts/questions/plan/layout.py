@@ -15,9 +15,9 @@ from receipts.receipt import Parsed
 
 def torn(plan: Parsed, lane: Lane, rules: RuleSet) -> list[Problem]:
     """Why no launch can have this layout, each with its place; empty where nothing that is stated forbids it."""
-    found = judge_case(Case(Launch(plan, lane), lane, None), rules)
+    findings = judge_case(Case(Launch(plan, lane), lane, None), rules)
     return [
         Problem(item.at, f"{item.code} {item.name}: {item.found}, expected {item.expected}", item.do)
-        for item in found
+        for item in findings
         if item.code in rules.about(Topic.LAYOUT) and item.level is Level.ERROR and not item.unjudged
     ]

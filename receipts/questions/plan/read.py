@@ -62,10 +62,10 @@ def _parsed(document: Document, tree: dict[str, Any]) -> Parsed:
 
 def _filled(tree: dict[str, Any], plan_id: str) -> dict[str, Any]:
     """The document with placeholders where a plan may be silent. What is no object stays for the model to refuse."""
-    found = {**tree, "schema_version": tree.get("schema_version", VERSION)}
-    run = found.get("run", {})
+    plan = {**tree, "schema_version": tree.get("schema_version", VERSION)}
+    run = plan.get("run", {})
     if isinstance(run, dict):
         unstated = {key: value for key, value in _UNKNOWN.items() if run.get(key) is None}
         launch = run.get("launch") or f"plan-{plan_id[:12]}"
-        found["run"] = {**run, **unstated, "launch": launch}
-    return found
+        plan["run"] = {**run, **unstated, "launch": launch}
+    return plan

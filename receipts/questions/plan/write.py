@@ -85,14 +85,14 @@ def _plain(section: str, value: Any) -> Any:
 
 
 def _kept(content: Mapping[str, Any], prefix: str, decided: set[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
     for key, value in content.items():
         path = prefix + key
         if path in decided:
-            found[key] = value
+            kept[key] = value
         elif isinstance(value, dict) and (inner := _kept(value, f"{path}.", decided)):
-            found[key] = inner
-    return found
+            kept[key] = inner
+    return kept
 
 
 def _leaf(path: str) -> str:
@@ -105,13 +105,13 @@ def _leaf(path: str) -> str:
 def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
     known = [leaf.path for leaf in leaves() if is_decided(leaf)]
     for path in wanted:
-        found = find(path)
+        entry = find(path)
         if path.removeprefix("run.") in (*_OF_THE_RUN, "label"):
             continue
-        if found is None:
+        if entry is None:
             hint = near(path, known).removeprefix("; ")
             yield Problem(path, "there is no such leaf", hint or "see: receipts axes")
-        elif not is_decided(found):
+        elif not is_decided(entry):
             yield Problem(path, "only a run knows it", "change what is decided before the launch; see: receipts axes")
 
 

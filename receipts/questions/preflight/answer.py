@@ -94,11 +94,11 @@ class PreflightAnswer:
 
     def as_data(self) -> dict[str, Any]:
         """The answer as JSON."""
-        found = asdict(self)
+        data = asdict(self)
         if self.by is not None:
-            by = found["by"]
+            by = data["by"]
             by["class"] = by.pop("class_")
             by["lineage"] = dict(self.by.lineage)
             by["pressures"] = [{"leaf": leaf, "there": there, "here": here} for leaf, there, here in self.by.pressures]
             by["unlike"] = [item._asdict() for item in self.by.unlike]
-        return {**found, "failure_type": self.failure_type}
+        return {**data, "failure_type": self.failure_type}

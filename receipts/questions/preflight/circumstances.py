@@ -43,5 +43,5 @@ def lineage(parsed: Parsed, lane: Lane) -> tuple[tuple[str, str], ...]:
     named = [name for item in (*lane.documented, *lane.validated) for name in item.wheels if "." not in name]
     values = effective(parsed)
     paths = {f"wheels.{wheel_name(name)}": name for name in reversed([*named, *_USUAL])}
-    found = [(name, str(values[path])) for path, name in reversed(paths.items()) if path in values]
-    return tuple(found[:_MOST])
+    ancestors = [(name, str(values[path])) for path, name in reversed(paths.items()) if path in values]
+    return tuple(ancestors[:_MOST])

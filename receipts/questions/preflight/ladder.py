@@ -78,42 +78,42 @@ def next_rung(plan: Parsed, lane: Lane, ask: Ask, answer: PreflightAnswer) -> Ru
             skipped.append(Skipped(rung, _nothing(rung, plan, lane)))
         for changes in steps:
             wanted = {**held, **changes}
-            made = _made(plan, wanted, lane)
-            if isinstance(made, str):
-                skipped.append(Skipped(rung, made))
+            smaller = _smaller_plan(plan, wanted, lane)
+            if isinstance(smaller, str):
+                skipped.append(Skipped(rung, smaller))
                 continue
-            asked = ask(made)
+            asked = ask(smaller)
             if asked.status not in ("failed", "predicted"):
-                return _rung(rung, plan, made, wanted, skipped, asked)
-            skipped.append(Skipped(rung, f"{_said(changes)}: {asked.why}"))
+                return _rung(rung, plan, smaller, wanted, skipped, asked)
+            skipped.append(Skipped(rung, f"{_change_text(changes)}: {asked.why}"))
         if steps and rung != "topology":
             held.update(steps[-1])
     return Rung("stop", {}, tuple(skipped))
 
 
 def _rung(
-    name: str, plan: Parsed, made: Parsed, changes: Changes, skipped: Sequence[Skipped], answer: PreflightAnswer
+    name: str, plan: Parsed, smaller: Parsed, changes: Changes, skipped: Sequence[Skipped], answer: PreflightAnswer
 ) -> Rung:
-    told = {path: (plan.stated.get(path), value) for path, value in changes.items()}
+    moved = {path: (plan.stated.get(path), value) for path, value in changes.items()}
     derived = ("batch.accumulation", "parallelism.data", "parallelism.shard")
     for path in derived:
-        old, new = plan.stated.get(path), made.stated.get(path)
+        old, new = plan.stated.get(path), smaller.stated.get(path)
         if old != new and new is not None:
-            told[path] = (old, new)
+            moved[path] = (old, new)
     before = parse_plan(Document(write_plan(plan, {}), plan.source))
-    dropped = tuple(path for path in before.stated if path not in made.stated and not path.startswith("run."))
-    return Rung(name, told, tuple(skipped), made.raw, answer, dropped)
+    dropped = tuple(path for path in before.stated if path not in smaller.stated and not path.startswith("run."))
+    return Rung(name, moved, tuple(skipped), smaller.raw, answer, dropped)
 
 
-def _made(plan: Parsed, changes: Changes, lane: Lane) -> Parsed | str:
+def _smaller_plan(plan: Parsed, changes: Changes, lane: Lane) -> Parsed | str:
     """The plan with the changes, or why there is none."""
     try:
         return parse_plan(Document(write_plan(plan, changes, lane), plan.name))
     except InputError as error:
-        return f"{_said(changes)}: {'; '.join(problem.what for problem in error.problems)}"
+        return f"{_change_text(changes)}: {'; '.join(problem.what for problem in error.problems)}"
 
 
-def _said(changes: Changes) -> str:
+def _change_text(changes: Changes) -> str:
     return ", ".join(f"{path.partition('.')[2]} {value}" for path, value in changes.items())
 
 

@@ -34,15 +34,15 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
     disagree, the newest. Likely or predicted: under other circumstances, by a launch that differs in pressure alone,
     or by an estimate that exceeds the budget by more than the lane's tolerance.
     """
-    made = sign(plan, lane)
+    signature = sign(plan, lane)
     missing = unstated(plan)
     if missing:
         why = f"{', '.join(missing)} not stated: no launch can be the same"
-        return PreflightAnswer("unknown", why, plan.name, made.signature, missing=missing)
-    answer = _of_signature(plan, lane, store, made) if store is not None else None
+        return PreflightAnswer("unknown", why, plan.name, signature.signature, missing=missing)
+    answer = _of_signature(plan, lane, store, signature) if store is not None else None
     if answer is None and store is not None:
-        answer = _of_base(plan, lane, store, made)
-    return answer or _estimated(plan, lane, made, estimator or estimated)
+        answer = _of_base(plan, lane, store, signature)
+    return answer or _estimated(plan, lane, signature, estimator or estimated)
 
 
 def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
@@ -50,10 +50,10 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) 
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
-    told = [item for item in seen if not item.by.unlike and item.known.provenance == "measured"]
-    last = (told or seen)[0]
+    measured = [item for item in seen if not item.by.unlike and item.known.provenance == "measured"]
+    last = (measured or seen)[0]
     good = last.known.outcome == "ok"
-    status: Status = ("worked" if good else "failed") if told else ("likely" if good else "predicted")
+    status: Status = ("worked" if good else "failed") if measured else ("likely" if good else "predicted")
     return PreflightAnswer(
         status, _why(last, status), plan.name, signature.signature, by=last.by, worked=len(worked), failed=len(failed)
     )
@@ -62,12 +62,12 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) 
 def _why(last: _Seen, status: Status) -> str:
     known = last.known
     did = "worked" if known.outcome == "ok" else f"failed ({known.failure_type})"
-    said = f"{known.name} {did} on {known.started:%Y-%m-%d}"
+    event = f"{known.name} {did} on {known.started:%Y-%m-%d}"
     if status in ("worked", "failed"):
-        return f"{said} with this signature"
+        return f"{event} with this signature"
     if last.by.unlike:
-        return f"{said} with this signature, under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
-    return f"{said} with this signature; that is quoted and not measured"
+        return f"{event} with this signature, under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
+    return f"{event} with this signature; that is quoted and not measured"
 
 
 def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
@@ -78,9 +78,9 @@ def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> Pr
     # The fewer circumstances differ, the more it says; of two that say as much, the newer.
     last = min(seen, key=lambda item: (bool(item.by.unlike), item.known.provenance != "measured"))
     good = last.known.outcome == "ok"
-    said = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.by.pressures)
+    pressures = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.by.pressures)
     did = "worked" if good else f"failed ({last.known.failure_type})"
-    why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {said}"
+    why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {pressures}"
     if last.by.unlike:
         why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
     return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last.by)
@@ -120,8 +120,8 @@ def evidence(known: Known, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
 def _blocks(there: Parsed) -> str | None:
     from receipts.estimate.families import attribution  # only a failure has something to attribute
 
-    found = attribution(there.stated)
-    return str(found) if found is not None else None
+    block = attribution(there.stated)
+    return str(block) if block is not None else None
 
 
 def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, str]]:
@@ -148,13 +148,13 @@ def estimated(plan: Parsed, lane: Lane) -> Fit | None:
     """What `receipts.questions.fit` estimates of a plan; None where too little is stated."""
     from receipts.questions.fit import estimate  # a launch that the store knows needs no arithmetic
 
-    found = estimate(plan, lane)
-    if found.total_bytes is None or found.budget is None:
+    estimate_ = estimate(plan, lane)
+    if estimate_.total_bytes is None or estimate_.budget is None:
         return None
-    surface = found.dominant
+    surface = estimate_.dominant
     return Fit(
-        total_bytes=found.total_bytes,
-        budget_bytes=found.budget.bytes,
+        total_bytes=estimate_.total_bytes,
+        budget_bytes=estimate_.budget.bytes,
         surface=str(surface.name) if surface is not None else None,
         tolerance=lane.estimate_tolerance,
     )

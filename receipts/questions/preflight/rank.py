@@ -32,10 +32,10 @@ class Ranked(NamedTuple):
     def as_data(self) -> dict[str, Any]:
         """The candidate as JSON: its line, what is known, and the object itself."""
         answer = self.answer
-        told = {"line": self.candidate.line, "status": answer.status, "failure_type": answer.failure_type}
+        data = {"line": self.candidate.line, "status": answer.status, "failure_type": answer.failure_type}
         by = answer.by.id if answer.by is not None else None
         why = {"why": answer.why, "receipt": by, "signature": answer.signature}
-        return {**told, **why, "candidate": self.candidate.given}
+        return {**data, **why, "candidate": self.candidate.given}
 
 
 def candidates(raw: bytes, source: str) -> list[CandidatePlan]:
@@ -43,7 +43,7 @@ def candidates(raw: bytes, source: str) -> list[CandidatePlan]:
 
     Raises InputError with every line's every problem.
     """
-    found: list[CandidatePlan] = []
+    plans: list[CandidatePlan] = []
     wrong: list[Problem] = []
     for number, line in enumerate(raw.splitlines(), start=1):
         if not line.strip():
@@ -51,20 +51,20 @@ def candidates(raw: bytes, source: str) -> list[CandidatePlan]:
         try:
             given = parse_json(Document(line, source))
             inner = given.get(PLAN)
-            found.append(CandidatePlan(number, given, plan_of(inner if isinstance(inner, dict) else given, source)))
+            plans.append(CandidatePlan(number, given, plan_of(inner if isinstance(inner, dict) else given, source)))
         except InputError as error:
             wrong += [problem._replace(at=f"line {number}, {problem.at}") for problem in error.problems]
-    if not found and not wrong:
+    if not plans and not wrong:
         wrong = [Problem("$", "it has no candidate", "write a plan a line, as JSON")]
     if wrong:
         raise InputError(source, wrong)
-    return found
+    return plans
 
 
 def ranked(given: Iterable[CandidatePlan], ask: Callable[[Parsed], PreflightAnswer]) -> list[Ranked]:
     """Worked, likely, unknown, predicted, failed; those of one status keep the launcher's order."""
-    found = [Ranked(item, ask(item.plan)) for item in given]
-    return sorted(found, key=lambda item: ORDER.index(item.answer.status))
+    answers = [Ranked(item, ask(item.plan)) for item in given]
+    return sorted(answers, key=lambda item: ORDER.index(item.answer.status))
 
 
 def as_lines(ranked: Iterable[Ranked]) -> str:

@@ -39,13 +39,13 @@ def _types() -> dict[Kind, Any]:
 
 def schema(dataset: Dataset) -> Any:
     """The Arrow schema of a dataset, without the folders' `lane` and `week`."""
-    about = {"format": f"{FORMAT}/{VERSION}", "dataset": dataset.name, "says": dataset.says}
+    about = {"format": f"{FORMAT}/{VERSION}", "dataset": dataset.name, "description": dataset.description}
     return pa.schema([_field(field) for field in dataset.fields], metadata=about)
 
 
 def _field(field: DatasetField) -> Any:
-    about = {"says": field.says, "path": f"$.{field.path}" if field.path else None, "unit": field.unit}
-    metadata = {name: said for name, said in about.items() if said is not None}
+    about = {"description": field.description, "path": f"$.{field.path}" if field.path else None, "unit": field.unit}
+    metadata = {name: text for name, text in about.items() if text is not None}
     return pa.field(field.name, _types()[field.kind], nullable=not field.required, metadata=metadata)
 
 
@@ -65,5 +65,5 @@ def _values(value: Any, kind: Kind) -> Any:
 
 def rows(batch: Any) -> list[Row]:
     """The rows of a table or batch; a map is a dictionary again."""
-    found: list[Row] = batch.to_pylist(maps_as_pydicts="strict")
-    return found
+    batch_rows: list[Row] = batch.to_pylist(maps_as_pydicts="strict")
+    return batch_rows

@@ -30,7 +30,7 @@ class DatasetField(NamedTuple):
 
     name: str
     kind: Kind
-    says: str
+    description: str
     required: bool = False
     path: str | None = None
     unit: str | None = None
@@ -40,7 +40,7 @@ class Dataset(NamedTuple):
     """One kind of rows. A partitioned one lies in folders by lane and week."""
 
     name: str
-    says: str
+    description: str
     fields: tuple[DatasetField, ...]
     partitioned: bool = False
 
@@ -117,7 +117,7 @@ def datasets() -> Mapping[str, Dataset]:
     judged = DatasetField("receipt", "string", "Id of the receipt that was judged", required=True)
     claim = DatasetField("claim", "string", "Id of the claim", required=True)
     status = DatasetField("status", "string", "supported, refuted, unproven, stale", required=True)
-    made = {
+    by_name = {
         "receipts": Dataset(
             "receipts", "One row a receipt, with its document", (*_columns(), *_JUDGED, *_STANDING, *_DOCUMENT), True
         ),
@@ -137,8 +137,8 @@ def datasets() -> Mapping[str, Dataset]:
     for name in PLAIN:
         table: Any = metadata.tables[name]
         columns = [column for column in table.columns if column.name != "seq" or "number" not in table.columns]
-        made[name] = Dataset(name, table.comment, tuple(_field(column) for column in columns))
-    return {name: made[name] for name in ORDER}
+        by_name[name] = Dataset(name, table.comment, tuple(_field(column) for column in columns))
+    return {name: by_name[name] for name in ORDER}
 
 
 def _columns() -> tuple[DatasetField, ...]:

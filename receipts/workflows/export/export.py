@@ -51,9 +51,9 @@ class ExportOptions:
 
     def words(self) -> list[str]:
         """The conditions, as they were asked for."""
-        said = [str(item) for item in self.filters.conditions] if self.filters else []
-        said += [f"since {self.since.isoformat()}"] if self.since else []
-        return [*said, *([f"until {self.until.isoformat()}"] if self.until else [])]
+        words = [str(item) for item in self.filters.conditions] if self.filters else []
+        words += [f"since {self.since.isoformat()}"] if self.since else []
+        return [*words, *([f"until {self.until.isoformat()}"] if self.until else [])]
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def _parquet(work: _Work, about: About, place: Path, force: bool) -> int:
             name: {"rows": work.counts()[name], "files": {file: (folder / file).stat().st_size for file in files}}
             for name, files in writer.files.items()
         }
-        said = orjson.dumps({**about.as_data(), "datasets": held}, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
-        (folder / ABOUT).write_bytes(said + b"\n")
+        manifest = orjson.dumps({**about.as_data(), "datasets": held}, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+        (folder / ABOUT).write_bytes(manifest + b"\n")
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -201,25 +201,25 @@ class _Work:
                     self._progress(done, total)
 
     def _places(self, by_folder: bool) -> dict[Partition, array[int]]:
-        found: dict[Partition, array[int]] = {}
+        places: dict[Partition, array[int]] = {}
         everything = Partition("", "")
         asked = self._asked
         for place in self._state.places(asked.filters):
             if (asked.since and place.ran < asked.since) or (asked.until and place.ran >= asked.until):
                 continue
             key = Partition(week(place.ran), place.lane) if by_folder else everything
-            found.setdefault(key, array("q")).append(place.seq)
+            places.setdefault(key, array("q")).append(place.seq)
             if not asked.whole:
                 self._chosen.add(bytes.fromhex(place.id))
-        return found
+        return places
 
     def _receipts(self, writer: Writer, numbers: Sequence[int], partition: Partition) -> None:
-        said = list(self._state.verdicts(numbers))
-        last = last_of(said)
+        row_verdicts = list(self._state.verdicts(numbers))
+        last = last_of(row_verdicts)
         rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
         # In the order of the receipts, so that both are read side by side.
         order = {row["id"]: at for at, row in enumerate(rows)}
-        verdicts = sorted(map(verdict_row, said), key=lambda row: (order[row["receipt"]], row["number"]))
+        verdicts = sorted(map(verdict_row, row_verdicts), key=lambda row: (order[row["receipt"]], row["number"]))
         for name, part in (("receipts", rows), ("verdicts", verdicts)):
             writer.add(name, part, partition)
             self._count[name] += len(part)

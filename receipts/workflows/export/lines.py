@@ -47,16 +47,16 @@ def week(at: datetime) -> str:
 
 def _safe(name: str) -> str:
     """A lane may be called anything; a folder's name has 255 bytes."""
-    said = _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", name) or _NOWHERE
-    if len(said.encode()) <= _LONGEST:
-        return said
-    cut = said.encode()[: _LONGEST - 9].decode(errors="ignore")
+    safe = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", name) or _NOWHERE
+    if len(safe.encode()) <= _LONGEST:
+        return safe
+    cut = safe.encode()[: _LONGEST - 9].decode(errors="ignore")
     return f"{re.sub('%.?$', '', cut)}~{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def receipt_row(whole: Whole, last: Said | None) -> Row:
     """A receipt's row; ``last`` is the last verdict on it."""
-    entry, said = whole.entry, whole.said
+    entry, verdicts = whole.entry, whole.said
     row = entry._asdict()
     for name in ("seq", "lane", "superseded_by"):
         del row[name]
@@ -69,9 +69,9 @@ def receipt_row(whole: Whole, last: Said | None) -> Row:
         "judged_taints": judged.get("tainted"),
         "judged_rules": last.rules if last else None,
         "judged_at": last.at if last else None,
-        "superseded_by": said[0] if said else None,
-        "superseded_reason": said[1] if said else None,
-        "superseded_at": said[2] if said else None,
+        "superseded_by": verdicts[0] if verdicts else None,
+        "superseded_reason": verdicts[1] if verdicts else None,
+        "superseded_at": verdicts[2] if verdicts else None,
         "axes": _axes(whole),
         "document_bytes": len(whole.document),
         "document": whole.document.decode(),
@@ -90,14 +90,14 @@ def _text(value: Any) -> str:
     return flag_text(value)
 
 
-def last_of(said: Iterable[Said]) -> dict[str, Said]:
+def last_of(verdicts: Iterable[Said]) -> dict[str, Said]:
     """The last verdict on each receipt, by its time: what came from another store may be older than what is here."""
-    found: dict[str, Said] = {}
-    for item in said:
+    last: dict[str, Said] = {}
+    for item in verdicts:
         receipt = item.subjects[0][1]
-        if receipt not in found or (item.at, item.seq) >= (found[receipt].at, found[receipt].seq):
-            found[receipt] = item
-    return found
+        if receipt not in last or (item.at, item.seq) >= (last[receipt].at, last[receipt].seq):
+            last[receipt] = item
+    return last
 
 
 def verdict_row(verdict: Said) -> Row:

@@ -101,9 +101,9 @@ class _Part:
         )
 
     def add(self, rows: Sequence[Row]) -> None:
-        made = arrow.table(self._dataset, rows)
-        self._tables.append(made)
-        self._bytes += made.nbytes
+        table = arrow.table(self._dataset, rows)
+        self._tables.append(table)
+        self._bytes += table.nbytes
         self.written += len(rows)
         if self._bytes >= _GROUP_BYTES:
             self._flush()
@@ -125,14 +125,14 @@ def _paths(wanted: Any) -> list[str]:
     """Every leaf column by its path in Parquet."""
     import pyarrow as pa
 
-    found = []
+    paths = []
     for field in wanted:
         if pa.types.is_map(field.type):
-            found += [f"{field.name}.key_value.key", f"{field.name}.key_value.value"]
+            paths += [f"{field.name}.key_value.key", f"{field.name}.key_value.value"]
         elif pa.types.is_list(field.type):
             inner = field.type.value_type
             names = [f".{item.name}" for item in inner] if pa.types.is_struct(inner) else [""]
-            found += [f"{field.name}.list.element{name}" for name in names]
+            paths += [f"{field.name}.list.element{name}" for name in names]
         else:
-            found.append(field.name)
-    return found
+            paths.append(field.name)
+    return paths

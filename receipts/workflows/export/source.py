@@ -48,17 +48,17 @@ def source(place: Path) -> ExportSource:
     return _file(place)
 
 
-def _about(place: Path, said: Any) -> Mapping[str, Any]:
+def _about(place: Path, manifest: Any) -> Mapping[str, Any]:
     """What an export says of itself, checked."""
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise _wrong(place, "", "this is no export of receipts", _MADE)
-    if said.get("version") != VERSION:
-        newer = f"it has version {said.get('version')}, and this program reads {VERSION}"
+    if manifest.get("version") != VERSION:
+        newer = f"it has version {manifest.get('version')}, and this program reads {VERSION}"
         raise _wrong(place, "version", newer, "upgrade the program: pip install --upgrade frontier-receipts")
-    store = said.get("store")
+    store = manifest.get("store")
     if not isinstance(store, dict) or not isinstance(store.get("id"), str):
         raise _wrong(place, "store.id", "it does not say which store it came from", _MADE)
-    return said
+    return manifest
 
 
 def _wrong(place: Path | str, at: str, what: str, do: str) -> InputError:
@@ -70,8 +70,8 @@ def _wrong(place: Path | str, at: str, what: str, do: str) -> InputError:
 
 def _folder(place: Path) -> ExportSource:
     try:
-        said = _about(place, orjson.loads((place / ABOUT).read_bytes()))
-        held = said["datasets"]
+        manifest = _about(place, orjson.loads((place / ABOUT).read_bytes()))
+        held = manifest["datasets"]
         files = {name: list(held[name]["files"].items()) for name in ORDER}
         rows = {name: int(held[name]["rows"]) for name in ORDER}
     except FileNotFoundError:
@@ -83,8 +83,10 @@ def _folder(place: Path) -> ExportSource:
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
     _check_files(place, files)
-    names = {name: [file for file, _ in found] for name, found in files.items()}
-    return ExportSource(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _parts(place, names))
+    names = {name: [file for file, _ in by_dataset] for name, by_dataset in files.items()}
+    return ExportSource(
+        str(place), manifest["store"]["id"], bool(manifest.get("whole")), rows, lambda: _parts(place, names)
+    )
 
 
 def _check_files(place: Path, files: Mapping[str, Sequence[tuple[str, int]]]) -> None:
@@ -116,16 +118,16 @@ def _parts(place: Path, files: Mapping[str, Sequence[str]]) -> Iterator[Part]:
 
 
 def _together(place: Path, receipts: str, verdicts: str) -> Iterator[Part]:
-    said = chain.from_iterable(_batches(place, verdicts, datasets()["verdicts"]))
-    waiting = next(said, None)
+    every_verdict = chain.from_iterable(_batches(place, verdicts, datasets()["verdicts"]))
+    waiting = next(every_verdict, None)
     for rows in _batches(place, receipts, datasets()["receipts"]):
         yield "receipts", rows
         ids = {row["id"] for row in rows}
-        found = []
+        group = []
         while waiting is not None and waiting["receipt"] in ids:
-            found.append(waiting)
-            waiting = next(said, None)
-        yield "verdicts", found
+            group.append(waiting)
+            waiting = next(every_verdict, None)
+        yield "verdicts", group
     if waiting is not None:
         raise _wrong(place, verdicts, f"a verdict on {waiting['receipt'][:12]} stands apart from its receipt", _MADE)
 
@@ -150,14 +152,14 @@ def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
         raise _wrong(place, file, f"it cannot be read: {' '.join(str(error).split())[:200]}", "copy it again") from None
 
 
-def _check_columns(place: Path, file: str, found: Any, wanted: Any) -> None:
+def _check_columns(place: Path, file: str, columns: Any, wanted: Any) -> None:
     problems = []
     for field in wanted:
-        at = found.get_field_index(field.name)
+        at = columns.get_field_index(field.name)
         if at < 0 and not field.nullable:
             problems.append(Problem(file, f"it has no column {field.name}", _MADE))
-        elif at >= 0 and not found.field(at).type.equals(field.type):
-            problems.append(Problem(file, f"{field.name} is of type {found.field(at).type}, not {field.type}", _MADE))
+        elif at >= 0 and not columns.field(at).type.equals(field.type):
+            problems.append(Problem(file, f"{field.name} is of type {columns.field(at).type}, not {field.type}", _MADE))
     if problems:
         raise InputError(str(place), problems)
 
@@ -169,25 +171,27 @@ def _file(place: Path) -> ExportSource:
     try:
         with place.open("rb") as stream:
             first = stream.readline(_MOST_LINE)
-        said = _about(place, _json(place, 1, first))
+        manifest = _about(place, _json(place, 1, first))
         end = _json(place, -1, _last_line(place))
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
     if end.get("end") != FORMAT:
         raise _wrong(place, "", "its last line is not the end of an export: it was cut off", "copy it again, whole")
     rows = {name: int(end["rows"].get(name, 0)) for name in ORDER}
-    return ExportSource(str(place), said["store"]["id"], bool(said.get("whole")), rows, lambda: _counted(place, rows))
+    return ExportSource(
+        str(place), manifest["store"]["id"], bool(manifest.get("whole")), rows, lambda: _counted(place, rows)
+    )
 
 
 def _json(place: Path, number: int, text: bytes) -> dict[str, Any]:
     at = f"line {number}" if number > 0 else "last line"
     try:
-        found = orjson.loads(text)
+        tree = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise _wrong(place, at, f"it is no JSON: {error}", _MADE) from None
-    if not isinstance(found, dict):
+    if not isinstance(tree, dict):
         raise _wrong(place, at, "it is no JSON object", _MADE)
-    return found
+    return tree
 
 
 def _last_line(place: Path) -> bytes:
@@ -197,16 +201,18 @@ def _last_line(place: Path) -> bytes:
         return stream.read().rstrip(b"\n").rpartition(b"\n")[2]
 
 
-def _counted(place: Path, said: Mapping[str, int]) -> Iterator[Part]:
+def _counted(place: Path, stated: Mapping[str, int]) -> Iterator[Part]:
     """Every part; raises InputError after the last where there are other rows than the last line says."""
     counts = dict.fromkeys(ORDER, 0)
     for name, rows in _lines(place):
         counts[name] += len(rows)
         yield name, rows
     problems = [
-        Problem(name, f"its last line says {said[name]:,} rows, and there are {count:,}", "copy the file again, whole")
+        Problem(
+            name, f"its last line says {stated[name]:,} rows, and there are {count:,}", "copy the file again, whole"
+        )
         for name, count in counts.items()
-        if count != said[name]
+        if count != stated[name]
     ]
     if problems:
         raise InputError(str(place), problems)
@@ -218,10 +224,10 @@ def _lines(place: Path) -> Iterator[Part]:
         next(numbered)
         name, rows, reached = "", list[Row](), 0
         for number, text in numbered:
-            found = _json(place, number, text)
-            if "end" in found:
+            tree = _json(place, number, text)
+            if "end" in tree:
                 break
-            kind = str(found.get("in"))
+            kind = str(tree.get("in"))
             if kind not in datasets():
                 raise _wrong(place, f"line {number}", f"there is no dataset {kind!r}", _MADE)
             if ORDER.index(kind) < reached and kind != "receipts":
@@ -230,12 +236,12 @@ def _lines(place: Path) -> Iterator[Part]:
             if kind != name or len(rows) == _CHUNK:
                 yield from [(name, rows)] if rows else []
                 name, rows = kind, []
-            rows.append(_typed(place, number, datasets()[kind], found))
+            rows.append(_typed(place, number, datasets()[kind], tree))
         yield from [(name, rows)] if rows else []
 
 
-def _typed(place: Path, number: int, dataset: Dataset, found: Row) -> Row:
-    return {field.name: _value(place, number, field, found.get(field.name)) for field in dataset.fields}
+def _typed(place: Path, number: int, dataset: Dataset, row: Row) -> Row:
+    return {field.name: _value(place, number, field, row.get(field.name)) for field in dataset.fields}
 
 
 _KINDS: Final[Mapping[Kind, type | tuple[type, ...]]] = {

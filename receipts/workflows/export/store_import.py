@@ -90,7 +90,7 @@ class _StoreImport:
         self._store = store
         self._taking = Taking(store, source.store, whole=source.whole)
         self._done = ImportedStore(source.place, source.store)
-        self._said: dict[str, list[Saying]] = {}
+        self._statements: dict[str, list[Saying]] = {}
 
     def all(self, progress: Progress | None) -> ImportedStore:
         """Part after part, in the order in which the export gives them."""
@@ -114,7 +114,7 @@ class _StoreImport:
                 if progress is not None:
                     progress(count, total)
             elif name == "supersessions":
-                self._sayings(rows)
+                self._add_statements(rows)
             elif name == "comparisons":
                 self._comparisons(rows)
             elif name == "pins":
@@ -127,25 +127,25 @@ class _StoreImport:
             self._done.sealed = len(self._store.seal())
         return self._done
 
-    def _sayings(self, rows: Sequence[Row]) -> None:
+    def _add_statements(self, rows: Sequence[Row]) -> None:
         """Kept until their receipts come: a receipt and its standing are one transaction."""
         from receipts.store.intake import Saying
 
         for row in rows:
-            self._said.setdefault(row["receipt"], []).append(
+            self._statements.setdefault(row["receipt"], []).append(
                 Saying(row["number"], row["receipt"], row["successor"], row["reason"], row["written_at"])
             )
 
     def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
         if not rows:
             return
-        said: dict[str, list[Judgement]] = {}
+        judgements: dict[str, list[Judgement]] = {}
         for row in verdicts:
-            made = self._verdict(row, "receipt", [("receipt", row["receipt"])])
-            if made is not None:
-                said.setdefault(row["receipt"], []).append(made)
-        batch = [item for row in rows if (item := self._arrival(row, said.get(row["id"], []))) is not None]
-        taken = self._taking.receipts(batch, self._said)
+            judgement = self._verdict(row, "receipt", [("receipt", row["receipt"])])
+            if judgement is not None:
+                judgements.setdefault(row["receipt"], []).append(judgement)
+        batch = [item for row in rows if (item := self._arrival(row, judgements.get(row["id"], []))) is not None]
+        taken = self._taking.receipts(batch, self._statements)
         for item, fate in zip(batch, taken.fates, strict=True):
             if fate.what == "refused":
                 self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}")
@@ -162,7 +162,7 @@ class _StoreImport:
         self._done.known["verdicts"] += held - taken.verdicts
         self._done.new["supersessions"] += taken.sayings
 
-    def _arrival(self, row: Row, said: Sequence[Judgement]) -> Arrival | None:
+    def _arrival(self, row: Row, judgements: Sequence[Judgement]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
         from receipts.store.intake import arrival
         from receipts.store.rows import Answer
@@ -171,13 +171,13 @@ class _StoreImport:
         if document.id != row["id"]:
             self._refuse(f"{row['id'][:12]}: its bytes are not those of that id; they were changed")
             return None
-        if not said:
+        if not judgements:
             self._refuse(f"{row['id'][:12]}: the verdict that it was stored with has not come with it")
             return None
         if row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
             self._refuse(f"{row['id'][:12]}: {row['status']!r} is no status of a receipt")
             return None
-        first = min(said, key=lambda item: item.number)
+        first = min(judgements, key=lambda item: item.number)
         answer = Answer.of(first.status, orjson.loads(first.document))
         if (row["status"], row["path_answer"]) != answer[:2]:
             was = f"its row says {row['status']}, path {row['path_answer']}"
@@ -186,18 +186,18 @@ class _StoreImport:
         try:
             parsed = parse(document)
             launch = self._rulebook.launch(parsed)
-            made = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], said)
+            incoming = arrival(launch, row["number"], row["generation"], answer, row["submitted_at"], judgements)
         except InputError as error:
             self._refuse(str(error))
             return None
-        self._done.otherwise += any(_differs(row, name, value) for name, value in made.row.items())
-        return made
+        self._done.otherwise += any(_differs(row, name, value) for name, value in incoming.row.items())
+        return incoming
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> Judgement | None:
         """A row as a verdict; None where its document is none or says something else than its columns."""
         from receipts.store.incoming import Judgement
 
-        made = Judgement(
+        judgement = Judgement(
             row["number"],
             kind,
             row["status"],
@@ -208,15 +208,15 @@ class _StoreImport:
             row["document"].encode(),
             tuple(subjects),
         )
-        if not _says(made):
+        if not _matches_columns(judgement):
             name = subjects[0][1][:12] if subjects else "nothing"
-            self._refuse(f"verdict {made.number} on {name}: its columns and its document do not agree")
+            self._refuse(f"verdict {judgement.number} on {name}: its columns and its document do not agree")
             return None
-        return made
+        return judgement
 
     def _comparisons(self, rows: Sequence[Row]) -> None:
-        made = [self._verdict(row, "comparison", _subjects(row)) for row in rows]
-        batch = [item for item in made if item is not None]
+        judgements = [self._verdict(row, "comparison", _subjects(row)) for row in rows]
+        batch = [item for item in judgements if item is not None]
         new, left = self._taking.verdicts(batch)
         self._done.new["comparisons"] += new
         self._done.left += left
@@ -238,17 +238,17 @@ def _subjects(row: Row) -> list[tuple[str, str]]:
     return [(item["side"], item["receipt"]) for item in row["subjects"]]
 
 
-def _says(judgement: Judgement) -> bool:
-    """Whether a verdict's document says what its columns say."""
+def _matches_columns(judgement: Judgement) -> bool:
+    """Whether a verdict's document agrees with its columns."""
     try:
-        said = orjson.loads(judgement.document)
+        document = orjson.loads(judgement.document)
         sides: Iterator[tuple[str, str]] | list[tuple[str, str]]
         if judgement.kind == "receipt":
-            sides = [("receipt", said["receipt"])]
+            sides = [("receipt", document["receipt"])]
         else:
-            sides = [*(("a", item) for item in said["a"]), *(("b", item) for item in said["b"])]
+            sides = [*(("a", item) for item in document["a"]), *(("b", item) for item in document["b"])]
         given = (judgement.status, judgement.rules, judgement.judge, judgement.metric, judgement.subjects)
-        return given == (said["status"], said["rules"], said["judge"], said.get("metric"), tuple(sides))
+        return given == (document["status"], document["rules"], document["judge"], document.get("metric"), tuple(sides))
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return False
 

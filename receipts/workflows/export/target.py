@@ -22,8 +22,8 @@ def whole_file(place: Path, *, force: bool) -> Iterator[Path]:
     _check(place, force)
     if place.is_dir():
         raise UsageError(f"{place}: this is a folder; name a file")
-    with files.writable(place), files.staged(place, over=force) as made:
-        yield made
+    with files.writable(place), files.staged(place, over=force) as staged:
+        yield staged
 
 
 @contextmanager
@@ -37,23 +37,23 @@ def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{place}: this is a file, and Parquet fills a folder; name a folder")
     if place.is_dir() and any(place.iterdir()) and not (place / ABOUT).is_file():
         raise UsageError(f"{place}: this folder holds something else than an export and is left alone; name another")
-    made = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
+    staged = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         with files.writable(place):
-            made.mkdir()
-            yield made
-            _put(made, place)
+            staged.mkdir()
+            yield staged
+            _put(staged, place)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)
 
 
-def _put(made: Path, place: Path) -> None:
-    for path in made.rglob("*"):
+def _put(staged: Path, place: Path) -> None:
+    for path in staged.rglob("*"):
         files.to_disk(path)
-    old = made.with_suffix(".old")
+    old = staged.with_suffix(".old")
     if place.exists():
         os.replace(place, old)
-    os.replace(made, place)
+    os.replace(staged, place)
     files.to_disk(place.parent)
     shutil.rmtree(old, ignore_errors=True)
 

@@ -89,10 +89,10 @@ class Folder:
     def open(self) -> None:
         """Read what is there. Raises UsageError where it is no runner's folder."""
         try:
-            found: dict[str, Any] = json.loads((self.path / STATE).read_bytes())
-            self.command = tuple(found["command"])
-            self.attempts = [_attempt(item) for item in found["attempts"]]
-            self.over = bool(found["over"])
+            state: dict[str, Any] = json.loads((self.path / STATE).read_bytes())
+            self.command = tuple(state["command"])
+            self.attempts = [_attempt(item) for item in state["attempts"]]
+            self.over = bool(state["over"])
         except OSError as error:
             raise UsageError(
                 f"{self.path}: no run can be gone on with here: {STATE}: {error.strerror}; name the folder that "

@@ -17,12 +17,12 @@ _MAPS: Final = ("wheels", "flags", "patches", "features")
 _OF_THE_RUN: Final = ("lane", "kind", "context", "label", "tags")
 
 
-def complete(found: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, ...], host: str) -> Tree:
+def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, ...], host: str) -> Tree:
     """The document of one attempt. What the run itself told stands; what contradicts the plan is noted.
 
     ``found`` is a recorder's receipt or what its log gave. The plan adds what neither says, and a note names it.
     """
-    tree = copy.deepcopy(found)
+    tree = copy.deepcopy(document)
     intended = before_run(plan)
     added: list[str] = []
     contradicted: list[str] = []
@@ -56,14 +56,16 @@ def _fill(into: Tree, plan: Tree, prefix: str, whole: bool, added: list[str], co
         if key not in into:
             if whole or key == "complete":
                 # A set that was captured whole says that this key was not there; a plan captures nothing.
-                contradicted += [f"{path}: the plan says {_said(value)}, the run had none"] if key != "complete" else []
+                contradicted += (
+                    [f"{path}: the plan says {_as_text(value)}, the run had none"] if key != "complete" else []
+                )
                 continue
             into[key] = copy.deepcopy(value)
             added += _leaves(value, path)
         elif isinstance(value, dict) and isinstance(into[key], dict):
             _fill(into[key], value, f"{path}.", False, added, contradicted)
-        elif _said(_plain(into[key])) != _said(_plain(value)):
-            contradicted.append(f"{path}: the plan says {_said(value)}, the run {_said(_plain(into[key]))}")
+        elif _as_text(_plain(into[key])) != _as_text(_plain(value)):
+            contradicted.append(f"{path}: the plan says {_as_text(value)}, the run {_as_text(_plain(into[key]))}")
 
 
 def _leaves(value: Any, path: str) -> Iterator[str]:
@@ -78,7 +80,7 @@ def _plain(value: Any) -> Any:
     return value.get("value", value.get("version", value)) if isinstance(value, dict) else value
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -98,8 +100,8 @@ def _state_run(run: Tree, attempt: Attempt, words: tuple[str, ...], host: str) -
 def _state_end(tree: Tree, attempt: Attempt) -> None:
     """How it ended, where the run's own words do not tell it already."""
     run, code, by = tree["run"], attempt.exit_code, attempt.ended_by
-    told = run.get("outcome")
-    if told in ("oom", "nan", "hang", "preempted") or (told == "crash" and by is None):
+    outcome = run.get("outcome")
+    if outcome in ("oom", "nan", "hang", "preempted") or (outcome == "crash" and by is None):
         return
     if by == "silence":
         _fail(tree, "hang", "no line was printed for as long as the runner waits, and it was ended")
@@ -107,8 +109,8 @@ def _state_end(tree: Tree, attempt: Attempt) -> None:
         run["outcome"] = "preempted"
         tree.pop("failure", None)
     elif code:
-        said = f"killed by signal {-code}" if code and code < 0 else f"exit code {code}"
-        _fail(tree, "crash", f"{said}; nothing that it printed says why")
+        ending = f"killed by signal {-code}" if code and code < 0 else f"exit code {code}"
+        _fail(tree, "crash", f"{ending}; nothing that it printed says why")
     else:
         run.setdefault("outcome", "ok")
 

@@ -146,9 +146,9 @@ def _attempt(
         reason = rung.reason if following else "no rung is left"
         step_down(tree, following.launch if following else attempt.launch, rung.name, reason)
         receipt, fault = _parsed(tree, tools)
-    made, unstored = _keep(receipt, tree, attempt, folder, tools)
-    folder.close(made, following, rung.plan if rung else None)
-    tools.tell(RunStep(made, retry.why, receipt, rung, fault or unstored))
+    kept, unstored = _keep(receipt, tree, attempt, folder, tools)
+    folder.close(kept, following, rung.plan if rung else None)
+    tools.tell(RunStep(kept, retry.why, receipt, rung, fault or unstored))
 
 
 def _after(attempt: Attempt) -> str:
@@ -160,8 +160,8 @@ def _document(plan: Parsed, attempt: Attempt, folder: Folder, tools: RunTools) -
     """The attempt's document: as it was written before, where a runner was killed behind that."""
     place = folder.receipt(attempt)
     if place.exists():
-        found: Tree = json.loads(place.read_bytes())
-        return found
+        document: Tree = json.loads(place.read_bytes())
+        return document
     return complete(tools.gather(attempt), plan, attempt, folder.command, tools.host)
 
 
@@ -203,9 +203,9 @@ def _keep(
         except (StoreError, InputError) as error:
             fault = str(error)
     outcome = tree.get("run", {}).get("outcome")
-    made = receipt.id if receipt is not None else "none"
+    receipt_id = receipt.id if receipt is not None else "none"
     stored = receipt is not None and fault is None
-    return replace(attempt, receipt=made, outcome=outcome, stored=stored), fault
+    return replace(attempt, receipt=receipt_id, outcome=outcome, stored=stored), fault
 
 
 def _settings(plan: Parsed) -> dict[str, Any]:

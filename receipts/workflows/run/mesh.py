@@ -41,26 +41,26 @@ class Mesh(NamedTuple):
 
         def ask() -> str | None:
             others = (rank for rank in range(self.nodes) if rank != self.rank)
-            found = (_read(folder, attempt, rank) for rank in others)
-            return PEER if any(item is not None and item.exit_code != 0 for item in found) else None
+            reports = (_read(folder, attempt, rank) for rank in others)
+            return PEER if any(item is not None and item.exit_code != 0 for item in reports) else None
 
         return ask if self.nodes > 1 else (lambda: None)
 
     def together(self, folder: Folder, attempt: Attempt, own: Ended) -> tuple[Ended, list[int]]:
         """How the attempt ended on all nodes, and the nodes that never said so."""
         until = time.monotonic() + self.patience
-        found: dict[int, Ended] = {self.rank: own}
-        while len(found) < self.nodes and time.monotonic() < until:
-            for rank in set(range(self.nodes)) - found.keys():
+        reports: dict[int, Ended] = {self.rank: own}
+        while len(reports) < self.nodes and time.monotonic() < until:
+            for rank in set(range(self.nodes)) - reports.keys():
                 item = _read(folder, attempt, rank)
                 if item is not None:
-                    found[rank] = item
-            if len(found) < self.nodes:
+                    reports[rank] = item
+            if len(reports) < self.nodes:
                 time.sleep(POLL)
         # A node that was ended for another's sake says nothing of why.
-        telling = [item for _, item in sorted(found.items()) if item.by != PEER]
+        telling = [item for _, item in sorted(reports.items()) if item.by != PEER]
         worst = next((item for item in telling if item.exit_code != 0), telling[0] if telling else own)
-        return worst, sorted(set(range(self.nodes)) - found.keys())
+        return worst, sorted(set(range(self.nodes)) - reports.keys())
 
 
 def follow(folder: Folder, launch: Callable[[Attempt], Ended], mesh: Mesh) -> int:
@@ -98,8 +98,8 @@ def _report(folder: Folder, attempt: Attempt, rank: int) -> Path:
 
 
 def _read(folder: Folder, attempt: Attempt, rank: int) -> Ended | None:
-    found = _json(_report(folder, attempt, rank))
-    return Ended(found["exit_code"], found["by"]) if found is not None else None
+    report = _json(_report(folder, attempt, rank))
+    return Ended(report["exit_code"], report["by"]) if report is not None else None
 
 
 def _state(path: Path) -> Mapping[str, Any] | None:
@@ -108,7 +108,7 @@ def _state(path: Path) -> Mapping[str, Any] | None:
 
 def _json(path: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        report: dict[str, Any] = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return found
+    return report

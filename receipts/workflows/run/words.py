@@ -51,7 +51,7 @@ class Words:
             )
         values = {**{name: _text(plan.stated[name]) for name in self.leaves}, PLAN: str(places[PLAN])}
         values[FOLDER] = str(places[FOLDER])
-        return [_PLACE.sub(lambda found: values.get(found[1], found[0]), word) for word in self.words]
+        return [_PLACE.sub(lambda match: values.get(match[1], match[0]), word) for word in self.words]
 
     def untaken(self, changes: Iterable[str]) -> list[str]:
         """Changed leaves that no word carries to the command; none where it reads the plan itself."""

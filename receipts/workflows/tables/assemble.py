@@ -115,9 +115,9 @@ def filled(template: str, row: TableRow) -> str | None:
         nonlocal missing
         name = match[1]
         optional = name.endswith("?")
-        found = row.where if name == "row" else row.at(name.removesuffix("?"))
-        missing = missing or (found is None and not optional)
-        return "" if found is None else as_text(found)
+        cell = row.where if name == "row" else row.at(name.removesuffix("?"))
+        missing = missing or (cell is None and not optional)
+        return "" if cell is None else as_text(cell)
 
     text = PLACE.sub(value, template).strip()
     return None if missing or not text else text
@@ -131,12 +131,12 @@ def as_text(value: Any) -> str:
 
 
 def _holds(row: TableRow, item: MappedField) -> bool:
-    def said(path: str) -> str:
+    def text_at(path: str) -> str:
         value = row.at(path)
         return "" if value is None else as_text(value).lower()
 
-    wanted = all(said(path) in values for path, values in item.when.items())
-    return wanted and not any(said(path) in values for path, values in item.unless.items())
+    wanted = all(text_at(path) in values for path, values in item.when.items())
+    return wanted and not any(text_at(path) in values for path, values in item.unless.items())
 
 
 def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
@@ -231,18 +231,18 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     leaf = find(item.to)
     held = None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
-    found = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
+    quantity = read_quantity(value, item.unit or ("B" if held == "bytes" else ""), several=item.several)
     anything = leaf is None or leaf.path.endswith("*")
-    if found is None or not (anything or _fits(found, held)):
+    if quantity is None or not (anything or _fits(quantity, held)):
         draft.leave(item.to, source)
         return
-    if item.form == "integer" and not found.coarse and not found.value.is_integer():
+    if item.form == "integer" and not quantity.coarse and not quantity.value.is_integer():
         draft.leave(item.to, source)
         return
-    draft.put(item.to, round(found.value) if item.form == "integer" else found.value)
+    draft.put(item.to, round(quantity.value) if item.form == "integer" else quantity.value)
     companion = f"{item.to}_stated"
     if find(companion) is not None:
-        draft.put(companion, _printed(found, source, item))
+        draft.put(companion, _printed(quantity, source, item))
 
 
 def _printed(quantity: TableQuantity, source: Any, item: MappedField) -> str:
@@ -287,19 +287,19 @@ def _memory(draft: RowDraft, row: TableRow, columns: MemoryColumns) -> None:
         text = " ".join(as_text(cell.at(name)) for name in (columns.where, columns.kind) if cell.at(name) is not None)
         unit = as_text(cell.at(columns.unit) or "").partition(" ")[0]
         sized = unit == "" or kind_of(unit) == "bytes"
-        found = read_quantity(cell.at(columns.value), unit) if sized else None
+        quantity = read_quantity(cell.at(columns.value), unit) if sized else None
         known, leaf = by_pattern(columns.kinds, text)
-        if found is None or not known or found.kind not in ("", "bytes"):
+        if quantity is None or not known or quantity.kind not in ("", "bytes"):
             draft.leave(f"memory {text}".strip(), f"{as_text(cell.at(columns.value))} {unit}".strip())
         elif leaf not in _LEAVES:
             continue
         elif one_chip:
             phase = by_pattern(columns.phases, text)[1] or "steady"
             figures = rows.setdefault(phase, {"chip": 0, "phase": phase})
-            figures[leaf] = max(int(found.value), figures.get(leaf, 0))
+            figures[leaf] = max(int(quantity.value), figures.get(leaf, 0))
         elif not draft.has("memory.aggregate"):
             over = by_pattern(columns.over, text)[1] or "unstated"
-            figure = {"bytes": int(found.value), "over": over, "kind": _KIND[leaf], "stated": found.text}
+            figure = {"bytes": int(quantity.value), "over": over, "kind": _KIND[leaf], "stated": quantity.text}
             draft.put("memory.aggregate", figure)
     if rows:
         draft.put("memory.chips", list(rows.values()))

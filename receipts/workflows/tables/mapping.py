@@ -118,10 +118,10 @@ def read_mapping(path: Path) -> Mapping:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), [Problem("$", str(error), "mend the file")]) from None
     reader = _MappingReader(str(path))
-    made = reader.mapping(table)
-    if reader.problems or made is None:
+    mapping = reader.mapping(table)
+    if reader.problems or mapping is None:
         raise InputError(str(path), reader.problems)
-    return made
+    return mapping
 
 
 _SECTIONS = frozenset({"notebook", "field", "spread", "memory", "notes", "rest"})
@@ -245,16 +245,16 @@ class _MappingReader:
         return MemoryColumns(from_=table["from"], **texts, **patterns)  # type: ignore[arg-type]
 
     def _patterns(self, at: str, entries: Any) -> tuple[Pattern, ...]:
-        found: list[Pattern] = []
+        patterns: list[Pattern] = []
         for number, entry in enumerate(entries):
             if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str):
                 self.refuse(f"{at}[{number}]", "it is no pair", 'write ["pattern", value]')
                 continue
             try:
-                found.append((re.compile(entry[0], re.IGNORECASE), entry[1]))
+                patterns.append((re.compile(entry[0], re.IGNORECASE), entry[1]))
             except re.error as error:
                 self.refuse(f"{at}[{number}]", f"{entry[0]!r} is no pattern: {error}", "mend it")
-        return tuple(found)
+        return tuple(patterns)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Made:
 class ImportedTable:
     """What became of a table. ``unnamed`` are the columns that nothing reads, each with the number of its rows."""
 
-    made: tuple[Made, ...]
+    receipts: tuple[Made, ...]
     refused: tuple[Refusal, ...]
     unread: tuple[Unread, ...]
     unnamed: Table[str, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def import_file(table: Path, mapping: Path) -> ImportedTable:
 
 def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:
     """Receipts of the rows, in their order. Two rows that name one launch are both refused."""
-    made: list[Made] = []
+    imported: list[Made] = []
     refused: list[Refusal] = []
     unread: list[Unread] = []
     launches: dict[str, str] = {}
@@ -89,8 +89,8 @@ def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:
             refused.append(Refusal(row.where, tuple(draft.problems)))
             continue
         launches[parsed.receipt.run.launch] = row.where
-        made.append(Made(row, parsed))
-    return ImportedTable(tuple(made), tuple(refused), tuple(unread), unnamed)
+        imported.append(Made(row, parsed))
+    return ImportedTable(tuple(imported), tuple(refused), tuple(unread), unnamed)
 
 
 def encode(draft: RowDraft) -> bytes:

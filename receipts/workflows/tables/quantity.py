@@ -72,10 +72,10 @@ def read_quantity(source: Any, unit: str = "", *, several: Several = "no") -> Ta
     `middle` that too and the middle of a range such as `165-178`, `no` neither. No number is one that is not finite.
     """
     try:
-        found = _read(source, unit, several)
+        quantity = _read(source, unit, several)
     except OverflowError:  # an integer that no float holds
         return None
-    return found if found is not None and math.isfinite(found.value) else None
+    return quantity if quantity is not None and math.isfinite(quantity.value) else None
 
 
 def _read(source: Any, unit: str, several: Several) -> TableQuantity | None:
@@ -90,12 +90,12 @@ def _read(source: Any, unit: str, several: Several) -> TableQuantity | None:
         return _median([read_quantity(item, unit) for item in source], ", ".join(str(item) for item in source))
     if not isinstance(source, str):
         return None
-    found = _one(source, unit)
-    if found is None and several != "no" and "/" in source:
-        found = _median([_one(part, unit) for part in source.split("/")], source)
-    if found is None and several == "middle":
-        found = _middle(source, unit)
-    return found
+    quantity = _one(source, unit)
+    if quantity is None and several != "no" and "/" in source:
+        quantity = _median([_one(part, unit) for part in source.split("/")], source)
+    if quantity is None and several == "middle":
+        quantity = _middle(source, unit)
+    return quantity
 
 
 def scaled(value: float, unit: str) -> float:
@@ -155,11 +155,11 @@ def _middle(text: str, unit: str) -> TableQuantity | None:
     return TableQuantity((low.value + high.value) / 2, shown, True, high.kind)
 
 
-def _median(found: list[TableQuantity | None], text: str) -> TableQuantity | None:
-    values = [item.value for item in found if item is not None]
-    if not values or len(values) < len(found):
+def _median(quantities: list[TableQuantity | None], text: str) -> TableQuantity | None:
+    values = [item.value for item in quantities if item is not None]
+    if not values or len(values) < len(quantities):
         return None
-    kinds = {item.kind for item in found if item is not None}
+    kinds = {item.kind for item in quantities if item is not None}
     return TableQuantity(statistics.median(values), text.strip(), kind=kinds.pop()) if len(kinds) == 1 else None
 
 

@@ -30,9 +30,9 @@ class PrintedNumber(float):
     text: str
 
     def __new__(cls, text: str) -> PrintedNumber:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
+        printed = super().__new__(cls, text)
+        printed.text = text
+        return printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ def _markdown(text: str) -> Iterator[TableRow]:
         if header is None:
             header = _cells(line) if _DIVIDER.match(following) else None
         elif not _DIVIDER.match(line):
-            found = _cells(line)
-            cells: dict[str, Any] = {"section": section, **dict(zip(header, found, strict=False))}
-            yield TableRow(f"line {number}", cells, _misplaced(header, found))
+            row = _cells(line)
+            cells: dict[str, Any] = {"section": section, **dict(zip(header, row, strict=False))}
+            yield TableRow(f"line {number}", cells, _misplaced(header, row))
 
 
 def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
