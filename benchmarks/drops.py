@@ -15,7 +15,7 @@ EVERY = "--all"
 
 
 def main(words: list[str]) -> int:
-    """The full scans; exit code 1 where a drop that is not exempt hides an offence."""
+    """The full scans; exit code 1 where a drop that is not exempt hides an offense."""
     sys.path.insert(0, str(SUPPORT))
     named = [name for name in words if name != EVERY]
     scans = [scan for name, scan in (("receipts", receipts), ("pairs", pairs)) if name in named or not named]

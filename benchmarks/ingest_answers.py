@@ -22,11 +22,11 @@ LEFT = ("R302", "R304", "R307", "R309")
 
 @dataclass
 class Answers:
-    """The readings of one file as one answer. ``offences`` are the codes of rules that it breaks."""
+    """The readings of one file as one answer. ``offenses`` are the codes of rules that it breaks."""
 
     source: str
     evidence: FileEvidence
-    offences: frozenset[str] = frozenset()
+    offenses: frozenset[str] = frozenset()
     silent: bool = True
     seen: Mapping[str, str] = field(default_factory=dict)
     late: int | None = None
@@ -129,11 +129,11 @@ class Answers:
         return None
 
     def witness(self, name: str) -> Any:
-        """Verdict, offences, or a leaf of the witnessed path."""
-        if name == "offences":
-            return sorted(self.offences)
+        """Verdict, offenses, or a leaf of the witnessed path."""
+        if name == "offenses":
+            return sorted(self.offenses)
         if name == "verdict":
-            return "left" if self.offences & set(LEFT) else "silent" if self.silent else "on_path"
+            return "left" if self.offenses & set(LEFT) else "silent" if self.silent else "on_path"
         return self.seen.get(name)
 
     def failure(self, name: str) -> Any:
@@ -176,7 +176,7 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     parsed = parse(Document(assemble([evidence], Options(settings={**REQUIRED, **asked})).raw, sample.name))
     case = Case(Launch(parsed, NEUTRAL), NEUTRAL)
     rules = {item.code: item for item in builtin().rules.rules}
-    offences = {code for code in CODES for offence in rules[code].judge(case) if offence.level is not Level.OPEN}
+    offenses = {code for code in CODES for offense in rules[code].judge(case) if offense.level is not Level.OPEN}
     path = parsed.receipt.path
     witnessed = path.witnessed if path is not None else None
     seen = {
@@ -187,7 +187,7 @@ def answers(sample: Path, intended: Mapping[str, str], source: str) -> Answers:
     shown_by = [leaf for name in intended for leaf in SHOWN_BY.get(name, (name,))] or ["attention"]
     silent = all(getattr(witnessed, leaf, None) is None for leaf in shown_by)
     return Answers(
-        source, evidence, frozenset(offences), silent, seen, parsed.stated.get("compile.compiles_after_warmup")
+        source, evidence, frozenset(offenses), silent, seen, parsed.stated.get("compile.compiles_after_warmup")
     )
 
 

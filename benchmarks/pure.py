@@ -1,6 +1,6 @@
 """Functions from values to values that meet long input: `python -m benchmarks pure`.
 
-A megabyte of prose is linted, and the steady part of 10,000 steps is found and summarised (bar: 0.1 s). Each stands
+A megabyte of prose is linted, and the steady part of 10,000 steps is found and summarized (bar: 0.1 s). Each stands
 beside a floor over the same input in the same process: finding every number in the text, and sorting the steps. CPU of
 this process, the least of a few rounds in turns.
 """
@@ -43,7 +43,7 @@ def least(rounds: int, *works: Callable[[], object]) -> list[float]:
 def measure(quick: bool) -> list[Result]:
     """Prose and steps, each beside its floor; ``quick`` takes fewer rounds."""
     from receipts.publish.lint.page import page
-    from receipts.stats.launch import summarise
+    from receipts.stats.launch import summarize
     from receipts.stats.steady import steady_segment
 
     lines = prose(1.0)
@@ -54,7 +54,7 @@ def measure(quick: bool) -> list[Result]:
         lambda: sum(1 for _ in page(lambda: lines, "page.md")),
         lambda: sum(1 for line in lines for _ in _NUMBER.finditer(line)),
     )
-    summary, ordered = least(3 if quick else 9, lambda: summarise(steps, steady_segment(steps)), lambda: sorted(steps))
+    summary, ordered = least(3 if quick else 9, lambda: summarize(steps, steady_segment(steps)), lambda: sorted(steps))
     return [
         Result("lint of 1 MB of prose", lint, "s", "every number in it", numbers),
         Result(f"steady part of {STEPS:,} steps", summary, "s", "sorting them", ordered, STEPS_SECONDS, "value"),

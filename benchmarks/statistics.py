@@ -6,7 +6,7 @@ raw steps of all launches, and a moving-block bootstrap of their mean.
 
 A launch's own luck, a drift and an effect are factors on all its steps. The segment does not depend on the clock's
 unit, which is checked first, so that launches are drawn from one pool for each model and length and scaled
-afterwards. A launch that is not steady is run again, as its user would: how many were is told.
+afterward. A launch that is not steady is run again, as its user would: how many were is told.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from benchmarks.steadiness import bars as steadiness_bars
 from receipts.stats.effect import compare
 from receipts.stats.equivalence import Effect
 from receipts.stats.estimate import Sigma
-from receipts.stats.launch import summarise
+from receipts.stats.launch import summarize
 from receipts.stats.noise import pool
 from receipts.stats.steady import steady_segment
 
@@ -104,7 +104,7 @@ def make_pool(scenario: Scenario, steps: int, size: Size, rng: np.random.Generat
     medians, kept = [], []
     for i, launch in enumerate(times.tolist()):
         segment = steady_segment(launch)
-        summary = summarise(launch, segment) if segment.status == "steady" else None
+        summary = summarize(launch, segment) if segment.status == "steady" else None
         if summary is not None:
             medians.append(summary.median)
             kept.append(i)
@@ -116,7 +116,7 @@ def _check_scale(times: Floats, medians: Sequence[float]) -> None:
     """A factor on every step is a factor on the median: what the pool rests on."""
     for launch, median in zip(times, medians, strict=True):
         scaled = (launch * 1.0123).tolist()
-        summary = summarise(scaled, steady_segment(scaled))
+        summary = summarize(scaled, steady_segment(scaled))
         if summary is None or abs(summary.median / (1.0123 * median) - 1.0) > 1e-12:
             raise AssertionError("the steady segment depends on the unit of time")
 

@@ -150,7 +150,7 @@ def rule_pages() -> Mapping[str, str]:
         "# Rules",
         "",
         "Level E rejects or invalidates, I leaves the question open, W is shown. A rule of level E whose needs are not",
-        "stated gives an I finding, *unjudged*, in its place. Taints are the metrics that an offence spoils.",
+        "stated gives an I finding, *unjudged*, in its place. Taints are the metrics that an offense spoils.",
         "",
         *_table(("code", "name", "level", "question", "taints", "why"), rows),
     ]

@@ -80,7 +80,7 @@ def demo(folder: Path) -> dict[str, Path]:
 
 
 def draw(running: Any, page: Path) -> bytes:
-    """The top of a page, with `PLACE`, as a PNG of `SIZE` pixels, in few colours, since it is kept with the sources.
+    """The top of a page, with `PLACE`, as a PNG of `SIZE` pixels, in few colors, since it is kept with the sources.
 
     Raises NoBrowser where the machine has no such font as the picture is drawn in.
     """

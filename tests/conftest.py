@@ -93,7 +93,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_store(postgres_url: str) -> Iterator[str]:
-    """The URL of a new and empty PostgreSQL database, dropped afterwards."""
+    """The URL of a new and empty PostgreSQL database, dropped afterward."""
     import psycopg
 
     server = postgres_url.replace("+psycopg", "")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """Shape, optimisation and measurement; each framework adds what is its own."""
+    """Shape, optimization and measurement; each framework adds what is its own."""
     options = argparse.ArgumentParser(description=description, allow_abbrev=False)
     shape = options.add_argument_group("shape")
     shape.add_argument("--depth", type=int, default=4)

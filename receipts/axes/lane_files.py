@@ -109,7 +109,7 @@ def from_table(table: Mapping[str, Any], path: Path) -> Lane:
 
 
 def _check_names(lane: Lane, path: Path) -> None:
-    """A misspelt leaf would leave every path of the lane unwitnessed, for no reason that anybody could see."""
+    """A misspelled leaf would leave every path of the lane unwitnessed, for no reason that anybody could see."""
     from receipts.receipt.path import Intended, Witnessed
 
     for key, names, known in (

@@ -137,7 +137,7 @@ added, 2 wrong call or input; the verdicts are printed and do not change the cod
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @pass_session
 def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
-    """Add the claims of files to the store, with a first verdict on each. A claim is never edited afterwards."""
+    """Add the claims of files to the store, with a first verdict on each. A claim is never edited afterward."""
     from receipts.questions.claims import read
     from receipts.questions.claims.stored import new_claims
 

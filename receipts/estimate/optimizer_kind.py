@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _EIGHT_BIT = re.compile(r"8[ _-]?bit|int8|\bq8\b|_8bit|quantized")
-# Block-wise quantisation keeps one fp32 scale for 256 values (bitsandbytes, functional.quantize_blockwise).
+# Block-wise quantization keeps one fp32 scale for 256 values (bitsandbytes, functional.quantize_blockwise).
 _BLOCK = 256
 
 

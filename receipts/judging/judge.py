@@ -1,4 +1,4 @@
-"""Runs rules over values: never stops at the first offence, and never turns a fault of a rule into a pass."""
+"""Runs rules over values: never stops at the first offense, and never turns a fault of a rule into a pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from receipts.axes.stated_configuration import configuration_key, stated_configu
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
 from receipts.judging.proof import proved
-from receipts.judging.rule import Case, ClaimCase, Offence, Pair, Rule, StatementCase
+from receipts.judging.rule import Case, ClaimCase, Offense, Pair, Rule, StatementCase
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import (
     STATE,
@@ -77,16 +77,16 @@ def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...
 
 
 def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
-    """What a rule finds in what is stated. An offence stands whatever else is unstated; without one, a gap is open."""
+    """What a rule finds in what is stated. An offense stands whatever else is unstated; without one, a gap is open."""
     if not item.applies(case):
         return []
     receipt, heavy = case.launch.parsed.id, item.level is Level.ERROR
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, subject, receipt)] if heavy else []
-    findings = [_finding(item, _with_witness(case, offence), subject, receipt) for offence in item.judge(case)]
+    findings = [_finding(item, _with_witness(case, offense), subject, receipt) for offense in item.judge(case)]
     if heavy and (missing := item.missing(case)):
-        # Beside an offence the gaps are shown, so that all that is unstated is listed at once.
+        # Beside an offense the gaps are shown, so that all that is unstated is listed at once.
         level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
         for need in missing:
             do = STATE + need.replace("|", " or ")
@@ -94,10 +94,10 @@ def _judge_one(item: Rule, subject: Subject, case: Case) -> list[Finding]:
     return findings
 
 
-def _with_witness(case: Case, offence: Offence) -> Offence:
-    """An offence with the witness that saw it, where the launch itself does not say it."""
-    witness = case.borrowed.witness_of(offence.at)
-    return offence if witness is None else offence._replace(found=f"{offence.found}, as witness {witness[:12]} saw it")
+def _with_witness(case: Case, offense: Offense) -> Offense:
+    """An offense with the witness that saw it, where the launch itself does not say it."""
+    witness = case.borrowed.witness_of(offense.at)
+    return offense if witness is None else offense._replace(found=f"{offense.found}, as witness {witness[:12]} saw it")
 
 
 def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
@@ -111,10 +111,10 @@ def judge_pair(pair: Pair, rules: RuleSet) -> tuple[Finding, ...]:
                 do = "name a store with --store"
                 findings.append(_unjudged(item, "store", "no store was asked", do, "pair", None))
             continue
-        for offence in _guard(item, _offences(item), pair):
-            side = offence.side
+        for offense in _guard(item, _offenses(item), pair):
+            side = offense.side
             receipt = {"a": pair.a, "b": pair.b}[side].launch.parsed.id if side else None
-            findings.append(_finding(item, offence, side or "pair", receipt))
+            findings.append(_finding(item, offense, side or "pair", receipt))
     return tuple(findings)
 
 
@@ -131,7 +131,7 @@ def judge_statement(case: StatementCase, rules: RuleSet) -> tuple[Finding, ...]:
 def _of_claim(case: ClaimCase | StatementCase, rules: Sequence[Rule]) -> tuple[Finding, ...]:
     asked = (item for item in rules if _guard(item, item.applies, case))
     return tuple(
-        _finding(one, offence, "claim", None) for one in asked for offence in _guard(one, _offences(one), case)
+        _finding(one, offense, "claim", None) for one in asked for offense in _guard(one, _offenses(one), case)
     )
 
 
@@ -146,7 +146,7 @@ def judge_receipt(
 ) -> ReceiptVerdict:
     """The verdict on one receipt. A caller that needs the `Launch` too hands it over, and it is computed once.
 
-    With ``prove`` its errors carry their proofs, which costs some tens of judgements.
+    With ``prove`` its errors carry their proofs, which costs some tens of judgments.
     """
     case = Case(launch or Launch(parsed, lane), lane, facts)
     findings = judge_case(case, rules)
@@ -165,8 +165,8 @@ def judge_receipt(
     )
 
 
-def _offences(item: Rule) -> Callable[[Case | Pair | ClaimCase | StatementCase], tuple[Offence, ...]]:
-    """The rule's judgement run to its end, so that a fault in its middle is caught where it is called."""
+def _offenses(item: Rule) -> Callable[[Case | Pair | ClaimCase | StatementCase], tuple[Offense, ...]]:
+    """The rule's judgment run to its end, so that a fault in its middle is caught where it is called."""
     return lambda subject: tuple(item.judge(subject))
 
 
@@ -184,20 +184,20 @@ def _fault(item: Rule, error: Exception) -> RuleError:
     return RuleError(f"rule {item.code} {item.name} raised {type(error).__name__}: {error}")
 
 
-def _finding(item: Rule, offence: Offence, subject: Subject, receipt: str | None) -> Finding:
+def _finding(item: Rule, offense: Offense, subject: Subject, receipt: str | None) -> Finding:
     return Finding(
         code=item.code,
         name=item.name,
-        level=offence.level or item.level,
+        level=offense.level or item.level,
         question=item.question,
         taints=item.taints,
-        at=offence.at,
-        found=offence.found,
-        expected=offence.expected,
-        do=offence.do,
+        at=offense.at,
+        found=offense.found,
+        expected=offense.expected,
+        do=offense.do,
         subject=subject,
         receipt=receipt,
-        unjudged=offence.unjudged,
+        unjudged=offense.unjudged,
     )
 
 
@@ -205,4 +205,4 @@ def _unjudged(
     item: Rule, at: str, what: str, do: str, subject: Subject, receipt: str | None, level: Level = Level.OPEN
 ) -> Finding:
     expected = f"what {item.code} {item.name} needs to judge"
-    return _finding(item, Offence(at, what, expected, do, level, unjudged=True), subject, receipt)
+    return _finding(item, Offense(at, what, expected, do, level, unjudged=True), subject, receipt)

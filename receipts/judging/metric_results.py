@@ -39,7 +39,7 @@ def named_effect(result: MetricResult, findings: Sequence[Finding], rules: RuleS
 
 
 def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) -> bool:
-    """Whether some offence or open question forbids to name an effect on a metric.
+    """Whether some offense or open question forbids to name an effect on a metric.
 
     A rule about the very effect that was computed does not silence it.
     """

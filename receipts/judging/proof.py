@@ -54,8 +54,8 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
             known = replace(facts, witnesses=witnesses, witnessed=witnessed)
         fewer = Case(Launch(less(own, leaves), case.lane), case.lane, known)
         return rule.applies(fewer) and any(
-            (offence.level or rule.level) is Level.ERROR and same_place(offence.at, finding.at)
-            for offence in rule.judge(fewer)
+            (offense.level or rule.level) is Level.ERROR and same_place(offense.at, finding.at)
+            for offense in rule.judge(fewer)
         )
 
     return minimal(stated_by(tells), stands)
@@ -104,7 +104,7 @@ def minimal(leaves: Sequence[ProofLeaf], stands: Stands) -> tuple[ProofLeaf, ...
             without = _without(kept, part)
             kept = without if _stands(stands, without) else kept
     prune(list(kept))
-    # An offence may come back when more is left out: only a pass that changes nothing shows that each leaf is needed.
+    # An offense may come back when more is left out: only a pass that changes nothing shows that each leaf is needed.
     # Not so what a witness lends, which takes every axis of two launches to show, and grows with what is stated.
     before: list[ProofLeaf] = []
     while kept != before and len(kept) <= MOST_TRIED_AGAIN:

@@ -1,4 +1,4 @@
-"""What a rule is: the decorator that declares one, what it is shown, and the offence that it reports.
+"""What a rule is: the decorator that declares one, what it is shown, and the offense that it reports.
 
 A rule is a file in ``validators/rules/``: its docstring is its page, and one decorated function judges. It imports
 what it needs from here. `receipts.judging.rulebook` loads rules, and `receipts.judging.judge` runs them.
@@ -40,7 +40,7 @@ ANYWHERE = ("",)  # wherever a rule finds something
 DECLARED = "__receipts_rule__"  # the attribute by which a decorated function carries its `Rule`
 
 
-class Offence(NamedTuple):
+class Offense(NamedTuple):
     """What a rule found. ``at`` is a path in the receipt; ``level`` overrides the rule's own where it says so.
 
     ``unjudged``: what the rule needs is not known, which its `needs` cannot say where it stands in another receipt.
@@ -117,7 +117,7 @@ class Pair:
     facts: Facts | None = None
     findings_a: tuple[Finding, ...] = ()
     findings_b: tuple[Finding, ...] = ()
-    sparing: Collection[str] = ()  # codes of the rules whose offence does not spoil the metric
+    sparing: Collection[str] = ()  # codes of the rules whose offense does not spoil the metric
     context: str | None = None  # that both sides name
     varied: frozenset[str] = frozenset()  # leaves that were seen with two values under it
     study: str | None = None
@@ -206,7 +206,7 @@ class StatementCase(NamedTuple):
 
 
 Needs = tuple[str, ...] | Callable[[Case], Iterable[str]]
-Judge = Callable[[Any], Iterator[Offence]]
+Judge = Callable[[Any], Iterator[Offense]]
 
 
 @dataclass(frozen=True)

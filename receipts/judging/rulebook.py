@@ -125,7 +125,7 @@ class RuleSet:
         return self._by_topic[topic]
 
     def sparing(self, metric: str) -> tuple[str, ...]:
-        """Codes of the rules whose offence does not spoil a metric of their taints."""
+        """Codes of the rules whose offense does not spoil a metric of their taints."""
         return tuple(item.code for item in self.rules if metric in item.spares)
 
     @cached_property

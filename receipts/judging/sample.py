@@ -21,7 +21,7 @@ class Rank(IntEnum):
     CLEAN = 0
     OPEN = 1  # a question about it is open: its path is not witnessed, a fact is not stated
     UNSTEADY = 2  # no steady value of the metric, or one that was not measured
-    INVALID = 3  # an offence spoils the metric, or it left its path
+    INVALID = 3  # an offense spoils the metric, or it left its path
     FAILED = 4  # it did not end well
 
 
@@ -33,7 +33,7 @@ class Grade(NamedTuple):
 
 
 def unspoilt(path: str, tainted: Collection[str], kind: Taint) -> bool:
-    """Whether the offences of a launch leave a kind of metric alone: it is on its path, and neither `all` nor that kind
+    """Whether the offenses of a launch leave a kind of metric alone: it is on its path, and neither `all` nor that kind
     is tainted.
 
     What is spoilt is invalid for that metric wherever it is looked at. In SQL: `receipts.store.samples`.
@@ -58,7 +58,7 @@ def grade(
 ) -> Grade:
     """Whether a launch is a sample of a metric, by what rules found of it; without a metric, of its rate.
 
-    ``sparing`` are the codes of rules whose offence does not spoil the metric.
+    ``sparing`` are the codes of rules whose offense does not spoil the metric.
     """
     every, outcome = tuple(findings), launch.parsed.receipt.run.outcome
     errors = [item for item in every if item.level is Level.ERROR]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """How much an offence weighs."""
+    """How much an offense weighs."""
 
     ERROR = "E"  # rejects or invalidates
     OPEN = "I"  # leaves the question open
@@ -52,7 +52,7 @@ class ProofLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One offence, or one question that could not be judged. ``at`` is a path in the receipt.
+    """One offense, or one question that could not be judged. ``at`` is a path in the receipt.
 
     ``proof`` are the leaves of an error: with them and the required keys alone it stands, without any one it does not.
     """
@@ -84,7 +84,7 @@ class Finding:
         return self.code.startswith("C")
 
     def spoils(self, taint: Taint) -> bool:
-        """Whether a metric of that kind is spoilt by this offence."""
+        """Whether a metric of that kind is spoilt by this offense."""
         return Taint.ALL in self.taints or taint in self.taints
 
 

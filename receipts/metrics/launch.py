@@ -118,9 +118,9 @@ class Launch:
         """Summary over the steady segment; None where there is no steady segment."""
         if self.segment is None or self.segment.status != "steady":
             return None
-        from receipts.stats.launch import summarise
+        from receipts.stats.launch import summarize
 
-        return summarise(self.durations, self.segment)
+        return summarize(self.durations, self.segment)
 
     @cached_property
     def step_seconds(self) -> float | None:

@@ -1,4 +1,4 @@
-"""One value of a metric, and the kinds of metric that an offence can spoil."""
+"""One value of a metric, and the kinds of metric that an offense can spoil."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 
 class Taint(StrEnum):
-    """Which metrics an offence spoils."""
+    """Which metrics an offense spoils."""
 
     ALL = "all"
     RATE = "rate"  # tokens per second and step time

@@ -1,4 +1,4 @@
-"""The five answers that head every receipt: topology, amortisation, sequence and family, path, target and envelope."""
+"""The five answers that head every receipt: topology, amortization, sequence and family, path, target and envelope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The noise floor of a lane and shape class, learnt from the store's own repeats.
+"""The noise floor of a lane and shape class, learned from the store's own repeats.
 
 Every two launches with no changed axis are an A/A pair. Launch medians are pooled on the log scale, so that one
 launch against one can be judged where the lane has shown how far equal launches lie apart. The same pairs show whether

@@ -51,7 +51,7 @@ class Receipt(Section):
     model: Model | None = section("The architecture.")
     parallelism: Parallelism | None = section("Degrees and sharding.")
     batch: Batch | None = section("Shape of a step.")
-    numerics: Numerics | None = section("Arithmetic and optimisation.")
+    numerics: Numerics | None = section("Arithmetic and optimization.")
     compile: Compile | None = section("Compile posture and cost.")
     data: Data | None = section("What was trained on.")
     path: Path | None = section("Intended and witnessed path.")

@@ -87,7 +87,7 @@ class _Doubled(dict[str, Any]):
 
 
 class _ParserHooks:
-    """Hooks of the JSON parser. They refuse by leaving a mark, so that every offence is told, with its path."""
+    """Hooks of the JSON parser. They refuse by leaving a mark, so that every offense is told, with its path."""
 
     def __init__(self) -> None:
         self.refused = False

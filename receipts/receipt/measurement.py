@@ -47,7 +47,7 @@ class Stated(Section):
     step_seconds_stated: Name | None = note("Source text of `step_seconds`, in its own unit.")
     tflops_per_second_per_chip: Amount | None = observed("TFLOP/s a chip.", unit="TFLOP/s/chip")
     tflops_per_second_per_chip_stated: Name | None = note("Source text of `tflops_per_second_per_chip`.")
-    mfu: Amount | None = observed("Model FLOPs utilisation, as a fraction.")
+    mfu: Amount | None = observed("Model FLOPs utilization, as a fraction.")
     mfu_stated: Name | None = note("Source text of `mfu`.")
     formula: Name | None = observed("Id of the FLOPs formula behind MFU and TFLOP/s.")
     flops_per_token: Amount | None = observed("FLOPs a token, forward and backward.", unit="FLOPs/token")

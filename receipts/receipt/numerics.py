@@ -18,18 +18,18 @@ from receipts.receipt.leaf import (
 
 
 class Adapters(Section):
-    """Low-rank adapters. They must join gradient synchronisation, and when they were injected decides it."""
+    """Low-rank adapters. They must join gradient synchronization, and when they were injected decides it."""
 
     kind: Name | None = axis("Kind, such as `lora`.", of="adapters")
     rank: Positive | None = axis("Rank of the update.", of="adapters")
     injected: Literal["before_sharding", "after_sharding"] | None = axis(
         "Whether they were injected before or after the model was sharded.", of="adapters"
     )
-    gradient_sync: Name | None = axis("How their gradients are synchronised.", of="adapters")
+    gradient_sync: Name | None = axis("How their gradients are synchronized.", of="adapters")
 
 
 class Numerics(Section):
-    """Arithmetic and optimisation. `precision`, `optimizer` and `recompute` are one axis each."""
+    """Arithmetic and optimization. `precision`, `optimizer` and `recompute` are one axis each."""
 
     compute_dtype: Name | None = axis("Type of the matmuls: bf16, fp16, fp32, fp8.", of="precision")
     fp8_recipe: Name | None = axis("FP8 recipe: tensorwise, delayed, mxfp8, blockwise.", of="precision")
@@ -42,7 +42,7 @@ class Numerics(Section):
     optimizer_state_dtype: Name | None = axis("Type of the optimizer's states.", of="optimizer")
     learning_rate: Amount | None = axis("Peak learning rate.")
     schedule: Name | None = axis("Schedule of the learning rate, with its warm-up and floor.")
-    seed: Count | None = replicate("Seed of the initialisation and of what is drawn in the steps.")
+    seed: Count | None = replicate("Seed of the initialization and of what is drawn in the steps.")
     recompute: Name | None = axis("Activation recompute asked for: none, full, selective: ….", of="recompute")
     recompute_applied: Name | None = observed("Activation recompute that was seen to be applied.")
     adapters: Adapters | None = section("Low-rank adapters.")

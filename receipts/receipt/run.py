@@ -63,7 +63,7 @@ class Run(Section):
         "What neither of two receipts of one context states is held by it."
     )
     host: Name | None = block("Host, or the first of several.")
-    site: Name | None = block("Data centre, cloud zone or machine room.")
+    site: Name | None = block("Data center, cloud zone or machine room.")
     command: Text | None = note("The command line, secrets redacted.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.")
     supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")

@@ -132,32 +132,32 @@ class EquivalenceTest:
 
     def verdict(self, design: Design, estimate: RatioEstimate, spread: Spread, why: str) -> Effect:
         """The verdict that an interval gives."""
-        centre, margin = estimate.log_ratio, self.margin
+        center, margin = estimate.log_ratio, self.margin
         why = f"{why}; δ {100.0 * self.delta:g} % ({self.delta_source})"
         half, half90 = estimate.half_width(CONFIDENCE), estimate.half_width(EQUIVALENCE_CONFIDENCE)
         lower: Kind = "faster" if self.better == "lower" else "slower"
         higher: Kind = "slower" if self.better == "lower" else "faster"
         kind: Kind = "ambiguous"
         needed: int | None = None
-        if centre + half < -margin:
+        if center + half < -margin:
             kind = lower
-        elif centre - half > margin:
+        elif center - half > margin:
             kind = higher
-        elif centre - half90 > -margin and centre + half90 < margin:
+        elif center - half90 > -margin and center + half90 < margin:
             kind = "equivalent"
-        elif design == "single" and self.indicates(centre):
+        elif design == "single" and self.indicates(center):
             kind, needed = "indicated", FEWEST_LAUNCHES
-            why = f"{why}; {self.beyond(centre)}"
+            why = f"{why}; {self.beyond(center)}"
         else:
-            needed = _needed(max(self.n_a, self.n_b), centre, margin, half, half90)
+            needed = _needed(max(self.n_a, self.n_b), center, margin, half, half90)
             more = f"about {needed} launches a side" if needed else f"more than {MOST_LAUNCHES} launches a side"
             why = f"{why}; {more} would settle it"
         return replace(
-            self.silent(design, why, kind, centre, needed),
-            low=_ratio(centre - half),
-            high=_ratio(centre + half),
-            low90=_ratio(centre - half90),
-            high90=_ratio(centre + half90),
+            self.silent(design, why, kind, center, needed),
+            low=_ratio(center - half),
+            high=_ratio(center + half),
+            low90=_ratio(center - half90),
+            high90=_ratio(center + half90),
             spread=spread,
             p_beyond=min(1.0, 2.0 * min(estimate.below(-margin), estimate.above(margin))),
             p_equivalent=max(estimate.above(-margin), estimate.below(margin)),
@@ -169,10 +169,10 @@ def _ratio(log_ratio: float) -> float:
     return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, log_ratio)))
 
 
-def _needed(launches: int, centre: float, margin: float, half: float, half90: float) -> int | None:
+def _needed(launches: int, center: float, margin: float, half: float, half90: float) -> int | None:
     """R · (half-width / gap)², the gap being that from the estimate to the nearest δ; none beyond reason."""
-    gap = abs(abs(centre) - margin)
-    width = half if abs(centre) > margin else half90
+    gap = abs(abs(center) - margin)
+    width = half if abs(center) > margin else half90
     if gap <= 0.0 or launches * (width / gap) ** 2 > MOST_LAUNCHES:
         return None
     return max(FEWEST_LAUNCHES, launches + 1, math.ceil(launches * (width / gap) ** 2))

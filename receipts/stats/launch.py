@@ -34,8 +34,8 @@ class LaunchSummary(NamedTuple):
     last: int
 
 
-def summarise(durations: Sequence[float], segment: Segment) -> LaunchSummary | None:
-    """Summarise the steps of `segment`; none where it holds no step."""
+def summarize(durations: Sequence[float], segment: Segment) -> LaunchSummary | None:
+    """Summarize the steps of `segment`; none where it holds no step."""
     values = segment.of(durations)
     if not values:
         return None

@@ -23,6 +23,6 @@ def median(values: Sequence[float]) -> float:
     return quantile(sorted(values), 0.5)
 
 
-def median_absolute_deviation(values: Sequence[float], centre: float) -> float:
-    """The median distance from `centre`, unscaled: 0.674 standard deviations of a normal sample."""
-    return median([abs(value - centre) for value in values])
+def median_absolute_deviation(values: Sequence[float], center: float) -> float:
+    """The median distance from `center`, unscaled: 0.674 standard deviations of a normal sample."""
+    return median([abs(value - center) for value in values])

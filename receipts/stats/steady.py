@@ -133,10 +133,10 @@ def _too_few(steps: int, minimum: int, flagged: int, warm_up: int = 0) -> str:
 def _capped(values: Sequence[float]) -> list[float]:
     """Stalls cut at median + 10 MAD of the second half, so that one stall does not pass for a change of level."""
     half = sorted(values[len(values) // 2 :])
-    centre = quantile(half, 0.5)
+    center = quantile(half, 0.5)
     # Distances of ordered values fall and then rise: two runs, which sorting only has to merge.
-    deviation = median_absolute_deviation(half, centre) or SMALLEST_DEVIATION * centre
-    cap = centre + CAP_DEVIATIONS * deviation
+    deviation = median_absolute_deviation(half, center) or SMALLEST_DEVIATION * center
+    cap = center + CAP_DEVIATIONS * deviation
     return [value if value < cap else cap for value in values] if max(values) >= cap else list(values)
 
 
@@ -169,20 +169,20 @@ def _drift(values: Sequence[float]) -> str | None:
     thirds = [values[cuts[i] : cuts[i + 1]] for i in range(3)]
     ordered = [sorted(third) for third in thirds]
     medians = [quantile(third, 0.5) for third in ordered]
-    centre = median([*ordered[0], *ordered[1], *ordered[2]])  # three runs, which sorting only has to merge
+    center = median([*ordered[0], *ordered[1], *ordered[2]])  # three runs, which sorting only has to merge
     spread = max(medians) - min(medians)
-    if spread <= TOLERANCE * centre:
+    if spread <= TOLERANCE * center:
         return None
     errors = max(THIRDS_ERRORS, FEW_ERRORS * (1.0 + FEW_STEPS / count))
-    allowed = max(TOLERANCE * centre, errors * third_error(thirds))
+    allowed = max(TOLERANCE * center, errors * third_error(thirds))
     # Memory excuses a level that wanders, not one that leaves and hardly ever comes back.
-    never_back = spread > MOVED * centre and _apart(ordered[0], ordered[2]) >= APART
+    never_back = spread > MOVED * center and _apart(ordered[0], ordered[2]) >= APART
     if spread <= allowed and not never_back:
         return None
-    shown = ", ".join(f"{value / centre - 1.0:+.1%}" for value in medians)
+    shown = ", ".join(f"{value / center - 1.0:+.1%}" for value in medians)
     return (
         f"the level moves: medians of its thirds are {shown} from the median of all "
-        f"({min(allowed, MOVED * centre if never_back else allowed) / centre:.1%} apart is allowed): run longer"
+        f"({min(allowed, MOVED * center if never_back else allowed) / center:.1%} apart is allowed): run longer"
     )
 
 

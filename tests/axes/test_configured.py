@@ -21,7 +21,7 @@ from receipts.axes.signature import sign
 from receipts.axes.stated_configuration import configuration_key, stated_configuration
 from receipts.base.errors import InputError
 from receipts.judging.judge import judge_case
-from receipts.judging.rule import Case, I, Offence, Rule, rule
+from receipts.judging.rule import Case, I, Offense, Rule, rule
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Finding
 from receipts.metrics import Launch
@@ -128,7 +128,7 @@ def test_a_rule_on_the_configuration_is_shown_nothing_that_was_measured() -> Non
     shown: list[Any] = []
 
     @rule("X900", "measures", I, of_configuration=True)
-    def measures(case: Case) -> Iterator[Offence]:
+    def measures(case: Case) -> Iterator[Offense]:
         """Looks at everything."""
         shown.append((case.launch.durations, case.get("memory.chips[0].peak_bytes"), case.get("run.launch")))
         shown.append(case.get("model.depth"))
@@ -143,10 +143,10 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
     asked: list[str] = []
 
     @rule("X901", "counts", I, of_configuration=True)
-    def counts(case: Case) -> Iterator[Offence]:
+    def counts(case: Case) -> Iterator[Offense]:
         """Counts how often it is asked."""
         asked.append(case.get("data.tokenizer"))
-        yield Offence("data.tokenizer", "found", "expected", "do")
+        yield Offense("data.tokenizer", "found", "expected", "do")
 
     rules = RuleSet((vars(counts)["__receipts_rule__"],), "")
     tree = rule_cases.base()

@@ -102,7 +102,7 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
     name=st.sampled_from(sorted(rule_cases.BASES)),
 )
 def test_every_error_on_a_generated_receipt_stands_on_its_proof(some: list[RuleCase], name: str) -> None:
-    """Several offences at once, on whatever base: each has a proof of its own."""
+    """Several offenses at once, on whatever base: each has a proof of its own."""
     tree = rule_cases.base(name)
     for case in some:
         for path, value in case.table.get("set", {}).items():

@@ -33,13 +33,13 @@ RULE = '''"""# {code} own
 *Accepted.* Nothing.
 """
 
-from receipts.judging.rule import ANYWHERE, COMPARABLE, EFFECT, NONE, E, I, Offence, Topic, W, rule
+from receipts.judging.rule import ANYWHERE, COMPARABLE, EFFECT, NONE, E, I, Offense, Topic, W, rule
 
 
 @rule("{code}", "own", {declared})
 def own(case):
     """Everything."""
-    yield Offence(at="{at}", found="it is there", expected="the rule's own words", do="nothing")
+    yield Offense(at="{at}", found="it is there", expected="the rule's own words", do="nothing")
 '''
 
 

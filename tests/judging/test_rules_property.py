@@ -71,7 +71,7 @@ def test_nor_by_several_drops(case: RuleCase, count: int, seed: int) -> None:
     name=st.sampled_from(sorted(rule_cases.BASES)),
     seed=st.integers(0, 2**32),
 )
-def test_nor_does_a_generated_receipt_with_offences_of_several_rules(
+def test_nor_does_a_generated_receipt_with_offenses_of_several_rules(
     some: list[RuleCase], name: str, seed: int
 ) -> None:
     tree = rule_cases.base(name)
@@ -117,7 +117,7 @@ def test_what_is_left_of_a_clean_receipt_is_open_and_never_wrong(data: st.DataOb
     paths = data.draw(st.lists(st.sampled_from(optional), min_size=1, max_size=40, unique=True))
     for path in paths:
         rule_cases.take(tree, path)
-    # R104 is the one rule here whose offence is that something is not said.
+    # R104 is the one rule here whose offense is that something is not said.
     found = rule_cases.judge_tree(tree, OURS)
     assert not [item for item in found if item.level is Level.ERROR and item.code != "R104"], paths
 

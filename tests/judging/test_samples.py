@@ -34,7 +34,7 @@ MFU_ALONE: dict[str, Any] = {"measurement.stated": {"mfu": 0.4, "mfu_stated": "0
 
 
 def finding(draw: random.Random) -> Finding:
-    """An offence of any level, question and taints."""
+    """An offense of any level, question and taints."""
     level, question = draw.choice(list(Level)), draw.choice(list(Question))
     taints = tuple(draw.sample(KINDS, draw.choice((0, 1, 1, 2))))
     return Finding("R000", "generated", level, question, taints, "run", "a", "b", "c")

@@ -95,24 +95,24 @@ def test_what_is_lent_leaves_the_document_as_it_is() -> None:
     assert set(lent.by.values()) == {twin.id}
 
 
-def test_an_offence_that_a_witness_saw_names_it() -> None:
+def test_an_offense_that_a_witness_saw_names_it() -> None:
     twin = profiled(**{"path.witnessed.attention": "te_unfused"})
     found = verdict_on(measured(), twin)
-    (offence,) = [item for item in found.findings if item.level == "E"]
-    assert (found.path, offence.code, offence.at) == ("left", "R302", "path.witnessed.attention")
-    assert f"witness {parsed(twin).id[:12]}" in offence.found
+    (offense,) = [item for item in found.findings if item.level == "E"]
+    assert (found.path, offense.code, offense.at) == ("left", "R302", "path.witnessed.attention")
+    assert f"witness {parsed(twin).id[:12]}" in offense.found
 
 
 def test_what_a_launch_saw_itself_stands_against_its_twin_and_both_are_told() -> None:
     twin = profiled(**{"path.witnessed.attention": "te_unfused"})
     own = rule_cases.build({"set": {"run.launch": "measured"}}, "megatron")
     found = verdict_on(own, twin)
-    (offence,) = [item for item in found.findings if item.level == "E"]
-    assert (found.path, offence.at) == ("left", "path.witnessed.attention")
-    assert offence.found == f"te_fused, and witness {parsed(twin).id[:12]} saw te_unfused"
+    (offense,) = [item for item in found.findings if item.level == "E"]
+    assert (found.path, offense.at) == ("left", "path.witnessed.attention")
+    assert offense.found == f"te_fused, and witness {parsed(twin).id[:12]} saw te_unfused"
 
 
-def test_two_twins_that_disagree_are_an_offence() -> None:
+def test_two_twins_that_disagree_are_an_offense() -> None:
     other = profiled(**{"run.launch": "second profile", "path.witnessed.gemm": "te_fp8"})
     assert verdict_on(measured(), profiled(), other).path == "left"
 

@@ -52,10 +52,10 @@ def _four_steps() -> Launch:
 
 
 def test_steps_are_read_over_the_window_and_over_all_with_and_without_the_flagged() -> None:
-    centres = {item.name: (item.value.low + item.value.high) / 2 for item in _four_steps().numbers.step_statistics}
-    assert centres["mean step of the window"] == pytest.approx(1.5)
-    assert centres["mean step of all steps"] == pytest.approx(2.0)
-    assert centres["mean step of all steps but those flagged"] == pytest.approx(4 / 3)
+    centers = {item.name: (item.value.low + item.value.high) / 2 for item in _four_steps().numbers.step_statistics}
+    assert centers["mean step of the window"] == pytest.approx(1.5)
+    assert centers["mean step of all steps"] == pytest.approx(2.0)
+    assert centers["mean step of all steps but those flagged"] == pytest.approx(4 / 3)
 
 
 def test_the_mean_of_rates_is_not_the_rate_of_the_mean() -> None:

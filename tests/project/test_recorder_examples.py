@@ -83,8 +83,8 @@ def test_a_broken_launch_is_named_for_what_is_broken(shell: Shell, name: str) ->
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_launch_offends_in_nothing_else(shell: Shell, name: str) -> None:
-    offences = {item["code"] for item in verdict(shell, name)["findings"] if item["level"] == "E"}
-    assert offences == set(BROKEN[name])
+    offenses = {item["code"] for item in verdict(shell, name)["findings"] if item["level"] == "E"}
+    assert offenses == set(BROKEN[name])
 
 
 @pytest.mark.parametrize("name", OPEN)

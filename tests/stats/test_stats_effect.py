@@ -16,7 +16,7 @@ from receipts.stats.equivalence import Effect
 from receipts.stats.estimate import Sigma
 from receipts.stats.exact import compare_exact, shown_exact
 from receipts.stats.holm import adjust, adjusted
-from receipts.stats.launch import summarise
+from receipts.stats.launch import summarize
 from receipts.stats.noise import largest_spread, pool
 from receipts.stats.order import interleaved_pairs, order_kind
 from receipts.stats.steady import steady_segment
@@ -307,7 +307,7 @@ def launch(rng: random.Random, level: float, steps: int = 120, phi: float = 0.5)
         x = phi * x + math.sqrt(1 - phi * phi) * rng.gauss(0, 1)
         stall = 1.5 if rng.random() < 0.01 else 1.0
         durations.append(own * (1 + 0.005 * x) * stall * (1 + 0.3 * math.exp(-i / 3)))
-    summary = summarise(durations, steady_segment(durations))
+    summary = summarize(durations, steady_segment(durations))
     assert summary is not None
     return summary.median
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from receipts.stats.launch import independent_batch, lag1, summarise
+from receipts.stats.launch import independent_batch, lag1, summarize
 from receipts.stats.steady import MINIMUM_STEPS, Segment, steady_segment
 from work_done import lines_run
 
@@ -34,7 +34,7 @@ def test_a_warm_up_ramp_is_dropped() -> None:
     segment = steady_segment(durations)
     assert segment.status == "steady"
     assert 20 <= segment.start < 150
-    summary = summarise(durations, segment)
+    summary = summarize(durations, segment)
     assert summary is not None
     assert summary.median == pytest.approx(1.0, rel=0.002)
 
@@ -85,7 +85,7 @@ def test_one_stall_does_not_move_the_segment_and_stays_in_the_mean() -> None:
     durations = noisy(rng, 300)
     durations[200] = 60.0
     segment = steady_segment(durations)
-    summary = summarise(durations, segment)
+    summary = summarize(durations, segment)
     assert summary is not None
     assert segment.status == "steady"
     assert segment.start < 150
@@ -118,7 +118,7 @@ def test_under_the_minimum_nothing_is_judged() -> None:
     assert steady_segment([1.0] * 99, minimum=100).status == "too_few"
     assert steady_segment([1.0] * 30, excluded=range(21)).status == "too_few"
     empty = steady_segment([])
-    assert (empty.status, empty.kept, summarise([], empty)) == ("too_few", 0, None)
+    assert (empty.status, empty.kept, summarize([], empty)) == ("too_few", 0, None)
 
 
 def test_steps_dropped_as_warm_up_do_not_count_towards_the_minimum() -> None:
@@ -158,7 +158,7 @@ def test_the_summary_agrees_with_numpy() -> None:
 
     rng = random.Random(9)
     durations = noisy(rng, 501, phi=0.6, cv=0.05)
-    summary = summarise(durations, steady_segment(durations, minimum=10_000))
+    summary = summarize(durations, steady_segment(durations, minimum=10_000))
     assert summary is not None
     assert (summary.n, summary.first, summary.last) == (501, 0, 500)
     assert summary.median == pytest.approx(numpy.median(durations))
@@ -169,7 +169,7 @@ def test_the_summary_agrees_with_numpy() -> None:
 
 def test_first_and_last_pass_over_flagged_ends() -> None:
     durations = [1.0] * 100
-    summary = summarise(durations, steady_segment(durations, excluded=[0, 1, 99]))
+    summary = summarize(durations, steady_segment(durations, excluded=[0, 1, 99]))
     assert summary is not None
     assert (summary.first, summary.last, summary.n) == (2, 98, 97)
 
@@ -194,7 +194,7 @@ def test_the_independent_batch_grows_with_the_memory_of_the_steps() -> None:
 def test_work_grows_with_the_number_of_steps_and_no_faster() -> None:
     def lines(number: int) -> int:
         durations = noisy(random.Random(12), number)
-        return lines_run(lambda: summarise(durations, steady_segment(durations)))
+        return lines_run(lambda: summarize(durations, steady_segment(durations)))
 
     assert lines(20_000) < 2.5 * lines(10_000)
 
@@ -250,7 +250,7 @@ def test_a_warm_up_leaves_the_location_at_the_plateau_or_the_launch_open(phi: fl
                 launch = [
                     value * (1 + 0.1 * math.exp(-i / settling)) for i, value in enumerate(noisy(rng, steps, phi=phi))
                 ]
-                summary = summarise(launch, segment) if (segment := steady_segment(launch)).status == "steady" else None
+                summary = summarize(launch, segment) if (segment := steady_segment(launch)).status == "steady" else None
                 wrong += summary is not None and abs(summary.median - 1.0) > 0.005
                 count += 1
     assert wrong <= 0.05 * count

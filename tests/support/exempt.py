@@ -1,6 +1,6 @@
 """What may be left out without a trace: the one list of what a drop can turn *rejected* into *accepted* by.
 
-Whatever else is dropped leaves an offence or an open question (rules.md, the first property). The tests of that
+Whatever else is dropped leaves an offense or an open question (rules.md, the first property). The tests of that
 property and the full scan of single drops read this list; it does not grow without a line in rules.md.
 """
 

@@ -107,7 +107,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def running(*, durable: bool = False) -> Iterator[str]:
-    """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterwards.
+    """A fresh server; gives the SQLAlchemy URL of its `postgres` database and stops the server afterward.
 
     It does not wait for the disk, as tests need none that outlives it, unless it shall be ``durable``.
     """

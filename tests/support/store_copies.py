@@ -45,7 +45,7 @@ class DatabaseCopies:
 
     @contextlib.contextmanager
     def database(self, name: str, fill: Fill) -> Iterator[str]:
-        """The URL of a copy in a database of its own, dropped afterwards."""
+        """The URL of a copy in a database of its own, dropped afterward."""
         if name not in self._databases:
             template = self._create()
             fill(self._url(template))

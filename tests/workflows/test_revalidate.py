@@ -34,16 +34,16 @@ RULE = '''"""# {code} {name}
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import {level}, Case, Offence, rule
+from receipts.judging.rule import {level}, Case, Offense, rule
 
 
 @rule("{code}", "{name}", {level})
-def judge(case: Case) -> Iterator[Offence]:
+def judge(case: Case) -> Iterator[Offense]:
     """A launch that is called so."""
     if case.launch.parsed.receipt.run.launch == "{launch}":
         {body}
 '''
-OFFENCE = 'yield Offence(at="run.launch", found="it is called so", expected="another name", do="call it otherwise")'
+OFFENCE = 'yield Offense(at="run.launch", found="it is called so", expected="another name", do="call it otherwise")'
 
 
 def _rules(folder: Path, launch: str, level: str = "E", body: str = OFFENCE, code: str = "R990") -> Rulebook:

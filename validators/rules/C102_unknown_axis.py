@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from receipts.axes import Unknown
-from receipts.judging.rule import COMPARABLE, I, Offence, Pair, Topic, rule
+from receipts.judging.rule import COMPARABLE, I, Offense, Pair, Topic, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
@@ -33,7 +33,7 @@ _MAKES_PARAMETERS = ("code", "pattern", "dimensions", "routing", "adapters", "wh
 
 
 @rule("C102", "unknown_axis", I, on="pair", question=COMPARABLE, about=Topic.UNKNOWN)
-def unknown_axis(pair: Pair) -> Iterator[Offence]:
+def unknown_axis(pair: Pair) -> Iterator[Offense]:
     """Every axis that is not stated as it must be, with the side that lacks it."""
     indifferent = {
         item.axis
@@ -48,7 +48,7 @@ def unknown_axis(pair: Pair) -> Iterator[Offence]:
             continue
         paths = ", ".join(item.path for item in gap.members)
         where = {"a": "not stated on A", "b": "not stated on B", "both": "not stated"}[gap.missing]
-        yield Offence(
+        yield Offense(
             at=gap.axis,
             found=where if paths == gap.axis else f"{paths}: {where}",
             expected="stated on both sides, or on neither within one run.context",
@@ -69,7 +69,7 @@ def _capture(gap: Unknown) -> str:
     return f"capture all {whole[0]}, and " if whole else ""
 
 
-def _parameters(pair: Pair) -> Iterator[Offence]:
+def _parameters(pair: Pair) -> Iterator[Offense]:
     """Exact counts that differ beyond their printed digits: an axis moved that the receipts do not carry."""
     for path in _COUNTS:
         a, b = pair.a.launch.numbers.stated(path), pair.b.launch.numbers.stated(path)
@@ -77,7 +77,7 @@ def _parameters(pair: Pair) -> Iterator[Offence]:
             va, vb = pair.values(path)
             if _of_positions(pair, vb - va):
                 continue
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"{va:,} on A, {vb:,} on B, and nothing changed that makes parameters",
                 expected="one count for one architecture",
@@ -93,14 +93,14 @@ def _of_positions(pair: Pair, more: int) -> bool:
     return width in hidden if hidden else width.is_integer() and 0 < width <= _WIDEST
 
 
-def _names(pair: Pair) -> Iterator[Offence]:
+def _names(pair: Pair) -> Iterator[Offense]:
     """Two models by their names, and no geometry or count that would show them to be one."""
     a, b = pair.values("model.name")
     if a is None or b is None or _plain(a) == _plain(b):
         return
     if any(None not in pair.values(path) for path in (*_GEOMETRY, "model.parameters_total")):
         return
-    yield Offence(
+    yield Offense(
         at="model.name",
         found=f"{a} on A, {b} on B, and neither states its geometry",
         expected="one model, or the settings that tell the two apart",
@@ -108,7 +108,7 @@ def _names(pair: Pair) -> Iterator[Offence]:
     )
 
 
-def _micro_batch(pair: Pair) -> Iterator[Offence]:
+def _micro_batch(pair: Pair) -> Iterator[Offense]:
     """Micro steps are all that some rows tell of their micro batch: a context holds none that they contradict."""
     a, b = pair.values("batch.accumulation")
     whole_a, whole_b = pair.values("batch.global_batch")
@@ -117,7 +117,7 @@ def _micro_batch(pair: Pair) -> Iterator[Offence]:
     if None not in (a, b, whole_a, whole_b) and a * whole_b == b * whole_a:
         return
     said = [f"{count} micro steps on {side}" for side, count in (("A", a), ("B", b)) if count is not None]
-    yield Offence(
+    yield Offense(
         at="batch.micro_batch",
         found=f"not stated, and {', '.join(said)}",
         expected="one micro batch, or its value on both sides",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
 
 _DETERMINES = {"measurement.tokens_per_step": ("batch.global_batch", "batch.sequence_length")}
 
@@ -23,14 +23,14 @@ def _unstated(pair: Pair, path: str) -> Iterator[str]:
 
 
 @rule("C103", "different_work", E, on="pair", question=COMPARABLE)
-def different_work(pair: Pair) -> Iterator[Offence]:
+def different_work(pair: Pair) -> Iterator[Offense]:
     """What the metric calls equal work, where it differs or is unstated."""
     for path in pair.metric.equal_work:
         if any(axis in pair.counted for axis in _DETERMINES.get(path, ())):
             continue
         a, b = pair.a.launch.tokens_per_step, pair.b.launch.tokens_per_step
         if a is not None and b is not None and a != b:
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"{a:,} on A, {b:,} on B",
                 expected=f"equal work a step for {pair.metric.name}",
@@ -38,7 +38,7 @@ def different_work(pair: Pair) -> Iterator[Offence]:
             )
         elif (a is None or b is None) and not (a is b and pair.holds(*_unstated(pair, path))):
             missing = " and ".join(name for name, value in (("A", a), ("B", b)) if value is None)
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"not stated on {missing}",
                 expected=f"equal work a step for {pair.metric.name}",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from receipts.judging.rule import COMPARABLE, Case, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, Pair, rule
 from receipts.metrics.windows import Stretch, read_window
 from receipts.receipt.memory import MemoryPhase
 
@@ -28,7 +28,7 @@ _STATISTIC = "measurement.stated.statistic"
 
 
 @rule("C104", "different_regime", E, on="pair", question=COMPARABLE)
-def different_regime(pair: Pair) -> Iterator[Offence]:
+def different_regime(pair: Pair) -> Iterator[Offense]:
     """Regimes that the metric depends on, where they differ or one side does not say."""
     kind_a, kind_b = pair.values("run.kind")
     if kind_a != kind_b:
@@ -63,7 +63,7 @@ def _statistic(side: Case) -> str | None:
     return "median" if side.launch.durations else side.get(_STATISTIC)
 
 
-def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offence]:
+def _windows(pair: Pair, path: str, a: object, b: object) -> Iterator[Offense]:
     """Two windows, unless both name the same steps; then the statistic over them, where one side leaves it open."""
     one, other = (_stretch(side, path) for _, side in pair.sides)
     if one is None or other is None or not one.same_steps(other):
@@ -93,7 +93,7 @@ def _other_window(pair: Pair) -> bool:
     return all(any(side.get(path) is not None for path in _WINDOW) for _, side in pair.sides)
 
 
-def _judge(pair: Pair, path: str) -> Iterator[Offence]:
+def _judge(pair: Pair, path: str) -> Iterator[Offense]:
     a, b = pair.values(path)
     if a is not None and b is not None:
         if a != b:
@@ -104,16 +104,16 @@ def _judge(pair: Pair, path: str) -> Iterator[Offence]:
         yield _unstated(path, "either side")
 
 
-def _differs(path: str, a: object, b: object, do: str) -> Offence:
-    return Offence(at=path, found=f"{_said(a)} on A, {_said(b)} on B", expected="one regime on both sides", do=do)
+def _differs(path: str, a: object, b: object, do: str) -> Offense:
+    return Offense(at=path, found=f"{_said(a)} on A, {_said(b)} on B", expected="one regime on both sides", do=do)
 
 
 def _said(value: object) -> object:
     return "none" if value is None else value
 
 
-def _unstated(path: str, side: str) -> Offence:
-    return Offence(
+def _unstated(path: str, side: str) -> Offense:
+    return Offense(
         at=path,
         found=f"not stated on {side}",
         expected="one regime on both sides",

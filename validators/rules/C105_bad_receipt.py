@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.judging.rule import COMPARABLE, PATH, E, I, Offence, Pair, Topic, rule
+from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, Pair, Topic, rule
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics.reading import Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE, about=Topic.SIDES)
-def bad_receipt(pair: Pair) -> Iterator[Offence]:
+def bad_receipt(pair: Pair) -> Iterator[Offense]:
     """Errors of either side that taint the metric, and questions of comparability that could not be judged."""
     both: tuple[tuple[Literal["a", "b"], tuple[Finding, ...]], ...] = (("a", pair.findings_a), ("b", pair.findings_b))
     if pair.metric.taint in (Taint.RATE, Taint.MFU):
@@ -36,17 +36,17 @@ def bad_receipt(pair: Pair) -> Iterator[Offence]:
             if item.question is PATH or item.code in pair.sparing or not item.spoils(pair.metric.taint):
                 continue
             if item.level is Level.ERROR:
-                yield _offence(item, side, E)
+                yield _offense(item, side, E)
             elif item.level is Level.OPEN and item.question is Question.COMPARABLE and not _held(item, pair):
-                yield _offence(item, side, I)
+                yield _offense(item, side, I)
 
 
-def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offence]:
+def _failed(side: Literal["a", "b"], group: tuple[Launch, ...]) -> Iterator[Offense]:
     """The launch of a side that did not end well: what R111, R201 and R202 ask of a rate was never asked of it."""
     for launch in group:
         outcome = launch.parsed.receipt.run.outcome
         if outcome != "ok":
-            yield Offence(
+            yield Offense(
                 at="run.outcome",
                 found=f"{launch.parsed.name} ended in {outcome}",
                 expected="a launch that ended well, whose rate was judged",
@@ -63,8 +63,8 @@ def _held(item: Finding, pair: Pair) -> bool:
     return item.unjudged and (pair.holds(*paths) or (pair.nameless and pair.silent(*paths)))
 
 
-def _offence(item: Finding, side: Literal["a", "b"], level: Level) -> Offence:
-    return Offence(
+def _offense(item: Finding, side: Literal["a", "b"], level: Level) -> Offense:
+    return Offense(
         at=item.at,
         found=f"{item.code} {item.name}: {item.found}",
         expected=item.expected,

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
 
 
 @rule("C106", "different_basis", E, on="pair", question=COMPARABLE)
-def different_basis(pair: Pair) -> Iterator[Offence]:
+def different_basis(pair: Pair) -> Iterator[Offense]:
     """Every part of the metric's basis that differs, or that is not stated on both sides."""
     for name in pair.metric.basis:
         path = f"measurement.stated.{name}"
@@ -29,13 +29,13 @@ def different_basis(pair: Pair) -> Iterator[Offence]:
             continue
         if a is None or b is None:
             missing = " and ".join(side for side, value in (("A", a), ("B", b)) if value is None)
-            yield _offence(path, f"not stated on {missing}", I)
+            yield _offense(path, f"not stated on {missing}", I)
         elif a != b:
-            yield _offence(path, f"{in_words(a)} on A, {in_words(b)} on B", E)
+            yield _offense(path, f"{in_words(a)} on A, {in_words(b)} on B", E)
     if pair.metric.basis and not _geometry_moved(pair):
         a, b = pair.values("measurement.stated.flops_per_token")
         if a is not None and b is not None and a != b:
-            yield _offence("measurement.stated.flops_per_token", f"{a:g} on A, {b:g} on B", E)
+            yield _offense("measurement.stated.flops_per_token", f"{a:g} on A, {b:g} on B", E)
 
 
 def _geometry_moved(pair: Pair) -> bool:
@@ -44,8 +44,8 @@ def _geometry_moved(pair: Pair) -> bool:
     return any(axis in pair.difference.axes for axis in moved)
 
 
-def _offence(path: str, found: str, level: object) -> Offence:
-    return Offence(
+def _offense(path: str, found: str, level: object) -> Offense:
+    return Offense(
         at=path,
         found=found,
         expected="one formula and one denominator on both sides",

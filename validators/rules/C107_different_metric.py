@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, I, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, I, Offense, Pair, rule
 
 
 @rule("C107", "different_metric", E, on="pair", question=COMPARABLE)
-def different_metric(pair: Pair) -> Iterator[Offence]:
+def different_metric(pair: Pair) -> Iterator[Offense]:
     """The side, or sides, that do not carry the metric."""
     if pair.metric.summary == "outcome":
         return
@@ -35,14 +35,14 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
         elif without:
             unsteady.append(f"{without[0].parsed.name} on {side}")
     if missing:
-        yield Offence(
+        yield Offense(
             at="measurement",
             found=f"no {pair.metric.name} on {' and '.join(missing)}",
             expected="the metric on both sides",
             do="measure it on both, or compare on a metric that both have: receipts show A",
         )
     for launch in unsteady:
-        yield Offence(
+        yield Offense(
             at="measurement.step_durations_seconds",
             found=f"no steady segment in {launch}",
             expected="the metric from every launch of both sides",
@@ -51,14 +51,14 @@ def different_metric(pair: Pair) -> Iterator[Offence]:
         )
 
 
-def _summaries(pair: Pair) -> Iterator[Offence]:
-    """Launches that are summarised by the mean of their intervals beside launches that are by their median step."""
+def _summaries(pair: Pair) -> Iterator[Offense]:
+    """Launches that are summarized by the mean of their intervals beside launches that are by their median step."""
     by_intervals = [bool(launch.interval_steps) for launch in (*pair.group_a, *pair.group_b) if launch.durations]
     if len(set(by_intervals)) > 1:
-        yield Offence(
+        yield Offense(
             at="measurement.interval_steps",
             found=f"{sum(by_intervals)} of {len(by_intervals)} launches logged interval means, the others every step",
-            expected="launches that are summarised in the same way",
+            expected="launches that are summarized in the same way",
             do="record every step on both sides, or log both in intervals",
         )
     reasons = {
@@ -67,7 +67,7 @@ def _summaries(pair: Pair) -> Iterator[Offence]:
         if launch.durations
     }
     if len(reasons) > 1:
-        yield Offence(
+        yield Offense(
             at="measurement.window.stop",
             found=f"steps left out at the end of the window: {' · '.join(sorted(reasons))}",
             expected="one rule for all launches of both sides",

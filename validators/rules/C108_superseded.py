@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, E, Offence, Pair, rule
+from receipts.judging.rule import COMPARABLE, E, Offense, Pair, rule
 
 
 @rule("C108", "superseded", E, on="pair", question=COMPARABLE, facts=True)
-def superseded(pair: Pair) -> Iterator[Offence]:
+def superseded(pair: Pair) -> Iterator[Offense]:
     """Each side that no longer stands."""
     known = pair.facts.superseded if pair.facts else {}
     for side, case in pair.sides:
@@ -29,7 +29,7 @@ def superseded(pair: Pair) -> Iterator[Offence]:
                 continue
             successor, reason = entry
             what = f"superseded by {successor[:12]}" if successor else "retracted"
-            yield Offence(
+            yield Offense(
                 at="run.supersedes",
                 found=f"{launch.parsed.name} was {what}: {reason}",
                 expected="a receipt that stands",

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 from receipts.metrics.chips import pressure
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)
-def moved_pressure(pair: Pair) -> Iterator[Offence]:
+def moved_pressure(pair: Pair) -> Iterator[Offense]:
     """A leading chip that was relieved while another rose and now leads."""
     a, b = ([launch.account for launch in side] for side in (pair.group_a, pair.group_b))
     made = pressure(a, b, spread=pair.facts.chip_spread if pair.facts is not None else None)
@@ -27,7 +27,7 @@ def moved_pressure(pair: Pair) -> Iterator[Offence]:
     if old is None or new is None:
         return
     before, after = made.highest
-    yield Offence(
+    yield Offense(
         at="memory.chips",
         found=f"chip {old} fell from {_gib(made.a[old])} to {_gib(made.b[old])}, and chip {new} rose from "
         f"{_gib(made.a[new])} to {_gib(made.b[new])} and now leads: the highest live peak changed by "

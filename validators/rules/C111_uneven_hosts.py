@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from receipts.judging.rule import EFFECT, E, I, Offence, Pair, W, rule
+from receipts.judging.rule import EFFECT, E, I, Offense, Pair, W, rule
 from receipts.metrics import Launch
 
 
 @rule("C111", "uneven_hosts", W, on="pair", question=EFFECT)
-def uneven_hosts(pair: Pair) -> Iterator[Offence]:
+def uneven_hosts(pair: Pair) -> Iterator[Offense]:
     """Hosts or sites that one side ran on more than the other, or that may be such."""
     for path in ("run.host", "run.site"):
         a, b = _places(pair.group_a, path), _places(pair.group_b, path)
         strict = pair.lane.hosts_differ and path not in pair.waived
         unstated = _unstated(pair, path, a, b)
         if strict and unstated:
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"not stated on {unstated}",
                 expected="both sides on the same hosts, or interleaved over them",
@@ -34,7 +34,7 @@ def uneven_hosts(pair: Pair) -> Iterator[Offence]:
                 level=I,
             )
         elif a and b and not unstated and not _even(a, b):
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"A on {_shown(a)}; B on {_shown(b)}",
                 expected="both sides on the same hosts, or interleaved over them",

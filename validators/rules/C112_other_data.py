@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, Pair, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, Pair, W, rule
 from receipts.judging.verdict import Level
 
 _DATA = ("data.dataset", "data.tokenizer")
@@ -42,14 +42,14 @@ _MOVES_FIRST_LOSS = (
 
 
 @rule("C112", "other_data", E, on="pair", question=COMPARABLE)
-def other_data(pair: Pair) -> Iterator[Offence]:
+def other_data(pair: Pair) -> Iterator[Offense]:
     """Data that differ although no data axis changed."""
     if any(axis in pair.difference.axes for axis in _DATA):
         return
     for path in ("data.dataset_digest", "data.kind"):
         a, b = pair.values(path)
         if a is not None and b is not None and a != b:
-            yield _offence(path, f"{in_words(a)} on A, {in_words(b)} on B")
+            yield _offense(path, f"{in_words(a)} on A, {in_words(b)} on B")
         elif (a is None) != (b is None):
             yield _one_sided(path, "A" if a is None else "B")
     a, b = pair.values("measurement.loss.first")
@@ -74,15 +74,15 @@ def other_data(pair: Pair) -> Iterator[Offence]:
     elif abs(a - b) > pair.lane.loss_parity * max(abs(a), abs(b)):
         # A seed that one side alone states may be another one, which moves the loss.
         unsure = any(one != other for one, other in seeds)
-        yield _offence("measurement.loss.first", f"{a:g} on A, {b:g} on B", I if unsure else E)
+        yield _offense("measurement.loss.first", f"{a:g} on A, {b:g} on B", I if unsure else E)
 
 
 def _ended_before_a_loss(side: Case) -> bool:
     return side.get("run.outcome") != "ok" and side.get("failure.phase") in ("startup", "compile", "first_window")
 
 
-def _offence(path: str, found: str, level: Level = E) -> Offence:
-    return Offence(
+def _offense(path: str, found: str, level: Level = E) -> Offense:
+    return Offense(
         at=path,
         found=found,
         expected="the same data on both sides",
@@ -91,8 +91,8 @@ def _offence(path: str, found: str, level: Level = E) -> Offence:
     )
 
 
-def _one_sided(path: str, side: str, level: Level = I) -> Offence:
-    return Offence(
+def _one_sided(path: str, side: str, level: Level = I) -> Offense:
+    return Offense(
         at=path,
         found=f"not stated on {side}",
         expected="the same data on both sides, shown alike",

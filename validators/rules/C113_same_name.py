@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 
 
 @rule("C113", "same_name", W, on="pair", question=NONE)
-def same_name(pair: Pair) -> Iterator[Offence]:
+def same_name(pair: Pair) -> Iterator[Offense]:
     """Geometry that moved under an unchanged name."""
     a, b = pair.values("model.name")
     if a is None or a != b:
@@ -24,7 +24,7 @@ def same_name(pair: Pair) -> Iterator[Offence]:
     for change in pair.difference.changed:
         if change.axis in ("dimensions", "pattern", "routing"):
             values = "; ".join(f"{item.path} {item.a} → {item.b}" for item in change.members)
-            yield Offence(
+            yield Offense(
                 at="model.name",
                 found=f"both are called {a}; {values}",
                 expected="one name for one geometry",

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 
 
 @rule("C114", "other_program", W, on="pair", question=NONE)
-def other_program(pair: Pair) -> Iterator[Offence]:
+def other_program(pair: Pair) -> Iterator[Offense]:
     """Programs that differ although no axis did."""
     a, b = pair.values("compile.program_digest")
     if not pair.difference.changed and a is not None and b is not None and a != b:
-        yield Offence(
+        yield Offense(
             at="compile.program_digest",
             found=f"{a[:16]} on A, {b[:16]} on B",
             expected="one program, since no stated axis changed",

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import OFF, UNSET, effective, in_words
-from receipts.judging.rule import PATH, E, Offence, Pair, rule
+from receipts.judging.rule import PATH, E, Offense, Pair, rule
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
 _OFF = (None, OFF, UNSET, "none", "0", "false", 0, False)
 
 
 @rule("C115", "layout_costs_feature", E, on="pair", question=PATH)
-def layout_costs_feature(pair: Pair) -> Iterator[Offence]:
+def layout_costs_feature(pair: Pair) -> Iterator[Offense]:
     """Features that the lane requires, and that the change switched off."""
     changed = {member.path: member for change in pair.difference.changed for member in change.members}
     left, right = effective(pair.a.parsed), effective(pair.b.parsed)
@@ -35,7 +35,7 @@ def layout_costs_feature(pair: Pair) -> Iterator[Offence]:
         chosen = path.startswith("path.") and pair.difference.axes != (path,)
         if chosen or b in _OFF:
             others = _with(tuple(axis for axis in pair.difference.axes if axis != path))
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"{in_words(a)} on A, {in_words(b)} on B{others}",
                 expected=f"{path} kept at {a}: lane {pair.lane.name} requires it",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, canonical
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 
 _GROUPING = (
     "topology",
@@ -38,7 +38,7 @@ _CONSTANTS = (
 
 
 @rule("C116", "carried_constant", W, on="pair", question=NONE)
-def carried_constant(pair: Pair) -> Iterator[Offence]:
+def carried_constant(pair: Pair) -> Iterator[Offense]:
     """Constants that stood still while what they were tuned for moved."""
     moved = [axis for axis in pair.difference.axes if axis in _GROUPING]
     if not moved:
@@ -47,7 +47,7 @@ def carried_constant(pair: Pair) -> Iterator[Offence]:
         a, b = pair.values(path)
         if a is not None and a == b and canonical(a) != OFF:
             shown = f"{a:,}" if isinstance(a, int) else a
-            yield Offence(
+            yield Offense(
                 at=path,
                 found=f"{shown} on both sides, while {', '.join(moved)} changed",
                 expected="constants tuned for the grouping that they serve",

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 
 _NUMERICS = ("precision", "optimizer", "recompute")
 
 
 @rule("C117", "parity_lost", W, on="pair", question=NONE)
-def parity_lost(pair: Pair) -> Iterator[Offence]:
+def parity_lost(pair: Pair) -> Iterator[Offense]:
     """The last common step at which the losses have parted."""
     if not any(axis in _NUMERICS or axis.startswith("numerics.") for axis in pair.difference.axes):
         return
@@ -28,7 +28,7 @@ def parity_lost(pair: Pair) -> Iterator[Offence]:
         return
     step = common[-1]
     if abs(a[step] - b[step]) > pair.lane.loss_parity * max(abs(a[step]), abs(b[step])):
-        yield Offence(
+        yield Offense(
             at="measurement.loss",
             found=f"at step {step} the loss is {a[step]:g} on A and {b[step]:g} on B",
             expected=f"within {pair.lane.loss_parity:.0%} of each other",

@@ -17,14 +17,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from receipts.judging.effect import effect_of
-from receipts.judging.rule import EFFECT, MFU, RATE, I, Offence, Pair, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, Pair, rule
 from receipts.metrics import Launch
 
 CLOCK = "measurement.health.clock_mhz"
 
 
 @rule("C118", "clock_explains", I, on="pair", question=EFFECT, taints=(RATE, MFU))
-def clock_explains(pair: Pair) -> Iterator[Offence]:
+def clock_explains(pair: Pair) -> Iterator[Offense]:
     """A difference in time that is none in cycles, or the opposite one."""
     a, b = _clock(pair.group_a), _clock(pair.group_b)
     if a is None or b is None or pair.metric.summary not in ("step", "rate"):
@@ -42,7 +42,7 @@ def clock_explains(pair: Pair) -> Iterator[Offence]:
     direction = math.copysign(1.0, math.log(effect.ratio))
     if direction * math.log(nearest * scale) > math.log1p(effect.delta):
         return
-    yield Offence(
+    yield Offense(
         at=CLOCK,
         found=f"{a:,.0f} MHz on A, {b:,.0f} MHz on B: {effect.ratio - 1:+.1%} {pair.metric.title} is "
         f"{effect.ratio * scale - 1:+.1%} by clock cycles",

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from receipts.judging.rule import NONE, Offence, Pair, W, rule
+from receipts.judging.rule import NONE, Offense, Pair, W, rule
 from receipts.judging.verdict import counted_of
 
 MOST = 1 / 3
 
 
 @rule("C119", "launches_lost", W, on="pair", question=NONE)
-def launches_lost(pair: Pair) -> Iterator[Offence]:
+def launches_lost(pair: Pair) -> Iterator[Offense]:
     """Sides of which many launches, or more than of the other, are no samples."""
     sides: tuple[tuple[Literal["a", "b"], int], ...] = (("a", len(pair.group_a)), ("b", len(pair.group_b)))
     gone = {side: sum(item.side == side for item in pair.lost) for side, _ in sides}
@@ -30,7 +30,7 @@ def launches_lost(pair: Pair) -> Iterator[Offence]:
     uneven = shares["a"] != shares["b"]
     for side, kept in sides:
         if gone[side] and (uneven or shares[side] > MOST):
-            yield Offence(
+            yield Offense(
                 at="run.launch",
                 found=counted_of(side, kept, pair.lost),
                 expected="launches that all count, or as large a share lost on both sides",

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, ClaimCase, E, Offence, Topic, rule
+from receipts.judging.rule import NONE, ClaimCase, E, Offense, Topic, rule
 
 
 @rule("K101", "no_receipt", E, on="claim", question=NONE, about=Topic.RECEIPTS)
-def no_receipt(case: ClaimCase) -> Iterator[Offence]:
+def no_receipt(case: ClaimCase) -> Iterator[Offense]:
     """Words that name no receipt, and sides that name nothing."""
     for side, why in case.missing:
-        yield Offence(side, why, "a receipt that is there", "submit it, or name another")
+        yield Offense(side, why, "a receipt that is there", "submit it, or name another")
     wanted = ["candidate"]
     if case.claim.kind in ("speedup", "equivalence"):
         wanted.insert(0, "baseline")
     for side in wanted:
         if not getattr(case.claim, side):
-            yield Offence(side, "it cites nothing", f"the receipts of its {side}", f"name them under {side}")
+            yield Offense(side, "it cites nothing", f"the receipts of its {side}", f"name them under {side}")

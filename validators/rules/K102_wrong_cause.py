@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
-from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offence, rule
+from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
 from receipts.metrics import Launch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SLACK = 0.01  # a metric that moved by less did not move
 
 
 @rule("K102", "wrong_cause", E, on="claim", question=COMPARABLE)
-def wrong_cause(case: ClaimCase) -> Iterator[Offence]:
+def wrong_cause(case: ClaimCase) -> Iterator[Offense]:
     """The credited axis against the changed ones, and the mechanism against axes and observations."""
     if case.comparison is None:
         return
@@ -35,7 +35,7 @@ def wrong_cause(case: ClaimCase) -> Iterator[Offence]:
     yield from _mechanism(case)
 
 
-def _axis(case: ClaimCase) -> Iterator[Offence]:
+def _axis(case: ClaimCase) -> Iterator[Offense]:
     credited, comparison = case.claim.axis, case.comparison
     if credited is None or comparison is None:
         return
@@ -43,7 +43,7 @@ def _axis(case: ClaimCase) -> Iterator[Offence]:
     unknown = {item.axis for item in comparison.difference.unknown}
     others = [axis for axis in counted if axis != credited]
     if credited not in changed and credited in unknown:
-        yield Offence(
+        yield Offense(
             at="axis",
             found=f"it credits {credited}, and whether that changed is not stated on both sides",
             expected=f"{credited} stated on both sides",
@@ -52,11 +52,11 @@ def _axis(case: ClaimCase) -> Iterator[Offence]:
         )
     elif credited not in changed:
         found = ", ".join(counted) or "nothing"
-        yield Offence(
+        yield Offense(
             "axis", f"it credits {credited}, and what changed is {found}", "the axis that changed", "credit that axis"
         )
     elif others:
-        yield Offence(
+        yield Offense(
             at="axis",
             found=f"it credits {credited}, and {', '.join(others)} changed as well",
             expected=f"{credited} alone",
@@ -64,13 +64,13 @@ def _axis(case: ClaimCase) -> Iterator[Offence]:
         )
 
 
-def _mechanism(case: ClaimCase) -> Iterator[Offence]:
+def _mechanism(case: ClaimCase) -> Iterator[Offense]:
     mechanism, comparison = case.claim.mechanism_named, case.comparison
     if mechanism is None or comparison is None:
         return
     counted = comparison.counted
     if counted and not any(mechanism.carried_by(axis) for axis in counted):
-        yield Offence(
+        yield Offense(
             at="mechanism",
             found=f"{mechanism.name} ({mechanism.says}) is not what {', '.join(counted)} changes",
             expected=f"a change of {', '.join(mechanism.axes)}",
@@ -79,7 +79,7 @@ def _mechanism(case: ClaimCase) -> Iterator[Offence]:
     for trace in mechanism.traces:
         found = _contradicted(trace, case.baseline, case.candidate)
         if found:
-            yield Offence("mechanism", f"{mechanism.name}: {found}", f"{trace.because}", "credit another mechanism")
+            yield Offense("mechanism", f"{mechanism.name}: {found}", f"{trace.because}", "credit another mechanism")
 
 
 def _contradicted(trace: Trace, baseline: tuple[Launch, ...], candidate: tuple[Launch, ...]) -> str:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, ClaimCase, E, Offence, rule
+from receipts.judging.rule import EFFECT, ClaimCase, E, Offense, rule
 
 
 @rule("K103", "overstated", E, on="claim", question=EFFECT)
-def overstated(case: ClaimCase) -> Iterator[Offence]:
+def overstated(case: ClaimCase) -> Iterator[Offense]:
     """What the receipts say of the claim's number lies outside of it."""
     if case.assessment.state != "fails":
         return
     wanted = case.claim.effect or f"a claim of kind {case.claim.kind} that its receipts carry"
     at = "effect" if case.claim.effect else "kind"
-    yield Offence(at, case.assessment.why, wanted, "claim what was measured, or withdraw the claim")
+    yield Offense(at, case.assessment.why, wanted, "claim what was measured, or withdraw the claim")

@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.shape import target_of
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, W, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, W, rule
 
 
 @rule("K104", "off_target", I, on="claim", question=NONE, about=Topic.TARGET)
-def off_target(case: ClaimCase) -> Iterator[Offence]:
+def off_target(case: ClaimCase) -> Iterator[Offense]:
     """Not shown at the shape where it is to hold."""
     if not case.candidate or case.claim.kind == "does-not-fit":
         return
     if case.at_target is False:
-        yield Offence(
+        yield Offense(
             at="target",
             found=f"{case.candidate[0].parsed.name} did not run at {case.target}",
             expected=f"launches at {case.target}",
@@ -33,7 +33,7 @@ def off_target(case: ClaimCase) -> Iterator[Offence]:
         )
     elif case.at_target and case.lane.targets and target_of(case.candidate[0].parsed, case.lane) is None:
         names = " or ".join(item.name for item in case.lane.targets)
-        yield Offence(
+        yield Offense(
             at="target",
             found=f"it holds at {case.target}, away from the targets of lane {case.lane.name}",
             expected=f"launches at {names}",

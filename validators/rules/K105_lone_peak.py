@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, ClaimCase, E, Offence, rule
+from receipts.judging.rule import NONE, ClaimCase, E, Offense, rule
 
 
 @rule("K105", "lone_peak", E, on="claim", question=NONE)
-def lone_peak(case: ClaimCase) -> Iterator[Offence]:
+def lone_peak(case: ClaimCase) -> Iterator[Offense]:
     """A ceiling that one launch reached once."""
     if case.claim.kind == "ceiling" and case.assessment.grade == "single":
-        yield Offence(
+        yield Offense(
             at="candidate",
             found=f"a peak, which one launch reached: {case.candidate[0].parsed.name}",
             expected="two launches for a repeated ceiling, three on two days or hosts for a validated one",

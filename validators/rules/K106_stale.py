@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.envelope import REPEATED, SHAPE
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, rule
 
 
 @rule("K106", "stale", I, on="claim", question=NONE, facts=True, about=Topic.STALENESS)
-def stale(case: ClaimCase) -> Iterator[Offence]:
+def stale(case: ClaimCase) -> Iterator[Offense]:
     """Receipts that no longer stand, a status that was lost, and a ceiling that was passed."""
     known = dict(case.facts.superseded) if case.facts else {}
     named = {launch.parsed.id: launch.parsed.name for launch in case.launches}
@@ -29,14 +29,14 @@ def stale(case: ClaimCase) -> Iterator[Offence]:
     for receipt, (successor, reason) in gone.items():
         what = f"superseded by {successor[:12]}" if successor else "retracted"
         do = f"see whether it holds on {successor[:12]}" if successor else "withdraw it, or measure again"
-        yield Offence(
+        yield Offense(
             at=sides.get(receipt, "candidate"),
             found=f"{named.get(receipt, receipt[:12])} was {what}: {reason}",
             expected="receipts that stand",
             do=f"{do}, and correct what quotes it",
         )
     if case.earlier == "supported" and case.now not in (None, "supported"):
-        yield Offence(
+        yield Offense(
             at="text",
             found=f"it was supported when it was last judged and is {case.now} now",
             expected="the status that it was published with",
@@ -45,7 +45,7 @@ def stale(case: ClaimCase) -> Iterator[Offence]:
     yield from _passed(case)
 
 
-def _passed(case: ClaimCase) -> Iterator[Offence]:
+def _passed(case: ClaimCase) -> Iterator[Offense]:
     if case.claim.kind != "ceiling" or not case.candidate or case.facts is None:
         return
     launch = case.candidate[0]
@@ -61,7 +61,7 @@ def _passed(case: ClaimCase) -> Iterator[Offence]:
             said = ", ".join(
                 f"{name.replace('_', ' ')} {size:,}" for (name, _), size in zip(SHAPE, theirs, strict=True)
             )
-            yield Offence(
+            yield Offense(
                 at="candidate",
                 found=f"{shape.launches} launches have sustained {said} on {shape.chips} chips",
                 expected="the largest shape of its lane",

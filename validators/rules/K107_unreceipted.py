@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offence, StatementCase, W, rule
+from receipts.judging.rule import NONE, Offense, StatementCase, W, rule
 
 
 @rule("K107", "unreceipted", W, on="statement", question=NONE)
-def unreceipted(case: StatementCase) -> Iterator[Offence]:
+def unreceipted(case: StatementCase) -> Iterator[Offense]:
     """A statement with neither receipt, claim, nor a reason to have none."""
     if case.receipts or case.claim or case.ignored:
         return
-    yield Offence(
+    yield Offense(
         at=case.place,
         found=f"“{case.text}” names no receipt",
         expected="a link to the receipts that it was taken from",

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, ClaimCase, I, Offence, Topic, rule
+from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, rule
 
 
 @rule("K108", "outside_envelope", I, on="claim", question=NONE, facts=True, about=Topic.TARGET)
-def outside_envelope(case: ClaimCase) -> Iterator[Offence]:
+def outside_envelope(case: ClaimCase) -> Iterator[Offense]:
     """A claim for a shape beyond the lane's envelope."""
     if case.envelope == "beyond" and case.claim.kind not in ("ceiling", "does-not-fit"):
-        yield Offence(
+        yield Offense(
             at="target" if case.claim.target is not None else "candidate",
             found=f"its shape is larger than any that lane {case.lane.name} sustained repeatedly",
             expected="a shape inside the lane's envelope",

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
 from receipts.metrics.rates import (
     EACH,
     STEP,
@@ -55,7 +55,7 @@ def needs(case: Case) -> Iterable[str]:
 
 
 @rule("R101", "tokens_disagree", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
-def tokens_disagree(case: Case) -> Iterator[Offence]:
+def tokens_disagree(case: Case) -> Iterator[Offense]:
     """Each stated rate, and the stated step time, against what it must follow from."""
     launch, chips = case.launch, case.get("hardware.chips")
     computed = launch.numbers.rate_statistics or launch.numbers.rate_from_step_time
@@ -70,7 +70,7 @@ def tokens_disagree(case: Case) -> Iterator[Offence]:
         yield from _against(case, EACH, (CandidateValue("the stated tokens/s of all chips", total),), float(chips))
 
 
-def _against(case: Case, path: str, computed: Iterable[CandidateValue], times: float = 1.0) -> Iterator[Offence]:
+def _against(case: Case, path: str, computed: Iterable[CandidateValue], times: float = 1.0) -> Iterator[Offense]:
     strict, loose = case.launch.numbers.stated(path), case.launch.numbers.stated_loosely(path)
     if strict is None or loose is None or not computed:
         return
@@ -87,7 +87,7 @@ def _against(case: Case, path: str, computed: Iterable[CandidateValue], times: f
     ):
         level, do = W, "state the statistic of both numbers"
     meant = _of_its_statistic(case, value, computed) or closest
-    yield Offence(
+    yield Offense(
         at=path,
         found=f"{case.get(path):,.6g}" + (f" on {times:g} chips" if times != 1.0 else ""),
         expected=f"{meant.value.low / times:,.6g} to {meant.value.high / times:,.6g}, {meant.name}",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
 from receipts.metrics.flops import eras, geometry_of
 from receipts.metrics.rates import STATED, CandidateValue, nearest
 from receipts.receipt.accelerators import find as find_accelerator
@@ -69,7 +69,7 @@ def _peak(case: Case) -> Interval | None:
 
 
 @rule("R102", "mfu_disagrees", E, question=COMPARABLE, taints=(MFU,), needs=needs)
-def mfu_disagrees(case: Case) -> Iterator[Offence]:
+def mfu_disagrees(case: Case) -> Iterator[Offense]:
     """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
     if case.get(RATIO) is None and case.get(TFLOPS) is None:
         return
@@ -89,7 +89,7 @@ def mfu_disagrees(case: Case) -> Iterator[Offence]:
         yield from _against(case, RATIO, [CandidateValue("the stated TFLOP/s over the peak", speed * 1e12 / peak)])
 
 
-def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Iterator[Offence]:
+def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Iterator[Offense]:
     own = case.launch.numbers.stated(path)
     if own is None or not computed or any(own.meets(item.value) for item in computed):
         return
@@ -99,7 +99,7 @@ def _against(case: Case, path: str, computed: Sequence[CandidateValue]) -> Itera
             return
     told = [item for item in computed if item.name.startswith("the stated")]  # what a reader can look up
     closest = nearest(case.get(path), told or computed)
-    yield Offence(
+    yield Offense(
         at=path,
         found=f"{case.get(path):.6g}",
         expected=f"{closest.value.low:.4g} to {closest.value.high:.4g}, from {closest.name}",

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, W, rule
 from receipts.metrics.flops import geometry_of
 from receipts.metrics.flops.least import least_flops_per_token
 from receipts.metrics.rates import EACH, STATED, STEP, TOTAL
@@ -53,7 +53,7 @@ def needs(case: Case) -> Iterable[str]:
 
 
 @rule("R103", "impossible_mfu", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
-def impossible_mfu(case: Case) -> Iterator[Offence]:
+def impossible_mfu(case: Case) -> Iterator[Offense]:
     """Stated MFU against 1; stated speed, and what each rate costs at the least, against the dense peak."""
     machine = find_accelerator(case.get(ACCELERATOR))
     best = machine.best_fraction(case.get(TYPE)) if machine else None
@@ -103,14 +103,14 @@ def _highest(case: Case, machine: Accelerator) -> float:
     return peak if peak and known else max(machine.dense_peak_flops_per_second.values())
 
 
-def _above(at: str, share: float, best: float | None, least: str = "") -> Iterator[Offence]:
+def _above(at: str, share: float, best: float | None, least: str = "") -> Iterator[Offense]:
     """E above the peak, W above what the chip's own dense matmul reaches."""
     limit = 1.0 if share > 1.0 or best is None else best
     if share > limit:
-        yield Offence(
+        yield Offense(
             at=at,
             found=f"{least}{share:,.1%} of the dense peak",
             expected=f"at most {limit:.0%}" + (", what its best dense matmul reaches" if limit < 1.0 else ""),
-            do="check the timer's synchronisation, the FLOPs a token and the denominator",
+            do="check the timer's synchronization, the FLOPs a token and the denominator",
             level=W if limit < 1.0 else None,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
 from receipts.receipt.accelerators import Accelerator
 from receipts.receipt.accelerators import find as find_accelerator
 
@@ -59,19 +59,19 @@ def _sparse(case: Case, machine: Accelerator | None) -> bool:
 
 
 @rule("R104", "unnamed_denominator", E, question=COMPARABLE, taints=(MFU,), needs=needs, spares=SPARED)
-def unnamed_denominator(case: Case) -> Iterator[Offence]:
+def unnamed_denominator(case: Case) -> Iterator[Offense]:
     """What a stated MFU does not name, and a sparse denominator."""
     if case.get(RATIO) is None:
         return
     for path, what in NAMED:
         if case.get(path) is None:
-            yield Offence(at=path, found="not stated beside an MFU", expected=what, do=f"state {path}, or drop the MFU")
+            yield Offense(at=path, found="not stated beside an MFU", expected=what, do=f"state {path}, or drop the MFU")
     peak, machine = case.get(PEAK), _machine(case)
     if peak is None:
         return
     if _sparse(case, machine):
         dense = machine.peak(case.get(DTYPE)) if machine is not None else None
-        yield Offence(
+        yield Offense(
             at=PEAK,
             found=f"{peak:.4g} FLOP/s with sparsity",
             expected=f"the dense peak{f', {dense:.4g}' if dense else ''}",

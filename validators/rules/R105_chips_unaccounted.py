@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
@@ -58,7 +58,7 @@ def applies(case: Case) -> bool:
     of_configuration=True,
     about=Topic.LAYOUT,
 )
-def chips_unaccounted(case: Case) -> Iterator[Offence]:
+def chips_unaccounted(case: Case) -> Iterator[Offense]:
     """The product of the degrees against the chips, then expert groups inside the data ranks."""
     chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)
     if chips is None:
@@ -68,14 +68,14 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
     spread = (case.get(SHARD) or 1) * (case.get(REPLICATE) or 1)
     fits = not replicas or (chips in products if data else any(chips % (ways * spread) == 0 for ways in replicas))
     if not fits:
-        yield Offence(
+        yield Offense(
             at=DATA if data else CHIPS,
             found=f"{_shown(case)} make {' or '.join(str(item) for item in products)} for {chips} chips",
             expected=f"{chips}" if data else f"with shard and replicate, a divisor of {chips}",
             do="state the degrees as the framework counts them, or the chips that took part",
         )
     elif chips % spread:
-        yield Offence(
+        yield Offense(
             at=SHARD,
             found=f"shard {case.get(SHARD) or 1} × replicate {case.get(REPLICATE) or 1} are {spread} ranks",
             expected=f"a divisor of {chips} chips",
@@ -88,7 +88,7 @@ def chips_unaccounted(case: Case) -> Iterator[Offence]:
     inside = expert * (case.get(EXPERT_TENSOR) or (1 if case.lane.applies(EXPERT_TENSOR) else tensor))
     stage = chips // stages
     if expert > 1 and stage % inside:
-        yield Offence(
+        yield Offense(
             at=EXPERT,
             found=f"expert groups of {inside} ranks among {stage} ranks of a stage",
             expected=f"a divisor of {stage}",

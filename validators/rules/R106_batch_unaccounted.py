@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, Topic, rule
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
@@ -35,7 +35,7 @@ def needs(case: Case) -> Iterable[str]:
 
 
 def applies(case: Case) -> bool:
-    """A microbenchmark takes no optimiser step."""
+    """A microbenchmark takes no optimizer step."""
     return bool(case.receipt.run.kind != "microbench")
 
 
@@ -49,7 +49,7 @@ def applies(case: Case) -> bool:
     applies=applies,
     about=Topic.LAYOUT,
 )
-def batch_unaccounted(case: Case) -> Iterator[Offence]:
+def batch_unaccounted(case: Case) -> Iterator[Offense]:
     """Tokens a step against the global batch, then that against micro batch, data ranks and accumulation."""
     yield from _tokens(case)
     whole, micro, accumulation = case.get(GLOBAL), case.get(MICRO), case.get(ACCUMULATION)
@@ -62,7 +62,7 @@ def batch_unaccounted(case: Case) -> Iterator[Offence]:
     if accumulation is None:
         if not any(whole % item == 0 for item in at_once):
             made = " or ".join(str(item) for item in at_once)
-            yield Offence(
+            yield Offense(
                 at=GLOBAL,
                 found=f"{whole}, which micro batch {micro} over data {ways[0]} does not divide",
                 expected=f"a multiple of {made}",
@@ -70,7 +70,7 @@ def batch_unaccounted(case: Case) -> Iterator[Offence]:
             )
     elif whole not in [item * accumulation for item in at_once]:
         made = " or ".join(str(item * accumulation) for item in at_once)
-        yield Offence(
+        yield Offense(
             at=GLOBAL,
             found=f"{whole}",
             expected=f"{made}: micro batch {micro} × data {ways[0]} × accumulation {accumulation}",
@@ -78,17 +78,17 @@ def batch_unaccounted(case: Case) -> Iterator[Offence]:
         )
 
 
-def _tokens(case: Case) -> Iterator[Offence]:
+def _tokens(case: Case) -> Iterator[Offense]:
     """Tokens a step that are not those of the batch: every rate over the steps is made of them."""
     tokens, whole, length = case.get(TOKENS), case.get(GLOBAL), case.get(LENGTH)
     if tokens is None or whole is None or length is None:
         return
     without_target = 1 + (case.get("model.mtp_depth") or 0)
     if not whole * (length - without_target) <= tokens <= whole * length:
-        yield Offence(
+        yield Offense(
             at=TOKENS,
             found=f"{tokens:,}",
             expected=f"{whole * length:,}: {whole} sequences of {length}; with targets alone, down to "
             f"{whole * (length - without_target):,}",
-            do="state the tokens of all chips in one optimiser step, or the batch that they are of",
+            do="state the tokens of all chips in one optimizer step, or the batch that they are of",
         )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule
 from receipts.receipt.alphabets import ATTENDING
 from receipts.receipt.patterns import Pattern, read
 
@@ -55,7 +55,7 @@ def applies(case: Case) -> bool:
     of_configuration=True,
     about=Topic.LAYOUT,
 )
-def heads_torn(case: Case) -> Iterator[Offence]:
+def heads_torn(case: Case) -> Iterator[Offense]:
     """Heads, then kv heads, against the tensor degree."""
     tensor = case.get(TENSOR) or 1
     if not _attends(case):
@@ -66,7 +66,7 @@ def heads_torn(case: Case) -> Iterator[Offence]:
         if count is None or count % tensor == 0:
             continue
         copied = path == KV_HEADS and tensor % count == 0 and _replicates(case)
-        yield Offence(
+        yield Offense(
             at=path,
             found=f"{count} {what} over tensor {tensor}, {count / tensor:.3g} a rank"
             + (", replicated" if copied else ""),
@@ -78,14 +78,14 @@ def heads_torn(case: Case) -> Iterator[Offence]:
         )
 
 
-def _lone(case: Case, tensor: int) -> Iterator[Offence]:
+def _lone(case: Case, tensor: int) -> Iterator[Offense]:
     """What a rank owns, where that is one head of some kind; one kv head a rank is how grouped queries are meant."""
     kinds = (("attention", case.get(HEADS)), ("SSM", case.get(SSM_HEADS)))
     owned = [(kind, count // tensor) for kind, count in kinds if count and count % tensor == 0]
     if tensor > 1 and any(count == 1 for _, count in owned):
         shown = " and ".join(f"{count} {kind}" for kind, count in owned)
         at = HEADS if ("attention", 1) in owned else SSM_HEADS
-        yield Offence(at, f"a rank owns {shown} heads", "more than one", "lower the tensor degree", level=W)
+        yield Offense(at, f"a rank owns {shown} heads", "more than one", "lower the tensor degree", level=W)
 
 
 def _replicates(case: Case) -> bool:

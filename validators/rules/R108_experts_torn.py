@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
 
 EXPERT, EXPERTS = "parallelism.expert", "model.experts"
 
@@ -41,11 +41,11 @@ def applies(case: Case) -> bool:
     of_configuration=True,
     about=Topic.LAYOUT,
 )
-def experts_torn(case: Case) -> Iterator[Offence]:
+def experts_torn(case: Case) -> Iterator[Offense]:
     """Experts against the expert degree."""
     degree, experts = case.get(EXPERT) or 1, case.get(EXPERTS) or 0
     if experts % degree:
-        yield Offence(
+        yield Offense(
             at=EXPERTS,
             found=f"{experts} experts over an expert degree of {degree}",
             expected=f"a multiple of {degree}",

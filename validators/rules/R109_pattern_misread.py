@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule
 from receipts.metrics.degrees import degree
 from receipts.receipt.alphabets import ALPHABETS, ATTENDING, BlockKind
 from receipts.receipt.patterns import Pattern, contradiction, kind_counts, read
@@ -67,26 +67,26 @@ def applies(case: Case) -> bool:
     of_configuration=True,
     about=Topic.LAYOUT,
 )
-def pattern_misread(case: Case) -> Iterator[Offence]:
+def pattern_misread(case: Case) -> Iterator[Offense]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
     found = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
     if not isinstance(found, Pattern):
         for problem in () if found and _reads_somehow(case) else found:
-            yield Offence(at=problem.at, found=problem.what, expected="a pattern that reads", do=problem.do or DO)
+            yield Offense(at=problem.at, found=problem.what, expected="a pattern that reads", do=problem.do or DO)
         return
     depth, written = int(case.get(DEPTH) or len(found.blocks)), len(found.blocks)
     if depth % written and case.get(ALPHABET) and not ALPHABETS[found.alphabet].tiles:
-        yield Offence(DEPTH, f"{depth}", f"{written}, or whole tiles of it, as {found.alphabet} patterns go", DO)
+        yield Offense(DEPTH, f"{depth}", f"{written}, or whole tiles of it, as {found.alphabet} patterns go", DO)
     wrong = contradiction(found, case.get(FAMILY)) if case.get(FAMILY) else ""
     if wrong:
-        yield Offence(FAMILY, f"{case.get(FAMILY)} for {found.text}: {wrong}", "a family that the pattern shows", DO)
+        yield Offense(FAMILY, f"{case.get(FAMILY)} for {found.text}: {wrong}", "a family that the pattern shows", DO)
     yield from _counts(case, found, depth if case.get(DEPTH) else None)
     if found.mtp_depth and case.get(MTP) not in (None, found.mtp_depth):
-        yield Offence(MTP, f"{case.get(MTP)}", f"{found.mtp_depth}, as the pattern has it", DO)
+        yield Offense(MTP, f"{case.get(MTP)}", f"{found.mtp_depth}, as the pattern has it", DO)
     pipeline, virtual = (degree(case.stated, case.lane, path) for path in (PIPELINE, VIRTUAL))
     stages = pipeline * virtual if pipeline and virtual else None
     if len(found.stages) > 1 and stages and len(found.stages) != stages:
-        yield Offence(TEXT, f"{len(found.stages)} stages", f"{stages}: pipeline × virtual pipeline", DO)
+        yield Offense(TEXT, f"{len(found.stages)} stages", f"{stages}: pipeline × virtual pipeline", DO)
 
 
 def _reads_somehow(case: Case) -> bool:
@@ -94,12 +94,12 @@ def _reads_somehow(case: Case) -> bool:
     return case.get(ALPHABET) is None and any(isinstance(read(case.get(TEXT), name), Pattern) for name in ALPHABETS)
 
 
-def _counts(case: Case, pattern: Pattern, depth: int | None) -> Iterator[Offence]:
+def _counts(case: Case, pattern: Pattern, depth: int | None) -> Iterator[Offense]:
     counts = kind_counts(pattern, depth)
     attending = sum(count for kind, count in counts.items() if kind in ATTENDING)
     told = [int(number) for number in _COUNTS.findall(case.get(KINDS) or "")]
     if depth and told and sum(told) != attending:
         tiled = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        yield Offence(KINDS, f"{sum(told)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
+        yield Offense(KINDS, f"{sum(told)} attention blocks: {case.get(KINDS)}", f"{attending}, of {tiled}", DO)
     if counts.get(BlockKind.EXPERT) and case.get(EXPERTS) == 0:
-        yield Offence(EXPERTS, "0", f"experts for {counts[BlockKind.EXPERT]} expert blocks", DO)
+        yield Offense(EXPERTS, "0", f"experts for {counts[BlockKind.EXPERT]} expert blocks", DO)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, axis_leaves, in_words, intended
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 TYPED_OFF = (0, 1, "", "none", "off", "false", "0")
 # What a degree says when it acts on nothing: one.
@@ -22,7 +22,7 @@ DEGREES = ("parallelism.expert", "parallelism.expert_tensor")
 
 
 @rule("R110", "idle_switch", W, question=NONE, of_configuration=True)
-def idle_switch(case: Case) -> Iterator[Offence]:
+def idle_switch(case: Case) -> Iterator[Offense]:
     """Each switch that is typed as on and whose effective value is off."""
     acting = intended(case.parsed)
     for leaf in axis_leaves():
@@ -32,7 +32,7 @@ def idle_switch(case: Case) -> Iterator[Offence]:
         typed_at = leaf.path.replace("path.", "path.intended.", 1) if leaf.path.startswith("path.") else leaf.path
         typed = case.get(typed_at)
         if typed is not None and _on(typed):
-            yield Offence(
+            yield Offense(
                 at=typed_at,
                 found=f"{in_words(typed)} is asked for and cannot act",
                 expected="a switch that acts, or none",

@@ -18,7 +18,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offence, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, W, rule
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"
@@ -52,23 +52,23 @@ def applies(case: Case) -> bool:
     needs=needs,
     applies=applies,
 )
-def not_training(case: Case) -> Iterator[Offence]:
+def not_training(case: Case) -> Iterator[Offense]:
     """Each sign that an `ok` training run did not train."""
     yield from signs(case)
 
 
-def signs(case: Case) -> Iterator[Offence]:
+def signs(case: Case) -> Iterator[Offense]:
     """What is stated and speaks against training."""
     for path, what in ((FINITE, "losses"), (NORM_FINITE, "gradient norms")):
         if case.get(path) is False:
-            yield Offence(path, f"some {what} were not finite", f"only finite {what}", DO)
+            yield Offense(path, f"some {what} were not finite", f"only finite {what}", DO)
     norm = case.get(NORM)
     if norm is not None and norm <= 0:
-        yield Offence(NORM, f"a gradient norm of {norm:g}", "a gradient norm above 0", DO)
+        yield Offense(NORM, f"a gradient norm of {norm:g}", "a gradient norm above 0", DO)
     steps, vocabulary = _steps(case), case.get(VOCABULARY)
     if _guessing(case) and steps is not None:
         early = steps < max(LEARNT, _warmup(case)) or case.get("data.kind") == "synthetic"
-        yield Offence(
+        yield Offense(
             LOSS,
             f"{case.get(LOSS):g} at the end, after {steps} steps",
             f"at most ln({vocabulary}) = {math.log(vocabulary):.2f}, the loss of guessing",
@@ -76,9 +76,9 @@ def signs(case: Case) -> Iterator[Offence]:
             level=W if early else None,
         )
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:
-        yield Offence(RATES, "no tokens", "tokens", DO)
+        yield Offense(RATES, "no tokens", "tokens", DO)
     if case.get(EXIT) not in (None, 0):
-        yield Offence(EXIT, f"exit code {case.get(EXIT)} of an outcome ok", "0", DO)
+        yield Offense(EXIT, f"exit code {case.get(EXIT)} of an outcome ok", "0", DO)
 
 
 def _guessing(case: Case) -> bool:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offence, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
 
 STARTED, FINISHED = "run.started", "run.finished"
@@ -45,43 +45,43 @@ def needs(case: Case) -> Iterable[str]:
 
 
 @rule("R112", "impossible_time", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs, reads_others=(STARTED,))
-def impossible_time(case: Case) -> Iterator[Offence]:
+def impossible_time(case: Case) -> Iterator[Offense]:
     """Durations, the clock, finish against start, the sum of steps against the run, and other launches."""
     run, steps = case.receipt.run, case.launch.durations
     if steps and not case.launch.timed:
         wrong = [index for index, step in enumerate(steps) if step <= 0]
         shown = ", ".join(f"step {index}: {steps[index]:g} s" for index in wrong[:3])
-        yield Offence(STEPS, shown, "durations above 0", "time steps with a monotonic clock")
+        yield Offense(STEPS, shown, "durations above 0", "time steps with a monotonic clock")
     elif steps and run.kind == "training" and (middle := case.launch.median(0, len(steps))) < QUICKEST_SECONDS:
         shown = f"a median step of {middle:.2g} s"
-        yield Offence(STEPS, shown, f"{QUICKEST_SECONDS:g} s and more", "check the unit of the durations")
+        yield Offense(STEPS, shown, f"{QUICKEST_SECONDS:g} s and more", "check the unit of the durations")
     now = case.facts.now if case.facts is not None else None
     loose = DAY_SECONDS if case.get("run.started_stated") is not None else 0.0
     if now is not None and run.started > now + SKEW + timedelta(seconds=loose):
-        yield Offence(STARTED, f"{run.started:%Y-%m-%d %H:%M} UTC", f"at most {now:%Y-%m-%d %H:%M}", "check the clock")
+        yield Offense(STARTED, f"{run.started:%Y-%m-%d %H:%M} UTC", f"at most {now:%Y-%m-%d %H:%M}", "check the clock")
     if run.finished is not None:
         yield from _against_wall(case, (run.finished - run.started).total_seconds(), loose)
     yield from _at_once(case)
 
 
-def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offence]:
+def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
     total, steps = math.fsum(case.launch.durations), case.launch.durations
     do = "check the unit of the durations, and that they are of this launch"
     if wall + loose < 0:
         shown = f"{-wall:,.0f} s before the start"
-        yield Offence(FINISHED, shown, "a finish after the start", "check clocks and zones")
+        yield Offense(FINISHED, shown, "a finish after the start", "check clocks and zones")
     elif total > wall + loose + CLOCK_SECONDS:
-        yield Offence(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
+        yield Offense(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
     if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome != "ok":
         return
     spans = math.fsum(case.get(f"{GOODPUT}{name}") or 0.0 for name in SPANS)
     rest = wall - total - max(spans, case.get("compile.compile_seconds") or 0.0) - START_UP_SECONDS - loose
     if rest > FAR * total or (case.get(f"{GOODPUT}step_seconds") or 0.0) > FAR * total + CLOCK_SECONDS:
         shown = f"{total:,.4g} s of steps in a run of {wall:,.0f} s, and no span says why"
-        yield Offence(STEPS, shown, "steps that fill the run, or the spans that do", do)
+        yield Offense(STEPS, shown, "steps that fill the run, or the spans that do", do)
 
 
-def _at_once(case: Case) -> Iterator[Offence]:
+def _at_once(case: Case) -> Iterator[Offense]:
     """Earlier launches, which stand, that started on this host at this instant."""
     own, facts = case.launch.parsed, case.facts
     others = facts.at_once.get(own.id, ()) if facts is not None else ()
@@ -89,7 +89,7 @@ def _at_once(case: Case) -> Iterator[Offence]:
         if facts is None or other.id in facts.superseded or _apart(own, other):
             continue
         sure = own.receipt.run.started.microsecond != 0 or _copied(own, other)
-        yield Offence(
+        yield Offense(
             at=STARTED,
             found=f"{own.receipt.run.started:%Y-%m-%d %H:%M:%S.%f} UTC, as {other.id[:12]} on {own.receipt.run.host}",
             expected="one launch at a time on a device",

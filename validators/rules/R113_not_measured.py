@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, Case, E, Offence, rule
+from receipts.judging.rule import EFFECT, Case, E, Offense, rule
 
 NUMBERS = ("measurement.", "memory.chips", "memory.aggregate", "compile.compile_seconds", "evidence[")
 # How a number was to be taken is no number.
@@ -20,13 +20,13 @@ MANNER = ("measurement.timer", "measurement.synchronisation", "measurement.regio
 
 
 @rule("R113", "not_measured", E, question=EFFECT)
-def not_measured(case: Case) -> Iterator[Offence]:
+def not_measured(case: Case) -> Iterator[Offense]:
     """Numbers on a receipt whose provenance is not `measured`."""
     provenance = case.receipt.run.provenance
     if provenance == "measured":
         return
     if any(path.startswith(NUMBERS) and not path.startswith(MANNER) for path in case.stated):
-        yield Offence(
+        yield Offense(
             at="run.provenance",
             found=f"{provenance} numbers",
             expected="measured",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 # Share of ln(vocabulary). The spread of untrained logits adds a little; a seventh more or less is something else.
 FAR = 0.15
@@ -26,7 +26,7 @@ def applies(case: Case) -> bool:
 
 
 @rule("R114", "strange_start", W, question=NONE, applies=applies)
-def strange_start(case: Case) -> Iterator[Offence]:
+def strange_start(case: Case) -> Iterator[Offense]:
     """The first loss against ln(vocabulary)."""
     first, vocabulary = case.get(FIRST), case.get(VOCABULARY)
     resumed = case.get("run.resumed_from") is not None or (case.get("run.start_step") or 0) > 0
@@ -34,9 +34,9 @@ def strange_start(case: Case) -> Iterator[Offence]:
         return
     guessing = math.log(vocabulary)
     if abs(first - guessing) > FAR * guessing:
-        yield Offence(
+        yield Offense(
             at=FIRST,
             found=f"{first:g}",
             expected=f"about ln({vocabulary}) = {guessing:.2f}",
-            do="state what it was resumed from, or check vocabulary, labels and initialisation",
+            do="state what it was resumed from, or check vocabulary, labels and initialization",
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 STATISTIC = "measurement.stated.statistic"
 RATES = ("measurement.stated.tokens_per_second", "measurement.stated.tokens_per_second_per_chip")
@@ -26,11 +26,11 @@ VAGUE = {
 
 
 @rule("R115", "vague_statistic", W, question=NONE)
-def vague_statistic(case: Case) -> Iterator[Offence]:
+def vague_statistic(case: Case) -> Iterator[Offense]:
     """The statistic of a stated rate."""
     if all(case.get(path) is None for path in RATES) or case.get(STATISTIC) not in VAGUE:
         return
-    yield Offence(
+    yield Offense(
         at=STATISTIC,
         found=VAGUE[case.get(STATISTIC)],
         expected="median, mean or total over steps after warm-up",

@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.envelope import shown, standing
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 
 @rule("R116", "beyond_envelope", W, question=NONE, facts=True, asks_store=True)
-def beyond_envelope(case: Case) -> Iterator[Offence]:
+def beyond_envelope(case: Case) -> Iterator[Offense]:
     """A shape that no ceiling of the lane holds."""
     if not case.facts or not case.facts.shapes:
         return
     found = standing(case.facts, case.parsed, key=case.launch.settings.shape)
     if found.word != "beyond" or found.ceiling is None:
         return
-    yield Offence(
+    yield Offense(
         at="batch.sequence_length",
         found="beyond: {chips} chips, sequence length {length}, micro batch {micro}, depth {depth}".format(
             chips=case.get("hardware.chips"),

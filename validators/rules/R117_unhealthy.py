@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, Offence, W, rule
+from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 HEALTH = "measurement.health"
 # Raised by every chip that waits for work: no sign of ill health.
@@ -20,11 +20,11 @@ IDLE = ("none", "gpu_idle", "idle", "not_active")
 
 
 @rule("R117", "unhealthy", W, question=NONE)
-def unhealthy(case: Case) -> Iterator[Offence]:
+def unhealthy(case: Case) -> Iterator[Offense]:
     """Throttle reasons, spread of clocks, skew of ranks."""
     reasons = [item for item in case.get(f"{HEALTH}.throttle_reasons") or () if item.lower() not in IDLE]
     if reasons:
-        yield Offence(
+        yield Offense(
             at=f"{HEALTH}.throttle_reasons",
             found=", ".join(reasons),
             expected="no throttling over the window",
@@ -36,7 +36,7 @@ def unhealthy(case: Case) -> Iterator[Offence]:
     ):
         share = case.get(f"{HEALTH}.{name}")
         if share is not None and share > bound:
-            yield Offence(
+            yield Offense(
                 at=f"{HEALTH}.{name}",
                 found=f"{share:.1%} {what}",
                 expected=f"at most {bound:.0%} in lane {case.lane.name}",

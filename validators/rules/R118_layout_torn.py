@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offence, W, rule
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, W, rule
 from receipts.judging.topic import Topic
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
 from receipts.metrics.flops import geometry_of
@@ -57,7 +57,7 @@ def applies(case: Case) -> bool:
     of_configuration=True,
     about=Topic.LAYOUT,
 )
-def layout_torn(case: Case) -> Iterator[Offence]:
+def layout_torn(case: Case) -> Iterator[Offense]:
     """Each extent against the degree that divides it, expert groups against the chips, then the heads' widths."""
     tensor, pipeline = _ways(case, TENSOR), _ways(case, PIPELINE)
     inside = case.get(EXPERT_TENSOR) or tensor
@@ -77,7 +77,7 @@ def layout_torn(case: Case) -> Iterator[Offence]:
     heads, width, hidden = case.get(HEADS), case.get(WIDTH), case.get(HIDDEN)
     if None not in (heads, width, hidden) and heads * width != hidden:
         what = f"{heads} heads of {width} are {heads * width} wide"
-        yield Offence(HIDDEN, what, f"{hidden}, the hidden width", "check the width of a head, or leave it so", level=W)
+        yield Offense(HIDDEN, what, f"{hidden}, the hidden width", "check the width of a head, or leave it so", level=W)
 
 
 def _ways(case: Case, path: str) -> int:
@@ -91,10 +91,10 @@ def _laid_out(case: Case) -> bool:
     return layout not in ("none", "off", "even", "false") or STAGE in (case.get("model.pattern") or "")
 
 
-def _torn(case: Case, path: str, ways: int, by: str, *, even: bool = True) -> Iterator[Offence]:
+def _torn(case: Case, path: str, ways: int, by: str, *, even: bool = True) -> Iterator[Offense]:
     extent = case.get(path)
     if extent is not None and extent % ways:
-        yield Offence(
+        yield Offense(
             at=path,
             found=f"{extent:,} over {by} of {ways}",
             expected=f"a multiple of {ways}",

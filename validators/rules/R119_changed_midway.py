@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from receipts.judging.rule import ANYWHERE, GOODPUT, LOSS, PATH, Case, E, I, Offence, W, rule
+from receipts.judging.rule import ANYWHERE, GOODPUT, LOSS, PATH, Case, E, I, Offense, W, rule
 from receipts.receipt import Parsed
 
 PARTS, RESUMED = "run.parts", "run.resumed_from"
@@ -26,7 +26,7 @@ DO = "give each launch a receipt of its own, or start again with what the first 
 
 
 @rule("R119", "changed_midway", E, question=PATH, taints=(LOSS, GOODPUT), reads_others=ANYWHERE)
-def changed_midway(case: Case) -> Iterator[Offence]:
+def changed_midway(case: Case) -> Iterator[Offense]:
     """Each part against the one before it, then the launch that was resumed."""
     yield from _joined(case.launch.parsed)
     earlier = case.facts.resumed.get(case.launch.parsed.id) if case.facts is not None else None
@@ -37,16 +37,16 @@ def changed_midway(case: Case) -> Iterator[Offence]:
         changed = ["it joins launches that ran other software"]
     if changed:
         shown = f"resumed from {earlier.id[:12]}: {'; '.join(changed[:3])}"
-        yield Offence(RESUMED, shown, "the same wheels, code and flags", DO, level=W)
+        yield Offense(RESUMED, shown, "the same wheels, code and flags", DO, level=W)
 
 
-def _joined(parsed: Parsed) -> Iterator[Offence]:
+def _joined(parsed: Parsed) -> Iterator[Offense]:
     """What changed from one part of a receipt to the next, and parts that do not say what they ran."""
     parts = parsed.receipt.run.parts or ()
     for at, (before, after) in enumerate(pairwise(parts), start=1):
         if changed := list(_changed(before.ran or {}, after.ran or {})):
             shown = f"from step {after.start_step} on {'; '.join(changed[:3])}"
-            yield Offence(f"{PARTS}[{at}].ran", shown, "the same wheels, code and flags in all steps", DO)
+            yield Offense(f"{PARTS}[{at}].ran", shown, "the same wheels, code and flags in all steps", DO)
     told = [frozenset(filter(_counts, part.ran or {})) for part in parts]
     whole = frozenset().union(*told)
     silent = [(part, whole - has) for part, has in zip(parts, told, strict=True) if not part.ran or whole - has]
@@ -55,7 +55,7 @@ def _joined(parsed: Parsed) -> Iterator[Offence]:
         what = ", ".join(sorted(gone)[:3]) if first.ran else "what"
         shown = f"nobody says {what} ran from step {first.start_step} on"
         do = "state wheels, code and flags of each part"
-        yield Offence(PARTS, shown, "what each joined launch ran", do, level=I, unjudged=True)
+        yield Offense(PARTS, shown, "what each joined launch ran", do, level=I, unjudged=True)
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offense, rule
 from receipts.stats.order_statistics import median
 
 START, STOP = "measurement.window.start", "measurement.window.stop"
@@ -57,7 +57,7 @@ def _default(case: Case) -> bool:
     applies=applies,
     amortised="a cold start is inside the window",
 )
-def cold_start(case: Case) -> Iterator[Offence]:
+def cold_start(case: Case) -> Iterator[Offense]:
     """Compiles inside the window, then a window without warm-up."""
     start, stop, warmup = case.get(START), case.get(STOP), case.get(WARMUP)
     compiled = [index for index in case.launch.flagged.get("compile", ()) if stop is None or index < stop]
@@ -67,7 +67,7 @@ def cold_start(case: Case) -> Iterator[Offence]:
     if inside := [index for index in compiled if start is not None and index >= start]:
         yield _compiled(inside, f"in a window from {start}")
     if not warmup and (start == 0 or (start is None and warmup == 0)):
-        yield Offence(
+        yield Offense(
             at=START,
             found="a window from the first step of the launch",
             expected="warm-up steps before it",
@@ -75,7 +75,7 @@ def cold_start(case: Case) -> Iterator[Offence]:
         )
 
 
-def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offence]:
+def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offense]:
     """Compiles that are late wherever the warm-up ends, then what may be warm-up and may be not."""
     end = boundary + MARGIN
     if inside := [index for index in compiled if index >= end]:
@@ -84,7 +84,7 @@ def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offe
     usual = median(steps[end:]) if len(steps) > end else None
     slow = [index for index, seconds in enumerate(steps[:end]) if usual and seconds > SLOW * usual]
     if early := sorted({*slow, *(index for index in compiled if index < end)}):
-        yield Offence(
+        yield Offense(
             at=STEPS if slow else FLAGS,
             found=f"a compile or a slow step at {_shown(early)}, and nobody said where the warm-up ends",
             expected=f"no such step among the first {end}, or a stated window",
@@ -93,8 +93,8 @@ def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offe
         )
 
 
-def _compiled(inside: list[int], where: str) -> Offence:
-    return Offence(at=FLAGS, found=f"compile at step {_shown(inside)}, {where}", expected="none in the window", do=DO)
+def _compiled(inside: list[int], where: str) -> Offense:
+    return Offense(at=FLAGS, found=f"compile at step {_shown(inside)}, {where}", expected="none in the window", do=DO)
 
 
 def _shown(steps: list[int]) -> str:

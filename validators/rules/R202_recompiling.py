@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offense, Topic, rule
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
 START, FLAGS = "measurement.window.start", "measurement.step_flags"
@@ -49,18 +49,18 @@ def applies(case: Case) -> bool:
     about=Topic.INCIDENT,
     amortised="it compiles after warm-up",
 )
-def recompiling(case: Case) -> Iterator[Offence]:
+def recompiling(case: Case) -> Iterator[Offense]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""
     start, stop = case.get(START), case.get("measurement.window.stop")
     if case.get(AFTER):
-        yield Offence(AFTER, _counted(case.get(AFTER), "compile") + " after warm-up", "none", DO)
+        yield Offense(AFTER, _counted(case.get(AFTER), "compile") + " after warm-up", "none", DO)
     recompiles = case.launch.flagged.get("recompile", ()) if start is not None else ()
     late = [index for index in recompiles if index >= start and (stop is None or index < stop)]
     if late:
         shown = ", ".join(str(index) for index in late[:5])
-        yield Offence(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)
+        yield Offense(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)
     if case.get(POSTURE) in CAPTURING and case.get(BREAKS):
-        yield Offence(BREAKS, f"{_counted(case.get(BREAKS), 'graph break')} in posture {case.get(POSTURE)}", "none", DO)
+        yield Offense(BREAKS, f"{_counted(case.get(BREAKS), 'graph break')} in posture {case.get(POSTURE)}", "none", DO)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, Topic, W, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
 from receipts.stats.order_statistics import median
 
 
 @rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
-def unsteady(case: Case) -> Iterator[Offence]:
+def unsteady(case: Case) -> Iterator[Offense]:
     """Why there is no steady segment."""
     if case.receipt.run.outcome != "ok":
         return
     segment = case.launch.segment
     if segment is not None and segment.status == "unsteady":
-        yield Offence(
+        yield Offense(
             at="measurement.step_durations_seconds",
             found=segment.reason or "no steady segment",
             expected="a steady segment: thirds that agree after the warm-up",
@@ -35,14 +35,14 @@ def unsteady(case: Case) -> Iterator[Offence]:
     yield from _left_out(case)
 
 
-def _left_out(case: Case) -> Iterator[Offence]:
+def _left_out(case: Case) -> Iterator[Offense]:
     """Ordinary steps after the window: why they are left out, and how fast they are."""
     after, within = case.launch.after_window, case.launch.level
     if within is None or not after:
         return
     reason = case.get("measurement.window.reason")
     level = median(after)
-    yield Offence(
+    yield Offense(
         at="measurement.window.stop",
         found=f"{len(after)} steps after the window are left out ({reason or 'no reason stated'}); their median is "
         f"{level:.4g} s, {level / within - 1:+.1%} from that within it",

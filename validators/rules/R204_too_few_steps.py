@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 
 @rule("R204", "too_few_steps", I, question=EFFECT, taints=(RATE, MFU))
-def too_few_steps(case: Case) -> Iterator[Offence]:
+def too_few_steps(case: Case) -> Iterator[Offense]:
     """Steps that count against the lane's least."""
     if case.receipt.run.outcome != "ok":
         return
     segment = case.launch.segment
     if segment is not None and segment.status == "too_few" and not case.launch.interval_steps:
-        yield Offence(
+        yield Offense(
             at="measurement.step_durations_seconds",
             found=segment.reason or f"{segment.kept} steps that count",
             expected=f"at least {max(case.lane.minimum_steps, MINIMUM_STEPS)} in lane {case.lane.name}",

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 
 @rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU), amortised="only a summary of its steps was kept")
-def summary_only(case: Case) -> Iterator[Offence]:
+def summary_only(case: Case) -> Iterator[Offense]:
     """No durations, or too few interval means, on a launch that went well."""
     if case.receipt.run.outcome != "ok":
         return
     segment = case.launch.segment
     if segment is not None and segment.status == "too_few" and case.launch.interval_steps:
-        yield Offence(
+        yield Offense(
             at="measurement.step_durations_seconds",
             found=f"{segment.kept} interval means that count, without the times of their steps",
             expected=f"every step's duration in order, or at least {MINIMUM_STEPS} interval means",
@@ -34,7 +34,7 @@ def summary_only(case: Case) -> Iterator[Offence]:
         return
     leaves = case.parsed.flat.leaves
     stated = [path for path in leaves if path.startswith("measurement.stated.") and not path.endswith("_stated")]
-    yield Offence(
+    yield Offense(
         at="measurement.step_durations_seconds",
         found="aggregates alone" if stated else "no step times",
         expected="every step's duration in order",

@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offence, W, rule
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
 
 STATE, COMPILES = "compile.cache_state", "compile.compiles"
 COUNTS = (COMPILES, "compile.cache_misses")
 
 
 @rule("R206", "amortisation_unknown", I, question=EFFECT, taints=(RATE, MFU), amortised="nobody says what it compiled")
-def amortisation_unknown(case: Case) -> Iterator[Offence]:
+def amortisation_unknown(case: Case) -> Iterator[Offense]:
     """Cache state and compile counts that are not stated."""
     if case.receipt.run.outcome != "ok":
         return
     level = None if case.lane.compile_expensive else W
     if case.get(STATE) is None and case.lane.applies(STATE):
-        yield Offence(STATE, "not stated", "cold, warm or off", "state the compile cache's state at the start", level)
+        yield Offense(STATE, "not stated", "cold, warm or off", "state the compile cache's state at the start", level)
     if all(case.get(path) is None for path in COUNTS) and any(case.lane.applies(path) for path in COUNTS):
-        yield Offence(COMPILES, "not stated", "programs compiled, or cache misses", "count compiles", level)
+        yield Offense(COMPILES, "not stated", "programs compiled, or cache misses", "count compiles", level)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, I, Offence, Topic, rule
+from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 from receipts.judging.witness import LEVELS, level
 from receipts.receipt.route import WITNESSED
 
@@ -24,10 +24,10 @@ _GRAPHS = "cuda_graphs"
 
 
 @rule("R301", "unwitnessed_path", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)
-def unwitnessed_path(case: Case) -> Iterator[Offence]:
+def unwitnessed_path(case: Case) -> Iterator[Offense]:
     """Leaves that the lane wants seen and nobody saw, and evidence below the lane's level."""
     if case.lane.never_witnessed:
-        yield Offence(
+        yield Offense(
             at="run.lane",
             found=f"lane {case.get('run.lane')}, judged as {case.lane.name}",
             expected="a lane that says what its path is and what shows it",
@@ -36,7 +36,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offence]:
         return
     missing = [name for name in (*case.lane.witness, *_observed(case)) if not _seen(case, name)]
     if missing:
-        yield Offence(
+        yield Offense(
             at=f"{WITNESSED}.{missing[0]}" if len(missing) == 1 else WITNESSED,
             found=f"nothing shows {', '.join(missing)}",
             expected=f"what lane {case.lane.name} wants witnessed: {', '.join((*case.lane.witness, *_observed(case)))}",
@@ -45,7 +45,7 @@ def unwitnessed_path(case: Case) -> Iterator[Offence]:
         )
     best = level(case.parsed)
     if LEVELS.index(best) < LEVELS.index(case.lane.evidence):
-        yield Offence(
+        yield Offense(
             at="evidence",
             found=f"evidence of level {best}",
             expected=f"level {case.lane.evidence} for lane {case.lane.name}, from a file with its SHA-256",

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.accelerators import find
 from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, anything_witnessed, dtypes, parts, permitted
 
@@ -53,7 +53,7 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R302", "left_path", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
-def left_path(case: Case) -> Iterator[Offence]:
+def left_path(case: Case) -> Iterator[Offense]:
     """Leaves whose witnessed value is not the intended or not a permitted one, fallbacks, and foreign machines."""
     yield from _machine(case)
     for name, asked in _ASKED.items():
@@ -62,12 +62,12 @@ def left_path(case: Case) -> Iterator[Offence]:
             continue  # a foreign framework is R306's
         allowed = case.lane.path.get(name)
         if allowed is not None and not permitted(got, allowed):
-            yield _offence(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
+            yield _offense(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
         elif want is not None and not _same(name, want, got):
-            yield _offence(name, got, f"{want}, as {asked} asks")
+            yield _offense(name, got, f"{want}, as {asked} asks")
     graphs = case.get("compile.cuda_graph_implementation")
     if case.get(_GRAPHS_SEEN) is True and graphs is not None and not parts(graphs):
-        yield Offence(
+        yield Offense(
             at=_GRAPHS_SEEN,
             found="graphs were captured and replayed",
             expected=f"{graphs}, as compile.cuda_graph_implementation asks",
@@ -77,9 +77,9 @@ def left_path(case: Case) -> Iterator[Offence]:
     yield from _contradictions(case)
 
 
-def _contradictions(case: Case) -> Iterator[Offence]:
+def _contradictions(case: Case) -> Iterator[Offense]:
     for item in case.borrowed.contradictions:
-        yield Offence(
+        yield Offense(
             at=item.path,
             found=f"{_words(item.own)}, and witness {item.witness[:12]} saw {_words(item.seen)}",
             expected="one path in all launches of one configuration",
@@ -114,8 +114,8 @@ def _library(gemm: Any) -> bool:
     return any("_" in word for word in parts(gemm))
 
 
-def _offence(name: str, got: Any, expected: str) -> Offence:
-    return Offence(
+def _offense(name: str, got: Any, expected: str) -> Offense:
+    return Offense(
         at=f"{WITNESSED}.{name}",
         found=f"{name} {got}",
         expected=expected,
@@ -123,14 +123,14 @@ def _offence(name: str, got: Any, expected: str) -> Offence:
     )
 
 
-def _machine(case: Case) -> Iterator[Offence]:
+def _machine(case: Case) -> Iterator[Offense]:
     stated = case.get("hardware.accelerator")
     if stated is None or not case.lane.accelerators:
         return
     known = find(str(stated))
     if known is not None and known.key in case.lane.accelerators:
         return
-    yield Offence(
+    yield Offense(
         at="hardware.accelerator",
         found=str(stated),
         expected=f"an accelerator of lane {case.lane.name}: {', '.join(case.lane.accelerators)}",
@@ -139,14 +139,14 @@ def _machine(case: Case) -> Iterator[Offence]:
     )
 
 
-def _fallbacks(case: Case) -> Iterator[Offence]:
+def _fallbacks(case: Case) -> Iterator[Offense]:
     if case.receipt.path is None or case.receipt.path.witnessed is None:
         return
     # Operators of aten:: are native where a lane does not ask for fallbacks; a function that lost its program is not.
     asked = "fallbacks" in case.lane.witness
     for name, count in (case.receipt.path.witnessed.fallbacks or {}).items():
         if count > 0 and name != HOST_READ and (asked or name.startswith(_UNCOMPILED)):
-            yield Offence(
+            yield Offense(
                 at=f"{WITNESSED}.fallbacks.{name}",
                 found=f"{name} fell back {f'{count:,} times' if count != 1 else 'once'}",
                 expected="no operator outside the path",

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import MFU, PATH, RATE, Case, E, Offence, Topic, rule
+from receipts.judging.rule import MFU, PATH, RATE, Case, E, Offense, Topic, rule
 
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 FRAMEWORK = "path.witnessed.framework"
 AHEAD = frozenset({"jax", "torch-xla"})  # their programs run ahead of the host until it reads
-OFTEN = 0.1  # a loop that reads its loss every tenth step: torch_xla's own analyser objects from one in two
+OFTEN = 0.1  # a loop that reads its loss every tenth step: torch_xla's own analyzer objects from one in two
 
 
 def _asked(case: Case) -> bool:
@@ -49,11 +49,11 @@ def _ahead(case: Case) -> bool:
     of_configuration=True,
     about=Topic.INCIDENT,
 )
-def host_sync(case: Case) -> Iterator[Offence]:
+def host_sync(case: Case) -> Iterator[Offense]:
     """Transfers a step beyond what occasional logging makes."""
     transfers = case.get(TRANSFERS)
     if transfers is not None and transfers > OFTEN and (_asked(case) or _ahead(case)):
-        yield Offence(
+        yield Offense(
             at=TRANSFERS,
             found=f"{transfers:g} transfer{'s' if transfers != 1 else ''} of live tensors to the host a step",
             expected=f"at most one in {1 / OFTEN:g} steps",

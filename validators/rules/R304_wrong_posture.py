@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.route import anything_witnessed
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
@@ -50,7 +50,7 @@ def _is_training(case: Case) -> bool:
 @rule(
     "R304", "wrong_posture", E, question=PATH, taints=(ALL,), needs=_needs, applies=_is_training, of_configuration=True
 )
-def wrong_posture(case: Case) -> Iterator[Offence]:
+def wrong_posture(case: Case) -> Iterator[Offense]:
     """The posture that ran, where the lane does not permit it and no exception covers its regions."""
     at, posture = _posture(case)
     if posture is None or _permits(case, posture):
@@ -65,7 +65,7 @@ def wrong_posture(case: Case) -> Iterator[Offence]:
         at, found = _REGIONS, f"regional, over {', '.join(strange)}"
     permitted = ", ".join(case.lane.postures) or "another posture"
     reason = case.lane.forbidden_postures.get(posture, "its contract knows no other")
-    yield Offence(
+    yield Offense(
         at=at,
         found=found,
         expected=f"{permitted} on lane {case.lane.name}: {reason}",
@@ -73,8 +73,8 @@ def wrong_posture(case: Case) -> Iterator[Offence]:
     )
 
 
-def _unnamed() -> Offence:
-    return Offence(
+def _unnamed() -> Offense:
+    return Offense(
         at=_REGIONS,
         found="regional, and no region is named",
         expected="the regions that are compiled",

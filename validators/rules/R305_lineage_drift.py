@@ -15,25 +15,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from receipts.axes.lane import Lineage, fits
-from receipts.judging.rule import PATH, Case, E, I, Offence, Topic, W, rule
+from receipts.judging.rule import PATH, Case, E, I, Offense, Topic, W, rule
 
 _ABSENT = ""
 
 
 @rule("R305", "lineage_drift", W, question=PATH, of_configuration=True, about=Topic.INCIDENT)
-def lineage_drift(case: Case) -> Iterator[Offence]:
+def lineage_drift(case: Case) -> Iterator[Offense]:
     """Sets that cannot work together, sets that may be such, and drift from every known lineage."""
     wheels = _wheels(case)
-    found = [offence for lineage in case.lane.impossible for offence in _impossible(lineage, case, wheels)]
-    yield from (offence for offence in found if offence.level is E)
-    yield from [offence for offence in found if offence.level is I][:1]  # one unstated wheel leaves many sets open
+    found = [offense for lineage in case.lane.impossible for offense in _impossible(lineage, case, wheels)]
+    yield from (offense for offense in found if offense.level is E)
+    yield from [offense for offense in found if offense.level is I][:1]  # one unstated wheel leaves many sets open
     known = (*case.lane.documented, *case.lane.validated)
     if not known:
         return
     gaps = [(item, _gaps(item, case, wheels)) for item in known]
     if all(gap for _, gap in gaps):
         nearest, differs = min(gaps, key=lambda pair: len(pair[1]))
-        yield Offence(
+        yield Offense(
             at=_leaf(next(iter(differs)), case),
             found="; ".join(f"{name} {version or 'not stated'}" for name, version in differs.items()),
             expected=f"{nearest.name}: {_says(nearest)}",
@@ -41,7 +41,7 @@ def lineage_drift(case: Case) -> Iterator[Offence]:
         )
 
 
-def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iterator[Offence]:
+def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iterator[Offense]:
     versions = {name: _version(name, case, wheels) for name in lineage.wheels}
     # A lane names what it cannot run without: beside one of them, another that a whole capture lacks was left out.
     excluded = not any(version != _ABSENT for version in versions.values()) or any(
@@ -52,7 +52,7 @@ def _impossible(lineage: Lineage, case: Case, wheels: Mapping[str, str]) -> Iter
     unstated = [name for name, version in versions.items() if not version]
     stated = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     wanted = f"{', '.join(unstated)} stated" if unstated else "versions that work together"
-    yield Offence(
+    yield Offense(
         at=_leaf(unstated[0] if unstated else next(iter(versions)), case),
         found=stated or f"{', '.join(unstated)} not stated",
         expected=f"{wanted}: {_says(lineage)} do not work together ({lineage.source})",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
 from receipts.receipt.route import anything_witnessed
 
 _ONE, _EVERY = "path.witnessed.framework", "path.witnessed.frameworks"
@@ -26,18 +26,18 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R306", "chained_frameworks", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
-def chained_frameworks(case: Case) -> Iterator[Offence]:
+def chained_frameworks(case: Case) -> Iterator[Offense]:
     """More than one host framework seen, or one that is not the lane's."""
     seen = sorted({*(case.get(_EVERY) or ()), case.get(_ONE)} - {None})
     if len(seen) > 1:
-        yield Offence(
+        yield Offense(
             at=_EVERY,
             found=f"{len(seen)} host frameworks: {', '.join(seen)}",
             expected="one host framework a run",
             do="let one of them host, and adapt the rest to it",
         )
     elif seen and case.lane.frameworks and seen[0] not in case.lane.frameworks:
-        yield Offence(
+        yield Offense(
             at=_ONE,
             found=seen[0],
             expected=f"{' or '.join(case.lane.frameworks)}, the host of lane {case.lane.name}",

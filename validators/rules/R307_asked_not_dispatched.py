@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.route import ANYTHING, dtypes, parts
 
 _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
@@ -58,31 +58,31 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs)
-def asked_not_dispatched(case: Case) -> Iterator[Offence]:
+def asked_not_dispatched(case: Case) -> Iterator[Offense]:
     """Switches that were asked for, and that evidence shows not to have acted."""
     lost = (dtypes(case.get(_DTYPE) or "") & _NARROW) - dtypes(case.get(_DTYPE_SEEN) or "")
     if lost and _DTYPE_SEEN in case.stated:
-        yield _offence(_DTYPE_SEEN, f"matmuls in {case.get(_DTYPE_SEEN)}", f"{case.get(_DTYPE)}, as asked")
+        yield _offense(_DTYPE_SEEN, f"matmuls in {case.get(_DTYPE_SEEN)}", f"{case.get(_DTYPE)}, as asked")
     if _asked(case, _GRAPHS) and case.get(_GRAPHS_SEEN) is False:
-        yield _offence(_GRAPHS_SEEN, "no graph was captured and replayed", f"graphs by {case.get(_GRAPHS)}, as asked")
+        yield _offense(_GRAPHS_SEEN, "no graph was captured and replayed", f"graphs by {case.get(_GRAPHS)}, as asked")
     applied = case.get(_RECOMPUTE_SEEN)
     if _asked(case, _RECOMPUTE) and applied is not None and not parts(applied):
-        yield _offence(_RECOMPUTE_SEEN, f"recompute {applied}", f"{case.get(_RECOMPUTE)}, as asked")
+        yield _offense(_RECOMPUTE_SEEN, f"recompute {applied}", f"{case.get(_RECOMPUTE)}, as asked")
     if _overlaps(case) and _OVERLAP_SEEN in case.stated:
         missing = parts(case.get(_OVERLAP)) - ANYTHING - parts(case.get(_OVERLAP_SEEN))
         if missing:
-            yield _offence(_OVERLAP_SEEN, f"overlap {case.get(_OVERLAP_SEEN)}", f"{case.get(_OVERLAP)}, as asked")
+            yield _offense(_OVERLAP_SEEN, f"overlap {case.get(_OVERLAP_SEEN)}", f"{case.get(_OVERLAP)}, as asked")
     yield from _counters(case)
 
 
-def _counters(case: Case) -> Iterator[Offence]:
+def _counters(case: Case) -> Iterator[Offense]:
     """Open and no error: a receipt without its counters would be accepted."""
     measurement = case.receipt.measurement
     for index, counter in enumerate((measurement.path_counters or ()) if measurement else ()):
         wanted, ran = counter.expected, counter.count
         too_few = wanted is not None and ran < wanted and case.receipt.run.outcome == "ok"
         if too_few or (wanted == 0 and ran > 0):
-            yield Offence(
+            yield Offense(
                 at=f"measurement.path_counters[{index}].count",
                 found=f"{counter.name} stood at {ran:,}",
                 expected=f"{wanted:,}{_of(counter.steps, counter.layers)}",
@@ -95,8 +95,8 @@ def _of(steps: int | None, layers: int | None) -> str:
     return f": {steps:,} steps × {layers:,} layers" if steps is not None and layers is not None else ""
 
 
-def _offence(at: str, found: str, expected: str) -> Offence:
-    return Offence(
+def _offense(at: str, found: str, expected: str) -> Offense:
+    return Offense(
         at=at,
         found=found,
         expected=expected,

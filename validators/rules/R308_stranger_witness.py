@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words
-from receipts.judging.rule import ANYWHERE, PATH, Case, E, I, Offence, Topic, W, rule
+from receipts.judging.rule import ANYWHERE, PATH, Case, E, I, Offense, Topic, W, rule
 from receipts.judging.witness import witness_difference
 from receipts.receipt.route import WITNESSED
 
@@ -27,12 +27,12 @@ _DO = "profile the configuration that was measured; until then this launch lends
 
 
 @rule("R308", "stranger_witness", E, question=PATH, about=Topic.WITNESS, reads_others=ANYWHERE)
-def stranger_witness(case: Case) -> Iterator[Offence]:
+def stranger_witness(case: Case) -> Iterator[Offense]:
     """Axes in which a witness differs from the launch that it names; on that launch, witnesses that lend nothing."""
     if case.get(_NAMED) is not None:
         yield from _as_witness(case)
     for item in case.borrowed.refused:
-        yield Offence(
+        yield Offense(
             at=WITNESSED,
             found=f"witness {item.witness.id[:12]} ({item.witness.name}) lends nothing: {item.why}",
             expected="a measured launch of the same configuration, with evidence of the lane's level",
@@ -41,14 +41,14 @@ def stranger_witness(case: Case) -> Iterator[Offence]:
         )
 
 
-def _as_witness(case: Case) -> Iterator[Offence]:
+def _as_witness(case: Case) -> Iterator[Offense]:
     own, named = case.launch.parsed, case.get(_NAMED)
     if named in (own.id, own.receipt.run.launch):
-        yield _offence(_NAMED, "it names itself", "another launch")
+        yield _offense(_NAMED, "it names itself", "another launch")
         return
     other = case.witnessed
     if other is None:
-        yield Offence(
+        yield Offense(
             at=_NAMED,
             found=f"launch {named} is not known here",
             expected="the receipt of the launch that it witnesses",
@@ -60,9 +60,9 @@ def _as_witness(case: Case) -> Iterator[Offence]:
     for change in found.changed:
         for member in change.members:
             there = f"{in_words(member.b)}, as in {other.id[:12]} ({other.name})"
-            yield _offence(_asked(member.path), in_words(member.a), there)
+            yield _offense(_asked(member.path), in_words(member.a), there)
     for gap in found.unknown:
-        yield Offence(
+        yield Offense(
             at=_asked(gap.members[0].path),
             found=f"{gap.axis} is not stated on {_sides(gap.missing)}",
             expected="every axis as in the launch that it witnesses",
@@ -81,5 +81,5 @@ def _sides(missing: str) -> str:
     return {"a": "this witness", "b": "the launch that it names"}.get(missing, "either side")
 
 
-def _offence(at: str, found: str, expected: str) -> Offence:
-    return Offence(at=at, found=found, expected=expected, do=_DO)
+def _offense(at: str, found: str, expected: str) -> Offense:
+    return Offense(at=at, found=found, expected=expected, do=_DO)

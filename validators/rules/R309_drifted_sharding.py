@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
 from receipts.receipt.route import ANYTHING, parts
 
 ASKED, SEEN = "path.intended.sharding", "path.witnessed.sharding"
@@ -50,11 +50,11 @@ def _kept(asked: str, seen: str) -> bool:
 
 
 @rule("R309", "drifted_sharding", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
-def drifted_sharding(case: Case) -> Iterator[Offence]:
+def drifted_sharding(case: Case) -> Iterator[Offense]:
     """Another partition than the intended one, and arrays replicated that were to be split."""
     asked, seen = case.get(ASKED), case.get(SEEN)
     if asked is not None and seen is not None and parts(asked) - ANYTHING and not _kept(asked, seen):
-        yield Offence(
+        yield Offense(
             at=SEEN,
             found=f"sharding {seen}",
             expected=f"{asked}, as {ASKED} asks",
@@ -63,7 +63,7 @@ def drifted_sharding(case: Case) -> Iterator[Offence]:
     replicated = tuple(case.get(REPLICATED) or ())
     if replicated and _split(case):
         more = f" and {len(replicated) - _SHOWN} more" if len(replicated) > _SHOWN else ""
-        yield Offence(
+        yield Offense(
             at=REPLICATED,
             found=f"the compiler replicated {', '.join(replicated[:_SHOWN])}{more}",
             expected=f"what {asked} splits to stay split",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from receipts.judging.rule import ALL, PATH, Case, E, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
 from receipts.receipt.maps import Flag
 
 
@@ -35,11 +35,11 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R310", "flag_too_late", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
-def flag_too_late(case: Case) -> Iterator[Offence]:
+def flag_too_late(case: Case) -> Iterator[Offense]:
     """Runtime flags that were set after the runtime had read its own."""
     for name, before in _early(case):
         if before is False:
-            yield Offence(
+            yield Offense(
                 at=f"flags.{name}.before_runtime",
                 found=f"{name} was set after the runtime was imported",
                 expected="set before the import, where the runtime reads it",

@@ -1,6 +1,6 @@
 """# R311 unsynced_adapters
 
-*Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterwards are not managed: each
+*Why.* `fully_shard` manages the parameters that it finds. Adapters that are injected afterward are not managed: each
 rank trains its own copy, the loss still falls, and what is saved is the copy of one rank.
 
 *Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronization stated, or `none`.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offence, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.route import parts
 
 _KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injected", "gradient_sync"))
@@ -24,8 +24,8 @@ def _needs(case: Case) -> Iterator[str]:
         yield _WHEN
 
 
-def _unstated(kind: str) -> Offence:
-    return Offence(
+def _unstated(kind: str) -> Offense:
+    return Offense(
         at=_WHEN,
         found=f"{kind}, and not when it was injected",
         expected="adapters injected before sharding",
@@ -36,17 +36,17 @@ def _unstated(kind: str) -> Offence:
 
 
 @rule("R311", "unsynced_adapters", E, question=PATH, taints=(ALL,), needs=_needs, of_configuration=True)
-def unsynced_adapters(case: Case) -> Iterator[Offence]:
-    """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronise."""
+def unsynced_adapters(case: Case) -> Iterator[Offense]:
+    """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronize."""
     kind, sync = case.get(_KIND), case.get(_SYNC)
     if kind is not None and not parts(kind):
         return
     if kind is not None and case.get(_WHEN) is None and not case.lane.applies(_WHEN):
         yield _unstated(kind)  # a lane that has no adapters waives nothing for a launch that has them
     if case.get(_WHEN) == "after_sharding" and not parts(sync or "none"):
-        yield Offence(
+        yield Offense(
             at=_SYNC,
-            found=f"{kind or 'adapters'} injected after sharding, gradient synchronisation {sync or 'not stated'}",
+            found=f"{kind or 'adapters'} injected after sharding, gradient synchronization {sync or 'not stated'}",
             expected="all-reduce hooks on the adapters, or adapters injected before sharding",
             do="register the hooks and state them, or inject before fully_shard",
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, rule
 
 _ROWS, _ONE = "memory.chips", "memory.aggregate"
 
@@ -26,12 +26,12 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R401", "aggregate_memory", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
-def aggregate_memory(case: Case) -> Iterator[Offence]:
+def aggregate_memory(case: Case) -> Iterator[Offense]:
     """One figure where there are several chips and no rows."""
     memory, chips = case.receipt.memory, case.get("hardware.chips")
     if memory is None or memory.aggregate is None or memory.chips or chips is None or chips == 1:
         return
-    yield Offence(
+    yield Offense(
         at=_ONE,
         found=f"one figure ({memory.aggregate.over}) for {chips} chips",
         expected=f"a row for each of {chips} chips, by phase",

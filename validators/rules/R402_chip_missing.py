@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offence, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule
 from receipts.metrics.chips import Phase
 
 _ROWS = "memory.chips"
@@ -27,7 +27,7 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R402", "chip_missing", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
-def chip_missing(case: Case) -> Iterator[Offence]:
+def chip_missing(case: Case) -> Iterator[Offense]:
     """Phases in which a chip is missing, stands twice, or is one too many."""
     made = case.launch.account
     if made.stated is None:
@@ -36,7 +36,7 @@ def chip_missing(case: Case) -> Iterator[Offence]:
     for phase in made.phases:
         for chip in phase.chips if phase.doubled else ():
             if chip.chip in phase.doubled:
-                yield Offence(
+                yield Offense(
                     at=f"{_ROWS}[{chip.rows[1]}]",
                     found=f"chip {chip.chip} stands {_times(len(chip.rows))} in phase {phase.name}",
                     expected="one row a chip and phase",
@@ -44,7 +44,7 @@ def chip_missing(case: Case) -> Iterator[Offence]:
                     level=level,
                 )
         if phase.missing or phase.unnamed or phase.strange:
-            yield Offence(
+            yield Offense(
                 at=_ROWS,
                 found=f"{len(phase.chips)} of {made.stated} chips in phase {phase.name}{_which(phase)}",
                 expected=f"a row for each of {made.stated} chips",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, rule
 
 _GIB = 2**30
 
@@ -32,13 +32,13 @@ def _needs(case: Case) -> Iterator[str]:
 
 
 @rule("R403", "over_limit", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
-def over_limit(case: Case) -> Iterator[Offence]:
+def over_limit(case: Case) -> Iterator[Offense]:
     """Figures of a chip that are larger than its limit."""
     for index, row in enumerate(case.launch.account.rows):
         limit = row.limit
         for name, value in (("bytes_used", row.used), ("peak_bytes", row.peak)):
             if value is not None and limit is not None and value > limit:
-                yield Offence(
+                yield Offense(
                     at=f"memory.chips[{index}].{name}",
                     found=f"{value / _GIB:.2f} GiB on chip {row.chip} in phase {row.phase}",
                     expected=f"at most its limit, {limit / _GIB:.2f} GiB: {value - limit:,} bytes less",

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.receipt.accelerators import find
 
 _GIB = 2**30
 
 
 @rule("R404", "strange_limit", W, question=NONE, taints=(MEMORY,))
-def strange_limit(case: Case) -> Iterator[Offence]:
+def strange_limit(case: Case) -> Iterator[Offense]:
     """Each limit that the stated accelerator does not have, once, at the first row that states it."""
     machine = find(str(case.get("hardware.accelerator") or ""))
     seen: set[int] = set()
@@ -30,7 +30,7 @@ def strange_limit(case: Case) -> Iterator[Offence]:
         seen.add(limit)
         if machine.accepts_limit(limit) is not False:
             continue
-        yield Offence(
+        yield Offense(
             at=f"memory.chips[{index}].bytes_limit",
             found=f"{limit / _GIB:.2f} GiB on {machine.key}",
             expected=" or ".join(str(item) for item in machine.memory_limits),

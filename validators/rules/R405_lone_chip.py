@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 
 _GIB = 2**30
 
 
 @rule("R405", "lone_chip", W, question=NONE, taints=(MEMORY,))
-def lone_chip(case: Case) -> Iterator[Offence]:
+def lone_chip(case: Case) -> Iterator[Offense]:
     """Chips whose peak, or whose time of peak, stands apart from their peers' in one phase."""
     tolerance = case.lane.chip_skew
     for phase in case.launch.account.phases:
         peaks = phase.lone(tolerance)
         for chip in peaks.chips:
-            yield Offence(
+            yield Offense(
                 at=f"memory.chips[{chip.rows[0]}].peak_bytes",
                 found=f"chip {chip.chip} peaks at {(chip.peak or 0) / _GIB:.2f} GiB in phase {phase.name}",
                 expected=f"within {tolerance:.0%} of its peers' {peaks.middle / _GIB:.2f} GiB",
@@ -33,7 +33,7 @@ def lone_chip(case: Case) -> Iterator[Offence]:
             )
         times = phase.lone_in_time(tolerance)
         for chip in times.chips:
-            yield Offence(
+            yield Offense(
                 at=f"memory.chips[{chip.rows[0]}].step",
                 found=f"chip {chip.chip} peaks at step {chip.step} in phase {phase.name}",
                 expected=f"near its peers' step {times.middle:.0f}",

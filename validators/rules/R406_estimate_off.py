@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.estimate.surface import Name
-from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.metrics.chips import highest
 
 _GIB = 2**30
 
 
 @rule("R406", "estimate_off", W, question=NONE, taints=(MEMORY,))
-def estimate_off(case: Case) -> Iterator[Offence]:
+def estimate_off(case: Case) -> Iterator[Offense]:
     """The predicted bytes of the fullest chip and its measured peak lie apart."""
     memory = case.receipt.memory
     rows = (memory.predicted if memory is not None else None) or ()
@@ -38,7 +38,7 @@ def estimate_off(case: Case) -> Iterator[Offence]:
     off = predicted / measured - 1
     if abs(off) > case.lane.estimate_tolerance:
         kind = "live" if live is not None else "in the pool"
-        yield Offence(
+        yield Offense(
             at="memory.predicted",
             found=f"{predicted / _GIB:.2f} GiB predicted, {measured / _GIB:.2f} GiB {kind} measured ({off:+.1%})",
             expected=f"within {case.lane.estimate_tolerance:.0%} of the fullest chip's peak",

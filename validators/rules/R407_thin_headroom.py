@@ -13,20 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import MEMORY, NONE, Case, Offence, W, rule
+from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 
 _GIB = 2**30
 
 
 @rule("R407", "thin_headroom", W, question=NONE, taints=(MEMORY,))
-def thin_headroom(case: Case) -> Iterator[Offence]:
+def thin_headroom(case: Case) -> Iterator[Offense]:
     """The tightest chip, where less is left on it than the lane keeps."""
     chip = case.launch.account.tightest
     if chip is None or chip.left is None or chip.limit is None or case.get("run.outcome") == "oom":
         return
     # Above the limit is R403's.
     if 0 <= chip.left < case.lane.headroom:
-        yield Offence(
+        yield Offense(
             at=f"memory.chips[{chip.rows[0]}].peak_bytes",
             found=f"chip {chip.chip} keeps {chip.left:.1%} of {chip.limit / _GIB:.2f} GiB in phase {chip.phase}",
             expected=f"at least {case.lane.headroom:.0%} on lane {case.lane.name}",

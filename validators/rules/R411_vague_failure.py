@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, Case, E, Offence, rule
+from receipts.judging.rule import COMPARABLE, Case, E, Offense, rule
 
 _ABOUT = {
     "failure.phase": "startup, compile, first_window or steady",
@@ -34,19 +34,19 @@ def _out_of_memory(case: Case) -> bool:
 
 
 @rule("R411", "vague_failure", E, question=COMPARABLE, applies=_out_of_memory)
-def vague_failure(case: Case) -> Iterator[Offence]:
+def vague_failure(case: Case) -> Iterator[Offense]:
     """What a reader of the frontier would miss."""
     for path, expected in _ABOUT.items():
         if case.get(path) is None or case.get(path) == "unknown":
-            yield _offence(path, "unknown" if path in case.stated else "not stated", expected)
+            yield _offense(path, "unknown" if path in case.stated else "not stated", expected)
     if not any(path.startswith("wheels.") and path != "wheels.complete" for path in case.stated):
-        yield _offence("wheels", "not stated", "the lineage under which it did not fit")
+        yield _offense("wheels", "not stated", "the lineage under which it did not fit")
     kind = case.get("failure.class")
     if kind == "not_oom":
-        yield _offence("failure.class", "not_oom, where the outcome is oom", "a class of memory failure")
+        yield _offense("failure.class", "not_oom, where the outcome is oom", "a class of memory failure")
     if kind in _ON_A_CHIP and case.get("failure.chip") is None:
-        yield _offence("failure.chip", f"{kind} without a chip", "the physical chip that ran out")
+        yield _offense("failure.chip", f"{kind} without a chip", "the physical chip that ran out")
 
 
-def _offence(at: str, found: str, expected: str) -> Offence:
-    return Offence(at=at, found=found, expected=expected, do=f"state {at}, from the log of the failed launch")
+def _offense(at: str, found: str, expected: str) -> Offense:
+    return Offense(at=at, found=found, expected=expected, do=f"state {at}, from the log of the failed launch")

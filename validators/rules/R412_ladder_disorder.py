@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, E, Offence, rule
+from receipts.judging.rule import NONE, Case, E, Offense, rule
 
 
 def applies(case: Case) -> bool:
@@ -23,20 +23,20 @@ def applies(case: Case) -> bool:
 
 
 @rule("R412", "ladder_disorder", E, question=NONE, applies=applies)
-def ladder_disorder(case: Case) -> Iterator[Offence]:
+def ladder_disorder(case: Case) -> Iterator[Offense]:
     """Each attempt against the one before it, in the order of the lane's ladder."""
     failure, ladder = case.receipt.failure, case.lane.ladder
     reached = -1
     for number, attempt in enumerate((failure.ladder or ()) if failure is not None else ()):
         at = f"failure.ladder[{number}]"
         if attempt.rung not in ladder:
-            yield Offence(f"{at}.rung", attempt.rung, f"one of {', '.join(ladder)}", "name the rung as the lane does")
+            yield Offense(f"{at}.rung", attempt.rung, f"one of {', '.join(ladder)}", "name the rung as the lane does")
             continue
         place = ladder.index(attempt.rung)
         if attempt.reason is None and not reached <= place <= reached + 1:
             passed = ", ".join(ladder[reached + 1 : place])
             after = ladder[reached] if reached >= 0 else "the failure"
-            yield Offence(
+            yield Offense(
                 at=f"{at}.reason",
                 found=f"{attempt.rung} after {after}{f', past {passed}' if passed else ''}, without a reason",
                 expected=f"{ladder[min(reached + 1, len(ladder) - 1)]}, or a reason",

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import NONE, Case, E, I, Offence, rule
+from receipts.judging.rule import NONE, Case, E, I, Offense, rule
 
 LAST_STEP = 1  # the first step behind step 0
 _PHASE, _STEP = "failure.phase", "failure.step"
 
 
 def needs(case: Case) -> Iterable[str]:
-    """When it failed, where something was tried afterwards."""
+    """When it failed, where something was tried afterward."""
     if _tried(case):
         yield _PHASE
 
@@ -34,7 +34,7 @@ def applies(case: Case) -> bool:
 
 
 @rule("R413", "late_retry", E, question=NONE, needs=needs, applies=applies)
-def late_retry(case: Case) -> Iterator[Offence]:
+def late_retry(case: Case) -> Iterator[Offense]:
     """The phase and the step of the failure, where attempts followed it."""
     tried = _tried(case)
     if not tried:
@@ -42,15 +42,15 @@ def late_retry(case: Case) -> Iterator[Offence]:
     phase, step = case.get(_PHASE), case.get(_STEP)
     later = step is not None and step - (case.get("run.start_step") or 0) > LAST_STEP
     if phase == "unknown" and not later:
-        yield _offence(_PHASE, "unknown", f"{tried} after it", unjudged=True)
+        yield _offense(_PHASE, "unknown", f"{tried} after it", unjudged=True)
     elif phase == "steady":
-        yield _offence(_PHASE, f"steady{f', step {step}' if step is not None else ''}", f"{tried} after it")
+        yield _offense(_PHASE, f"steady{f', step {step}' if step is not None else ''}", f"{tried} after it")
     elif later:
-        yield _offence(_STEP, f"step {step}", f"{tried} after it")
+        yield _offense(_STEP, f"step {step}", f"{tried} after it")
 
 
-def _offence(at: str, found: str, tried: str, *, unjudged: bool = False) -> Offence:
-    return Offence(
+def _offense(at: str, found: str, tried: str, *, unjudged: bool = False) -> Offense:
+    return Offense(
         at=at,
         found=f"{found}, and {tried}",
         expected="attempts at start-up or in the first compile window behind step 0 alone",

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, Offence, Topic, W, rule
+from receipts.judging.rule import NONE, Case, Offense, Topic, W, rule
 
 
 @rule("R414", "known_failure", W, question=NONE, facts=True, about=Topic.FAILURE, asks_store=True)
-def known_failure(case: Case) -> Iterator[Offence]:
+def known_failure(case: Case) -> Iterator[Offense]:
     """The newest earlier failure of this signature."""
     earlier = case.facts.failures if case.facts is not None else ()
     if not earlier:
@@ -26,7 +26,7 @@ def known_failure(case: Case) -> Iterator[Offence]:
     last = earlier[0]
     kind = " in ".join(item for item in (last.class_ or last.outcome, last.phase) if item)
     times = f", {len(earlier)} launches in all" if len(earlier) > 1 else ""
-    yield Offence(
+    yield Offense(
         at="run.launch",
         found=f"{last.id[:12]} of {last.started:%Y-%m-%d} failed with this signature ({kind}){times}",
         expected="a signature that has not failed",

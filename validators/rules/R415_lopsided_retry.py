@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import NONE, Case, E, Offence, rule
+from receipts.judging.rule import NONE, Case, E, Offense, rule
 
 _CHIPS = "hardware.chips"
 
@@ -30,13 +30,13 @@ def applies(case: Case) -> bool:
 
 
 @rule("R415", "lopsided_retry", E, question=NONE, needs=needs, applies=applies)
-def lopsided_retry(case: Case) -> Iterator[Offence]:
+def lopsided_retry(case: Case) -> Iterator[Offense]:
     """Attempts that degraded one rank of several."""
     chips = case.get(_CHIPS)
     if chips is None or chips == 1:
         return
     for number, rung, rank in _lopsided(case):
-        yield Offence(
+        yield Offense(
             at=f"failure.ladder[{number}].rank",
             found=f"{rung} on rank {rank} alone, of {chips} chips",
             expected="every rank of the mesh alike",

@@ -69,12 +69,12 @@ def read(text: str, *, share: bool = False) -> Bound:
         return _within(match["number"], match["tolerance"], text)
     if form == "between":
         return _between(match["number"], match["tolerance"], text, share)
-    centre, half, of = _number(match["number"], share)
+    center, half, of = _number(match["number"], share)
     if match["tolerance"] is not None:
         if form != "about":
             raise NotABound(f"a tolerance belongs to *about*: {EXAMPLES}")
-        half = _tolerance(match["tolerance"], centre, of)
-    return _band(form, centre, half, of, text)
+        half = _tolerance(match["tolerance"], center, of)
+    return _band(form, center, half, of, text)
 
 
 def difference(text: str) -> str | None:
@@ -97,16 +97,16 @@ def _plain(text: str) -> str:
     return _PER_CENT.sub("%", text.translate(_MINUS))
 
 
-def _band(form: str, centre: float, half: float, of: Of, text: str) -> Bound:
+def _band(form: str, center: float, half: float, of: Of, text: str) -> Bound:
     worse = re.search(r"\b(slower|less|lower)\b", text, re.IGNORECASE) is not None
     # "At least 10 % slower" bounds the ratio from above: 0.90 or below.
     if form in ("at least", "at most") and worse and of != "value":
         form = "at most" if form == "at least" else "at least"
     if form == "at least":
-        return Bound(centre, math.inf, of, text)
+        return Bound(center, math.inf, of, text)
     if form == "at most":
-        return Bound(0.0, centre, of, text)
-    return Bound(centre - half, centre + half, of, text)
+        return Bound(0.0, center, of, text)
+    return Bound(center - half, center + half, of, text)
 
 
 def _within(number: str, tolerance: str | None, text: str) -> Bound:
@@ -171,12 +171,12 @@ def _factor(printed: PrintedNumber, sense: str) -> tuple[float, float, Of]:
     return printed.value, printed.half, of
 
 
-def _tolerance(text: str, centre: float, of: Of) -> float:
+def _tolerance(text: str, center: float, of: Of) -> float:
     printed = read_printed(text)
     if printed is None or printed.value < 0.0:
         raise NotABound(f"the tolerance {text!r} is not one number; write ± 5 %")
     if printed.unit.startswith("%"):
-        return abs(centre) * printed.value
+        return abs(center) * printed.value
     if of == "value" and printed.scale == 1.0 and not printed.unit:
         raise NotABound(f"give the tolerance {text!r} its unit, or write it in per cent")
     return printed.value

@@ -13,7 +13,7 @@ from receipts.base.errors import NotFound
 from receipts.metrics.flops import maxtext, megatron, parameters
 from receipts.metrics.flops.formula import FlopsFormula, FlopsPerToken
 from receipts.metrics.flops.geometry import Geometry, geometry_of
-from receipts.metrics.flops.utilisation import (
+from receipts.metrics.flops.utilization import (
     flops_per_token_from_mfu,
     flops_per_token_from_tflops,
     mfu,

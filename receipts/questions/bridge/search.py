@@ -40,7 +40,7 @@ class Search:
         return self.judged.get(edge) is None or self.accepted(edge)
 
     def judge(self, edge: Edge) -> JudgedHop | None:
-        """The judgement of a hop; None where no further one may be made."""
+        """The judgment of a hop; None where no further one may be made."""
         hop = self.judged.get(edge)
         if hop is None and not self.spent:
             hop = self.judged[edge] = self.ask(edge)

@@ -112,7 +112,7 @@ def _rounded(reading: Reading) -> tuple[float, float]:
 
 
 def silent(item: Finding, launches: Sequence[Launch]) -> bool:
-    """Whether an offence is no more than a leaf that the launches leave out: that contradicts no number."""
+    """Whether an offense is no more than a leaf that the launches leave out: that contradicts no number."""
     known = bool(launches) and find(item.at) is not None
     return known and not any(item.at in launch.stated for launch in launches)
 
@@ -128,11 +128,11 @@ def of_value(
     grade = _basis(launches[0]) if metric.name == "mfu" else None
     if len(values) < len(readings):
         return Assessment("open", f"{metric.title} is not on every launch", grade=grade)
-    offences = [item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)]
-    offence = min(offences, key=lambda item: silent(item, launches), default=None)
-    if offence is not None:
-        what = f"{offence.code} {offence.at}: {offence.found}"
-        return Assessment("open" if silent(offence, launches) else "fails", what, grade=grade)
+    offenses = [item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)]
+    offense = min(offenses, key=lambda item: silent(item, launches), default=None)
+    if offense is not None:
+        what = f"{offense.code} {offense.at}: {offense.found}"
+        return Assessment("open" if silent(offense, launches) else "fails", what, grade=grade)
     measured = all(item.source in ("steps", "memory") for item in readings)
     if not measured:
         low = min(_rounded(item)[0] for item in readings)

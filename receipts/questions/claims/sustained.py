@@ -29,9 +29,9 @@ def of_ceiling(
     shapes = {(launch.settings.shape, *(launch.stated.get(path) for path in _SHAPE)) for launch in launches}
     if len(shapes) > 1:
         return Assessment("open", "the launches ran at different shapes; a ceiling is one shape")
-    offence = next((item for item in about if item.level is Level.ERROR and item.taints), None)
-    if not good or offence is not None:
-        reason = f"{offence.code} {offence.at}: {offence.found}" if offence else launches[0].stated["run.outcome"]
+    offense = next((item for item in about if item.level is Level.ERROR and item.taints), None)
+    if not good or offense is not None:
+        reason = f"{offense.code} {offense.at}: {offense.found}" if offense else launches[0].stated["run.outcome"]
         return Assessment("fails", f"no launch sustained it: {reason}", grade="none")
     runs = [launch.parsed.receipt.run for launch in good]
     days = {run.started.date() for run in runs}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def mfu(tokens_per_second: float, flops_per_token: float, chips: int, peak: float) -> float | None:
-    """Model FLOPs utilisation as a fraction; tokens/s over all chips, peak in FLOP/s a chip."""
+    """Model FLOPs utilization as a fraction; tokens/s over all chips, peak in FLOP/s a chip."""
     return _ratio(tokens_per_second * flops_per_token, chips * peak)
 
 
