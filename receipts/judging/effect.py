@@ -56,7 +56,7 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
 def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
     """Why no effect can be given; empty where one can."""
     if metric.summary == "outcome":
-        return "an outcome is a fact of one launch, not an effect"
+        return "an outcome belongs to one launch and has no effect"
     for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
         without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
         if without and all(launch.level is not None for launch in without):
@@ -65,7 +65,7 @@ def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
             return f"{metric.title} is not on side {side}"
     stated = any(item.source in ("stated", "derived") for item in (*a, *b))
     if stated and metric.summary in ("step", "rate", "memory"):
-        return "the numbers are as stated; what they were taken from was not kept"
+        return "the numbers are only stated; the steps or memory rows behind them were not kept"
     return ""
 
 

@@ -1,6 +1,6 @@
 """The proof of a finding: stated leaves with which, and required keys alone, it stands, and without any of them not.
 
-It is found by leaving out. Nothing has to be declared by a rule, and what an effective value depends on is in it.
+It is found by leaving leaves out, so rules declare nothing, and it includes what effective values depend on.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def load(files: Iterable[Path]) -> Studies:
             if not isinstance(entry, dict) or set(entry) - _KEYS or not {"title", "axes", "equal"} <= set(entry):
                 raise RuleError(f"study {name} in {path}: state title, axes, equal and, if any, unchanged")
             if name in studies:
-                raise RuleError(f"study {name} stands twice; give one of them another name")
+                raise RuleError(f"study {name} is defined twice; rename one of them")
             studies[name] = Study(
                 name,
                 entry["title"],

@@ -12,9 +12,9 @@ class Parallelism(Section):
     expert: Positive | None = axis("Expert-parallel degree.")
     context: Positive | None = axis("Context-parallel degree.")
     pipeline: Positive | None = axis("Pipeline stages.")
-    virtual_pipeline: Positive | None = axis("Virtual stages a rank; it acts only where `pipeline` is above 1.")
+    virtual_pipeline: Positive | None = axis("Virtual stages per rank; it acts only where `pipeline` is above 1.")
     schedule: Name | None = axis("Pipeline schedule; it acts only where `pipeline` is above 1.")
-    stage_layout: Name | None = axis("Which blocks stand on which stage.")
+    stage_layout: Name | None = axis("Blocks of each pipeline stage.")
     shard: Positive | None = axis("Degree of parameter sharding (FSDP, ZeRO-3).")
     replicate: Positive | None = axis("Degree of replication over sharded groups (HSDP).")
     strategy: Name | None = axis("How states are sharded: ddp, zero1, zero2, zero3, fsdp2, spmd, ….")
@@ -32,9 +32,9 @@ class Parallelism(Section):
 class Batch(Section):
     """Shape of a step."""
 
-    micro_batch: Positive | None = axis("Sequences a data-parallel rank takes at once.", unit="sequences")
-    global_batch: Positive | None = axis("Sequences a step.", unit="sequences")
-    sequence_length: Positive | None = axis("Tokens a sequence.", unit="tokens")
+    micro_batch: Positive | None = axis("Sequences per micro step on one data-parallel rank.", unit="sequences")
+    global_batch: Positive | None = axis("Sequences per step.", unit="sequences")
+    sequence_length: Positive | None = axis("Tokens per sequence.", unit="tokens")
     accumulation: Positive | None = derived(
-        "Micro steps a step.", follows="global batch over micro batch and data parallel"
+        "Micro steps per optimizer step.", follows="global batch over micro batch and data parallel"
     )

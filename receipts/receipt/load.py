@@ -125,7 +125,7 @@ def _refusals(node: Any, path: str = "") -> Iterator[Problem]:
         yield Problem(path or "$", f"this is not strict JSON: {node.what}", "leave the value out or state a number")
     elif isinstance(node, dict):
         for key in getattr(node, "keys_twice", ()):
-            yield Problem(join(path, key), "the key stands twice in one object", "keep one of them")
+            yield Problem(join(path, key), "the key occurs twice in one object", "keep one of them")
         for key, value in node.items():
             if isinstance(value, _MAY_HOLD):
                 yield from _refusals(value, join(path, key))

@@ -20,7 +20,7 @@ class Wheel(Section):
 
     version: Name = axis("Full version with its local tag.", of="wheels", required=True)
     digest: Name | None = observed("Digest of the installed files.")
-    editable: bool | None = observed("Whether a checkout shadows the wheel.")
+    editable: bool | None = observed("Whether a source checkout shadows the wheel.")
 
 
 class Flag(Section):
@@ -59,11 +59,11 @@ class Evidence(Section):
     """A parsed observation, with the place and digest of the file that it came from."""
 
     kind: Name = note("What the file is: te-debug, torch-profile, hlo, metrics, ….", required=True)
-    producer: Name | None = note("What wrote the file.")
+    producer: Name | None = note("Program that wrote the file.")
     version: Name | None = note("Version of the producer.")
-    uri: Text | None = note("Where the file lies.")
+    uri: Text | None = note("Location of the file.")
     sha256: Digest | None = note("SHA-256 of the file.")
     level: Annotated[str, StringConstraints(pattern=r"^(intent|backend|kernels)$")] | None = note(
-        "What it can prove: `intent` (asked for), `backend` (the selection was logged), `kernels` (they ran)."
+        "Its level: `intent` (requested), `backend` (the selection was logged), `kernels` (they ran)."
     )
     observed: Observed | None = observed("What was read from it.")

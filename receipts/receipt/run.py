@@ -32,45 +32,47 @@ class Supersedes(Section):
 
 
 class Part(Section):
-    """One of several launches whose steps a receipt joins, and what it ran."""
+    """One of several launches whose steps a receipt joins, and its settings."""
 
-    start_step: Count = note("First step that is taken from this launch.", required=True)
+    start_step: Count = note("First step taken from this launch.", required=True)
     launch: Name | None = note("The launch, or the file that it left behind.")
-    ran: Observed | None = observed("What it ran, by leaf: `wheels.torch`, `code.commit`, `flags.XLA_FLAGS.…`.")
+    ran: Observed | None = observed("Its settings, by leaf: `wheels.torch`, `code.commit`, `flags.XLA_FLAGS.…`.")
 
 
 class Run(Section):
     """One start of a job."""
 
     launch: Name = replicate(
-        "Identity of the launch: a UUID by the recorder, else the digest of host, start and command.",
+        "Identity of the launch: a UUID from the recorder, otherwise the digest of host, start and command.",
         required=True,
     )
-    lane: Name = note("Name of the lane, the contract that the launch was meant to keep.", required=True)
+    lane: Name = note("Name of the lane, the contract that applies to the launch.", required=True)
     kind: Kind = required_regime("What was run.")
     outcome: Outcome = ending("How the launch ended.", required=True)
     provenance: Provenance = note(
-        "How the numbers came to be: measured, quoted from elsewhere, projected, or illustrative.",
+        "Origin of the numbers: measured, quoted from elsewhere, projected, or illustrative.",
         required=True,
     )
     started: AwareDatetime = replicate("When the launch started, with its zone.", required=True)
-    started_stated: Text | None = note("Source text of `started` where it is less exact than a second.")
+    started_stated: Text | None = note("Source text of `started` if it is less exact than a second.")
     finished: AwareDatetime | None = observed("When it ended, with its zone.")
-    label: Name | None = note("A name for people.")
-    tags: tuple[Name, ...] | None = note("Words to find it by.")
+    label: Name | None = note("A label for people to read.")
+    tags: tuple[Name, ...] | None = note("Words by which to search for it.")
     context: Name | None = note(
         "The base configuration by name or digest: launcher preset, config file, notebook section. "
-        "What neither of two receipts of one context states is held by it."
+        "If two receipts name the same context, it holds the settings that neither states."
     )
     host: Name | None = block("Host, or the first of several.")
     site: Name | None = block("Data center, cloud zone or machine room.")
     command: Text | None = note("The command line, secrets redacted.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.")
     supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
-    witness_for: Name | None = note("A launch, or id, whose path this launch witnesses (a profiled twin).")
-    resumed_from: Name | None = note("Checkpoint or launch that this one continues.")
+    witness_for: Name | None = note(
+        "The launch, by name or id, whose path this launch witnesses, usually under a profiler."
+    )
+    resumed_from: Name | None = note("Checkpoint or launch from which this one resumed.")
     start_step: Count | None = note("First step of a resumed launch.")
-    parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, where they are several.")
+    parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, if there are several.")
     entries: Annotated[dict[Name, Count], Field(max_length=100)] | None = note(
-        "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, …."
+        "Entries of each map, list and section when the receipt was written, by path: `wheels`, `memory.chips`, …."
     )

@@ -44,9 +44,8 @@ def compare(
 
     `a` and `b` hold one location a launch: the median step time, a rate, or any positive metric of which `better`
     says the good direction. `times_a` and `times_b` are their start times in seconds; launches that took turns at
-    a steady pace are compared beside a straight drift, those with breaks between them in pairs, and `pairs` (positions
-    in `a` and `b`) states the pairing outright. `sigma` is the noise
-    floor and `largest_spread` the largest log ratio between two equal launches that the lane has shown. `delta` is
+    a steady pace are compared with linear drift removed, those with breaks between them in pairs, and `pairs`
+    (positions in `a` and `b`) states the pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal launches that the lane has shown. `delta` is
     the smallest effect that matters, which people decide and `delta_source` names: no noise changes it.
     """
     turns: _Turns | None = None
@@ -71,7 +70,7 @@ def compare(
     if not a or not b:
         return test.silent("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
     if not all(0.0 < value < math.inf for value in (*a, *b)):
-        return test.silent("single", "a location is not a positive number: a ratio cannot be taken")
+        return test.silent("single", "a launch's value is not a positive number, so there is no ratio")
     return _judge(test, [math.log(value) for value in a], [math.log(value) for value in b], pairs, turns)
 
 
@@ -126,13 +125,13 @@ def _judge(
     design: Design
     if turns is not None and in_one_go(turns.a, turns.b):
         design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
-        why = f"{len(a)} and {len(b)} launches that took turns, t on the logs beside a straight drift"
+        why = f"{len(a)} and {len(b)} launches in turns, t-test on the logs with linear drift removed"
     elif pairs is not None and len(pairs) >= FEWEST_LAUNCHES:
         design, estimate = "paired", paired([b[j] - a[i] for i, j in pairs])
-        why = f"{len(pairs)} interleaved pairs, paired t on the log ratios"
+        why = f"{len(pairs)} interleaved pairs, paired t-test on the log ratios"
     else:
         design, estimate = "welch", welch(a, b)
-        why = f"{len(a)} and {len(b)} launches, Welch on the logs"
+        why = f"{len(a)} and {len(b)} launches, Welch's t-test on the logs"
     why += test.one_after_the_other
     if estimate.error > 0.0:
         own = f"; {pooled((a, b), OWN)}" if design != "paired" else ""
@@ -146,7 +145,7 @@ def _judge(
 
 def _single(test: EquivalenceTest, a: Sequence[float], b: Sequence[float]) -> Effect:
     """Fewer than three launches on a side: only the noise floor can tell their spread."""
-    counted = "one launch a side" if len(a) == len(b) == 1 else f"{len(a)} and {len(b)} launches"
+    counted = "one launch per side" if len(a) == len(b) == 1 else f"{len(a)} and {len(b)} launches"
     if len(a) > 1 and len(b) > 1:
         counted += test.one_after_the_other
     # Three launches of one side show a spread of their own; strangers are asked where there are fewer.
@@ -158,5 +157,5 @@ def _single(test: EquivalenceTest, a: Sequence[float], b: Sequence[float]) -> Ef
     needed = FEWEST_LAUNCHES
     if test.indicates(log_ratio):
         return test.silent("single", f"{counted}: {test.beyond(log_ratio)}", "indicated", log_ratio, needed)
-    why = f"{counted} and no noise floor: {needed} launches a side would carry an interval"
+    why = f"{counted} and no noise floor: {needed} launches per side would give an interval"
     return test.silent("single", why, "unproven", log_ratio, needed)

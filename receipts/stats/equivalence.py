@@ -33,7 +33,7 @@ class Effect:
 
     `ratio` is the metric of B over that of A (of step time where lower is better: below 1 is faster), `low` to
     `high` its 95 % interval and `low90` to `high90` the 90 % interval that equivalence is judged by; none where
-    the launches carry no number. `needed` is about how many launches a side would settle it. `spread` says where
+    the launches carry no number. `needed` is about how many launches per side would settle it. `spread` says where
     the interval's width comes from: the launches themselves, or a noise floor, measured or declared.
     `p_beyond` is the two-sided p of *the effect is not larger than delta*, `p_equivalent` that of *it is*.
     """
@@ -150,7 +150,7 @@ class EquivalenceTest:
             why = f"{why}; {self.beyond(center)}"
         else:
             needed = _needed(max(self.n_a, self.n_b), center, margin, half, half90)
-            more = f"about {needed} launches a side" if needed else f"more than {MOST_LAUNCHES} launches a side"
+            more = f"about {needed} launches per side" if needed else f"more than {MOST_LAUNCHES} launches per side"
             why = f"{why}; {more} would settle it"
         return replace(
             self.silent(design, why, kind, center, needed),

@@ -68,7 +68,7 @@ class RatioEstimate(NamedTuple):
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> RatioEstimate:
-    """B − A from logs of at least two launches a side, by Welch's test with Satterthwaite's degrees of freedom."""
+    """B − A from logs of at least two launches per side, by Welch's test with Satterthwaite's degrees of freedom."""
     mean_a, variance_a = _moments(a)
     mean_b, variance_b = _moments(b)
     part_a, part_b = variance_a / len(a), variance_b / len(b)
@@ -94,7 +94,7 @@ def beside_drift(
     """B − A from logs of launches that took turns, a straight drift of the machine taken out.
 
     Least squares of the log on side and start time, in its closed form (analysis of covariance, Fisher 1932): at
-    least two launches a side at different times. Each side keeps a variance of its own, as in Welch's test: a shared
+    least two launches per side at different times. Each side keeps a variance of its own, as in Welch's test: a shared
     one covers 91 to 93 % where one side varies four times as much. A drift leaves a paired t less power than it has
     without one, biases it where the turns are ABAB, and it spends half the degrees of freedom.
     """
@@ -140,7 +140,7 @@ class _Line(NamedTuple):
 
 
 def against_floor(a: Sequence[float], b: Sequence[float], sigma: Sigma) -> RatioEstimate:
-    """B − A from logs of at least one launch a side, their spread taken from the noise floor."""
+    """B − A from logs of at least one launch per side, their spread taken from the noise floor."""
     difference = math.fsum(b) / len(b) - math.fsum(a) / len(a)
     return RatioEstimate(difference, sigma.value * math.sqrt(1.0 / len(a) + 1.0 / len(b)), sigma.df)
 

@@ -16,7 +16,7 @@ def order_kind(times_a: Sequence[float | None], times_b: Sequence[float | None])
     """Whether the sides took turns (ABAB, ABBA), ran one after the other (AABB), or neither can be said.
 
     `times_a` and `times_b` are start times in seconds on one clock. A missing time or a tie leaves the order
-    unknown. One launch a side is sequential: nothing in it would cancel a drift.
+    unknown. One launch per side is sequential: nothing in it would cancel a drift.
     """
     sides = _in_order(times_a, times_b)
     if sides is None:

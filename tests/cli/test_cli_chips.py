@@ -82,7 +82,7 @@ def test_a_missing_and_a_doubled_chip_are_drawn_and_named(shell: Shell) -> None:
     said = shell("chips", shell.write("one", "tpu", hardware=hardware, memory={"chips": made}))
     text = " ".join(said.out.split())
     assert "chip 5 has no row" in text
-    assert "chip 2 stands twice" in text
+    assert "chip 2 is listed twice" in text
     assert "-- no row" in text
     assert "= two rows" in text
 

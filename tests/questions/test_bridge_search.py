@@ -234,5 +234,5 @@ def test_no_run_is_asked_for_that_a_comparison_would_not_read() -> None:
     for needed in (51, 128, None):  # none of an ambiguous one is more than a thousand
         count, beyond = launches_to_settle(effect("ambiguous", needed))
         assert count == 50
-        assert "at most 50 launches a side" in beyond
+        assert "at most 50 launches per side" in beyond
     assert launches_needed(Sigma(0.5, None, "measured"), 0.001) == 50

@@ -3,7 +3,7 @@
 *Why.* Steps of one launch share its luck: placement, clocks, the state of caches. Judging by them called a
 difference where there was none in up to nine of ten cases. Only repeating the launch tells.
 
-*Rejected.* One launch a side, on a lane whose spread is not known: nothing can be said. Two a side, with an interval
+*Rejected.* One launch per side, on a lane whose spread is not known: nothing can be said. Two per side, with an interval
 that crosses the smallest effect that matters: the finding says how many launches would settle it.
 
 *Accepted.* Enough launches that the whole interval lies outside the band of no effect, or inside it.
@@ -27,7 +27,7 @@ def too_few_launches(pair: Pair) -> Iterator[Offense]:
     effect = effect_of(pair, pair.metric, readings_a, readings_b)
     if effect.kind in ("faster", "slower", "equivalent"):
         return
-    need = f"{effect.needed} launches a side" if effect.needed else "three launches a side"
+    need = f"{effect.needed} launches per side" if effect.needed else "three launches per side"
     yield Offense(
         at="run.launch",
         found=effect.why,

@@ -39,7 +39,7 @@ _CONSTANTS = (
 
 @rule("C116", "carried_constant", W, on="pair", question=NONE)
 def carried_constant(pair: Pair) -> Iterator[Offense]:
-    """Constants that stood still while what they were tuned for moved."""
+    """Constants that did not change although the grouping that they were tuned for did."""
     moved = [axis for axis in pair.difference.axes if axis in _GROUPING]
     if not moved:
         return

@@ -34,6 +34,6 @@ def launches_lost(pair: Pair) -> Iterator[Offense]:
                 at="run.launch",
                 found=counted_of(side, kept, pair.lost),
                 expected="launches that all count, or as large a share lost on both sides",
-                do="find out why they do not count: what goes wrong more often is worse, whatever the others measure",
+                do="find out why they do not count: a side that fails more often is worse, however fast the rest are",
                 side=side,
             )

@@ -19,7 +19,7 @@ from receipts.judging.rule import NONE, ClaimCase, E, Offense, Topic, rule
 
 @rule("K101", "no_receipt", E, on="claim", question=NONE, about=Topic.RECEIPTS)
 def no_receipt(case: ClaimCase) -> Iterator[Offense]:
-    """Words that name no receipt, and sides that name nothing."""
+    """Words without a matching receipt, and sides that name nothing."""
     for side, why in case.missing:
         yield Offense(side, why, "a receipt that is there", "submit it, or name another")
     wanted = ["candidate"]

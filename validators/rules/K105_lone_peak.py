@@ -22,6 +22,6 @@ def lone_peak(case: ClaimCase) -> Iterator[Offense]:
         yield Offense(
             at="candidate",
             found=f"a peak, which one launch reached: {case.candidate[0].parsed.name}",
-            expected="two launches for a repeated ceiling, three on two days or hosts for a validated one",
+            expected="two launches for a repeated ceiling, or three on two days or hosts for a validated one",
             do="launch it again, or call it a peak",
         )

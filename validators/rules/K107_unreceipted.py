@@ -23,7 +23,7 @@ def unreceipted(case: StatementCase) -> Iterator[Offense]:
         return
     yield Offense(
         at=case.place,
-        found=f"“{case.text}” names no receipt",
+        found=f"“{case.text}” links to no receipt",
         expected="a link to the receipts that it was taken from",
         do=f"write [{case.text}](receipt:ID), or (receipt:BASELINE..CANDIDATE) for a difference",
     )

@@ -80,7 +80,7 @@ def _least(case: Case) -> float:
 
 
 def _rates(case: Case) -> Iterator[tuple[str, float]]:
-    """Tokens a second of all chips: by the median step, and each as stated, at the lower end of its rounding."""
+    """Tokens per second of all chips: by the median step, and each as stated, at the lower end of its rounding."""
     if case.receipt.run.kind not in STEPPING:
         return
     of_median = next(iter(case.launch.numbers.rate_statistics), None)  # the first of them; the others take time

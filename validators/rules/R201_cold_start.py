@@ -86,7 +86,7 @@ def _by_default(case: Case, compiled: list[int], boundary: int) -> Iterator[Offe
     if early := sorted({*slow, *(index for index in compiled if index < end)}):
         yield Offense(
             at=STEPS if slow else FLAGS,
-            found=f"a compile or a slow step at {_shown(early)}, and nobody said where the warm-up ends",
+            found=f"a compile or a slow step at {_shown(early)}, and nothing states where the warm-up ends",
             expected=f"no such step among the first {end}, or a stated window",
             do="state measurement.window.start, the first step after the warm-up",
             level=I,

@@ -59,7 +59,7 @@ def _needs(case: Case) -> Iterator[str]:
 
 @rule("R307", "asked_not_dispatched", E, question=PATH, taints=(ALL,), needs=_needs)
 def asked_not_dispatched(case: Case) -> Iterator[Offense]:
-    """Switches that were asked for, and that evidence shows not to have acted."""
+    """Requested switches that evidence shows to have had no effect."""
     lost = (dtypes(case.get(_DTYPE) or "") & _NARROW) - dtypes(case.get(_DTYPE_SEEN) or "")
     if lost and _DTYPE_SEEN in case.stated:
         yield _offense(_DTYPE_SEEN, f"matmuls in {case.get(_DTYPE_SEEN)}", f"{case.get(_DTYPE)}, as asked")
@@ -84,7 +84,7 @@ def _counters(case: Case) -> Iterator[Offense]:
         if too_few or (wanted == 0 and ran > 0):
             yield Offense(
                 at=f"measurement.path_counters[{index}].count",
-                found=f"{counter.name} stood at {ran:,}",
+                found=f"{counter.name} counted {ran:,}",
                 expected=f"{wanted:,}{_of(counter.steps, counter.layers)}",
                 do="find which calls took another route, and correct path.witnessed or the count that is expected",
                 level=I,
@@ -100,5 +100,5 @@ def _offense(at: str, found: str, expected: str) -> Offense:
         at=at,
         found=found,
         expected=expected,
-        do="find what switched it off, or stop asking for it; the number belongs to what ran",
+        do="find what switched it off, or stop requesting it; the number belongs to the path that ran",
     )

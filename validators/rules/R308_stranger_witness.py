@@ -28,13 +28,13 @@ _DO = "profile the configuration that was measured; until then this launch lends
 
 @rule("R308", "stranger_witness", E, question=PATH, about=Topic.WITNESS, reads_others=ANYWHERE)
 def stranger_witness(case: Case) -> Iterator[Offense]:
-    """Axes in which a witness differs from the launch that it names; on that launch, witnesses that lend nothing."""
+    """Axes in which a witness differs from the launch that it names; on that launch, witnesses that are not used."""
     if case.get(_NAMED) is not None:
         yield from _as_witness(case)
     for item in case.borrowed.refused:
         yield Offense(
             at=WITNESSED,
-            found=f"witness {item.witness.id[:12]} ({item.witness.name}) lends nothing: {item.why}",
+            found=f"witness {item.witness.id[:12]} ({item.witness.name}) is not used: {item.why}",
             expected="a measured launch of the same configuration, with evidence of the lane's level",
             do="profile this configuration in a launch that names this one in run.witness_for",
             level=W,
@@ -66,7 +66,7 @@ def _as_witness(case: Case) -> Iterator[Offense]:
             at=_asked(gap.members[0].path),
             found=f"{gap.axis} is not stated on {_sides(gap.missing)}",
             expected="every axis as in the launch that it witnesses",
-            do=f"state {gap.axis}, or one run.context on both, which holds what neither states",
+            do=f"state {gap.axis}, or the same run.context on both, which holds settings that neither states",
             level=I,
             unjudged=True,
         )

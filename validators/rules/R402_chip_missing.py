@@ -20,7 +20,7 @@ _ROWS = "memory.chips"
 
 
 def _needs(case: Case) -> Iterator[str]:
-    # A receipt without any row is R401's to ask about.
+    # R401 asks about a receipt without any row.
     memory = case.receipt.memory
     if memory is not None and memory.chips:
         yield "hardware.chips"
@@ -28,7 +28,7 @@ def _needs(case: Case) -> Iterator[str]:
 
 @rule("R402", "chip_missing", E, question=COMPARABLE, taints=(MEMORY,), needs=_needs)
 def chip_missing(case: Case) -> Iterator[Offense]:
-    """Phases in which a chip is missing, stands twice, or is one too many."""
+    """Phases in which a chip is missing, listed twice, or not one of the launch's."""
     made = case.launch.account
     if made.stated is None:
         return
@@ -38,8 +38,8 @@ def chip_missing(case: Case) -> Iterator[Offense]:
             if chip.chip in phase.doubled:
                 yield Offense(
                     at=f"{_ROWS}[{chip.rows[1]}]",
-                    found=f"chip {chip.chip} stands {_times(len(chip.rows))} in phase {phase.name}",
-                    expected="one row a chip and phase",
+                    found=f"chip {chip.chip} is listed {_times(len(chip.rows))} in phase {phase.name}",
+                    expected="one row per chip and phase",
                     do="keep the row that was read in that phase",
                     level=level,
                 )

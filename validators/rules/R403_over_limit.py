@@ -20,7 +20,7 @@ _GIB = 2**30
 
 def _needs(case: Case) -> Iterator[str]:
     """The first row that lacks a figure, for each figure: a finding a row would be eight chips times four phases."""
-    # A receipt without any row is R401's to ask about.
+    # R401 asks about a receipt without any row.
     rows = case.launch.account.rows
     for name, figures in (
         ("bytes_limit", [row.limit for row in rows]),

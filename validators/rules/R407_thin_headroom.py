@@ -24,7 +24,7 @@ def thin_headroom(case: Case) -> Iterator[Offense]:
     chip = case.launch.account.tightest
     if chip is None or chip.left is None or chip.limit is None or case.get("run.outcome") == "oom":
         return
-    # Above the limit is R403's.
+    # R403 covers figures above the limit.
     if 0 <= chip.left < case.lane.headroom:
         yield Offense(
             at=f"memory.chips[{chip.rows[0]}].peak_bytes",

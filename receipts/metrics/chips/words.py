@@ -77,7 +77,7 @@ def faults(phase: Phase) -> Iterator[str]:
     if phase.unnamed:
         yield f"{phase.unnamed} {'more ' if phase.missing else ''}chips have no row, and which is not known"
     if phase.doubled:
-        yield f"{ordinals(phase.doubled)} {'stand' if len(phase.doubled) > 1 else 'stands'} twice, read as the larger"
+        yield f"{ordinals(phase.doubled)} {'are' if len(phase.doubled) > 1 else 'is'} listed twice, read as the larger"
     if phase.strange:
         yield f"{phase.strange} more chips have rows than took part"
 

@@ -205,7 +205,7 @@ def launches_to_settle(effect: Effect | None) -> tuple[int, str]:
     if needed is None and (effect is None or effect.kind != "ambiguous"):
         return FEWEST_LAUNCHES, ""
     if needed is None or needed > MOST:
-        return MOST, f"; a comparison reads at most {MOST} launches a side, which may leave it open"
+        return MOST, f"; a comparison reads at most {MOST} launches per side, which may leave it open"
     return needed, ""
 
 

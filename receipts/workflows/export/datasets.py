@@ -64,24 +64,22 @@ _UNITS: Final = {
     "chips": "chips",
 }
 _JUDGED: Final = (
-    DatasetField("judged_status", "string", "Status by the last verdict on it: valid, open, invalid"),
-    DatasetField("judged_path", "string", "Path by the last verdict on it: witnessed, unwitnessed, left"),
-    DatasetField("judged_taints", "strings", "Kinds of metric that an error spoils by that verdict"),
+    DatasetField("judged_status", "string", "Status in its last verdict: valid, open, invalid"),
+    DatasetField("judged_path", "string", "Path in its last verdict: witnessed, unwitnessed, left"),
+    DatasetField("judged_taints", "strings", "Kinds of metric that an error spoils in that verdict"),
     DatasetField("judged_rules", "string", "Digest of the rule set of that verdict"),
-    DatasetField("judged_at", "timestamp", "When it was given"),
+    DatasetField("judged_at", "timestamp", "Time of that verdict"),
 )
 _STANDING: Final = (
-    DatasetField("stands", "bool", "Whether nothing superseded or retracted it", required=True),
-    DatasetField(
-        "superseded_by", "string", "Id of the receipt that replaced it; null where it stands or was retracted"
-    ),
+    DatasetField("stands", "bool", "Whether it was neither superseded nor retracted", required=True),
+    DatasetField("superseded_by", "string", "Id of the receipt that superseded it; null if it stands or was retracted"),
     DatasetField("superseded_reason", "string", "Why it no longer stands"),
-    DatasetField("superseded_at", "timestamp", "When that was said"),
+    DatasetField("superseded_at", "timestamp", "When it was superseded or retracted"),
 )
 _DOCUMENT: Final = (
     DatasetField("axes", "axes", "Every axis leaf's effective value by its path; lists as JSON", required=True),
     DatasetField("document_bytes", "int64", "Length of the document", required=True, unit="bytes"),
-    DatasetField("document", "string", "The document as it came: its SHA-256 is the id", required=True),
+    DatasetField("document", "string", "The document byte for byte: its SHA-256 is the id", required=True),
 )
 _VERDICT: Final = (
     DatasetField("status", "string", "valid, open, invalid", required=True),
@@ -89,7 +87,7 @@ _VERDICT: Final = (
     DatasetField(
         "taints", "strings", "Kinds of metric that an error spoils: all, rate, mfu, memory, loss", required=True
     ),
-    DatasetField("codes", "strings", "Codes of its findings, in their order", required=True),
+    DatasetField("codes", "strings", "Codes of its findings, in order", required=True),
 )
 _COMPARISON: Final = (
     DatasetField("status", "string", "accepted, rejected, inconclusive", required=True),
@@ -97,7 +95,7 @@ _COMPARISON: Final = (
     DatasetField("comparable", "string", "yes, unknown, no", required=True),
     DatasetField("path", "string", "witnessed, unwitnessed, left", required=True),
     DatasetField("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", required=True),
-    DatasetField("codes", "strings", "Codes of its findings, in their order", required=True),
+    DatasetField("codes", "strings", "Codes of its findings, in order", required=True),
 )
 _GIVEN: Final = (
     DatasetField("rules", "string", "Digest of the rule set", required=True),
@@ -106,7 +104,9 @@ _GIVEN: Final = (
     DatasetField("document", "string", "The verdict as JSON", required=True),
 )
 _NUMBER: Final = DatasetField("number", "int64", "The row's number in the store that was exported", required=True)
-_SUBJECTS: Final = DatasetField("subjects", "subjects", "The receipts it speaks of, each with its side", required=True)
+_SUBJECTS: Final = DatasetField(
+    "subjects", "subjects", "The receipts that it is about, each with its side", required=True
+)
 
 
 @lru_cache(maxsize=1)
@@ -119,20 +119,18 @@ def datasets() -> Mapping[str, Dataset]:
     status = DatasetField("status", "string", "supported, refuted, unproven, stale", required=True)
     by_name = {
         "receipts": Dataset(
-            "receipts", "One row a receipt, with its document", (*_columns(), *_JUDGED, *_STANDING, *_DOCUMENT), True
+            "receipts", "One row per receipt, with its document", (*_columns(), *_JUDGED, *_STANDING, *_DOCUMENT), True
         ),
         "verdicts": Dataset(
             "verdicts",
-            "What the rules said of one receipt, in the receipt's folder",
+            "Verdicts on single receipts, in the folder of the receipt",
             (_NUMBER, judged, *_VERDICT, *_GIVEN),
             True,
         ),
         "comparisons": Dataset(
-            "comparisons", "What the rules said of two groups of receipts", (_NUMBER, _SUBJECTS, *_COMPARISON, *_GIVEN)
+            "comparisons", "Comparisons of two groups of receipts", (_NUMBER, _SUBJECTS, *_COMPARISON, *_GIVEN)
         ),
-        "claim_verdicts": Dataset(
-            "claim_verdicts", "What was said of claims", (_NUMBER, claim, status, _SUBJECTS, *_GIVEN)
-        ),
+        "claim_verdicts": Dataset("claim_verdicts", "Verdicts on claims", (_NUMBER, claim, status, _SUBJECTS, *_GIVEN)),
     }
     for name in PLAIN:
         table: Any = metadata.tables[name]

@@ -72,7 +72,7 @@ class ImportedStore:
 def import_store(
     source: ExportSource, store: Store, rulebook: Rulebook, progress: Progress | None = None
 ) -> ImportedStore:
-    """Take an export into a store: a few hundred receipts a transaction, each with its bytes and what was said of it.
+    """Take an export into a store: a few hundred receipts per transaction, each with its bytes and verdicts.
 
     What is here already is left as it is, so that an import that was stopped is taken up by doing it again. Raises
     InputError for an export that is damaged, and StoreError; what was taken in before stays.

@@ -141,7 +141,7 @@ def _delimited(text: str, source: str, delimiter: str) -> Iterator[TableRow]:
     names = [name.strip() for name in reader.fieldnames or ()]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(source, [Problem("line 1", f"column {twice[0]!r} stands twice", "rename one of them")])
+        raise InputError(source, [Problem("line 1", f"column {twice[0]!r} occurs twice", "rename one of them")])
     for cells in reader:
         where = f"line {reader.line_num}"
         if not any(isinstance(value, str) and value.strip() for value in cells.values()):
@@ -177,7 +177,7 @@ def _misplaced(header: list[str], cells: list[str]) -> Problem | None:
     """Why nobody can say which cell is in which column, where nobody can."""
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
-        return Problem("$", f"column {twice!r} stands twice", "rename one of them")
+        return Problem("$", f"column {twice!r} occurs twice", "rename one of them")
     if len(cells) > len(header):
         return Problem("$", "it has more cells than the header", "write a bar inside a cell as \\|")
     return None
