@@ -24,7 +24,7 @@ MOST: Final = 250  # settings that a session holds, some 40 kB each with all tha
 class Settings:
     """What a launch decides of its run, and what follows from that alone, each worked out on first use.
 
-    Nothing here is a launch's own: `Session` gives one `Settings` to all launches that state the same.
+    Nothing here is a launch's own: `SettingsCache` gives one `Settings` to all launches that state the same.
     """
 
     def __init__(self, parsed: Parsed) -> None:
@@ -76,14 +76,14 @@ class Settings:
         return result
 
 
-class Session:
+class SettingsCache:
     """What one command, or one process of a parallel submit, works out once: the last settings that it met."""
 
     def __init__(self) -> None:
         self._settings: Bounded[tuple[bytes, str | None], Settings] = Bounded(MOST)
 
     def __repr__(self) -> str:
-        return f"Session({len(self._settings)} settings)"
+        return f"SettingsCache({len(self._settings)} settings)"
 
     def settings(self, parsed: Parsed) -> Settings:
         """The settings of a launch; those of one configuration and one context are the same object."""

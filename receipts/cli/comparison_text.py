@@ -13,7 +13,7 @@ from receipts.cli.decisions import print_decisions
 from receipts.cli.findings import print_findings
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
@@ -204,7 +204,7 @@ def what_numbers_are(verdict: Comparison) -> str:
     return "; ".join(words)
 
 
-def reading(item: MetricResult, side: Reading) -> str:
+def reading(item: MetricResult, side: MetricReading) -> str:
     """One side's value with its unit; `MARK` behind a number that was stated and not measured."""
     if side.value is None:
         return side.text or "~"

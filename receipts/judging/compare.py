@@ -19,7 +19,7 @@ from receipts.judging.metric_results import metric_results, named_effect
 from receipts.judging.pair_proof import proved_pair
 from receipts.judging.rule import Case, Pair
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.side import JudgedLaunches, Side, judge_side
+from receipts.judging.side import JudgedLaunches, JudgedSide, judge_side
 from receipts.judging.side_checks import check_distinct, differences_in_manner, gaps_in_configuration, with_gaps
 from receipts.judging.uncounted import check_waivers, uncounted_axes
 from receipts.judging.verdict import Comparison, Finding, Lost, PathAnswer, comparable_answer, decide, path_answer
@@ -55,7 +55,7 @@ def compare(a: Sequence[Parsed], b: Sequence[Parsed], rulebook: Rulebook, reques
     return compare_sides(*sides, rulebook, request)
 
 
-def compare_sides(a: Side, b: Side, rulebook: Rulebook, request: Request) -> Comparison:
+def compare_sides(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) -> Comparison:
     """Judge side B against side A.
 
     Raises UsageError when a side mixes configurations, names a launch twice, or waives what its lane does not.
@@ -72,7 +72,7 @@ def compare_sides(a: Side, b: Side, rulebook: Rulebook, request: Request) -> Com
     return replace(verdict, findings=proved_pair(verdict, pair, rulebook, retry))
 
 
-def _pair(a: Side, b: Side, rulebook: Rulebook, request: Request) -> Pair:
+def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) -> Pair:
     """What rules on a comparison see of two sides: their difference, and the axes of it that count."""
     metric, head_a, head_b = metrics.get(request.metric), a.cases[0], b.cases[0]
     lane = combined(head_a.lane, head_b.lane)
@@ -105,7 +105,7 @@ def _pair(a: Side, b: Side, rulebook: Rulebook, request: Request) -> Pair:
     )
 
 
-def _difference(a: Side, b: Side, lane: Lane, metric: Metric, varied: frozenset[str]) -> Difference:
+def _difference(a: JudgedSide, b: JudgedSide, lane: Lane, metric: Metric, varied: frozenset[str]) -> Difference:
     """The difference of the first launches, each with what its witnesses lend, and what each side leaves open."""
     gaps = [gap for side in (a, b) for gap in gaps_in_configuration(side.cases, side.letter, lane)]
     gaps += [gap for side in (a, b) for gap in differences_in_manner(side.receipts, side.letter, metric)]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts.judging.rule import Pair
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
     from receipts.stats.estimate import Sigma
 
 
-def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
+def effect_of(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
     """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
 
     ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
@@ -25,7 +25,7 @@ def effect_of(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Read
     return pair.effects[metric.name]
 
 
-def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> Effect:
+def _effect(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
     from receipts.stats import effect as effects
     from receipts.stats.equivalence import DEFAULT_DELTA
 
@@ -53,7 +53,7 @@ def _effect(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Readin
     )
 
 
-def _unproven(pair: Pair, metric: Metric, a: Sequence[Reading], b: Sequence[Reading]) -> str:
+def _unproven(pair: Pair, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> str:
     """Why no effect can be given; empty where one can."""
     if metric.summary == "outcome":
         return "an outcome belongs to one launch and has no effect"

@@ -12,7 +12,7 @@ from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, MetricResult, Question
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 
 
 def metric_results(pair: Pair, beside: Sequence[str]) -> Iterable[MetricResult]:
@@ -48,13 +48,13 @@ def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) 
     return any(item.code not in rules.about(Topic.EFFECT) for item in heavy)
 
 
-def _shown(group: Sequence[Launch], metric: Metric) -> Reading:
+def _shown(group: Sequence[Launch], metric: Metric) -> MetricReading:
     """The number of a side: of its samples, else of what its launches show without being one."""
     samples = [reading for launch in group if (reading := launch.read(metric)).value is not None]
     return _location(samples or [launch.shown(metric) for launch in group])
 
 
-def _location(readings: Sequence[Reading]) -> Reading:
+def _location(readings: Sequence[MetricReading]) -> MetricReading:
     """The geometric middle of the launches: the median of their values."""
     values = sorted(item.value for item in readings if item.value is not None)
     if not values:
@@ -62,4 +62,4 @@ def _location(readings: Sequence[Reading]) -> Reading:
     middle = len(values) // 2
     value = values[middle] if len(values) % 2 else (values[middle - 1] * values[middle]) ** 0.5
     text = readings[0].text if len(values) == 1 else f"middle of {len(values)} launches"
-    return Reading(value, len(values), readings[0].source, text)
+    return MetricReading(value, len(values), readings[0].source, text)

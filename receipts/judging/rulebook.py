@@ -27,7 +27,7 @@ from receipts.metrics import Launch
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.axes.settings import Session
+    from receipts.axes.settings import SettingsCache
     from receipts.judging.study import Studies
 
 MOST_JUDGED: Final = 250  # configurations whose findings a rule set holds
@@ -52,11 +52,11 @@ class Rulebook:
         return Lanes(self.folders)
 
     @cached_property
-    def session(self) -> Session:
+    def session(self) -> SettingsCache:
         """What launches that are read under this rulebook share."""
-        from receipts.axes.settings import Session
+        from receipts.axes.settings import SettingsCache
 
-        return Session()
+        return SettingsCache()
 
     def launch(self, parsed: Parsed) -> Launch:
         """A receipt under its lane, with the settings that it shares with others of its configuration."""

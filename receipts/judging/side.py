@@ -45,7 +45,7 @@ class JudgedCase(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Side:
+class JudgedSide:
     """One side: the launches that count, and those left out as no samples of the metric."""
 
     letter: SideLetter
@@ -67,12 +67,12 @@ class Side:
         """Findings on its launches, each offense once."""
         return merged(item.findings for item in self.judged)
 
-    def proved(self, rules: RuleSet) -> Side:
+    def proved(self, rules: RuleSet) -> JudgedSide:
         """The side, its errors with their proofs."""
         judged = (item._replace(findings=proved(item.case, item.findings, rules)) for item in self.judged)
         return replace(self, judged=tuple(judged))
 
-    def samples(self, metric: Metric | None, rules: RuleSet, named: Collection[str] = ()) -> Side:
+    def samples(self, metric: Metric | None, rules: RuleSet, named: Collection[str] = ()) -> JudgedSide:
         """The side with the launches that count: the best by `receipts.judging.sample`, and those named by id.
 
         Without a sample it keeps the launches that show most of what is wrong. Raises UsageError if a launch that is
@@ -98,9 +98,9 @@ class Side:
 
 def judge_side(
     group: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches, lost: tuple[Lost, ...] = ()
-) -> Side:
+) -> JudgedSide:
     """A side of these launches, under the rules and facts in force; nothing that is known is computed again."""
-    return Side(letter, tuple(_judged(item, letter, rulebook, known) for item in group), lost)
+    return JudgedSide(letter, tuple(_judged(item, letter, rulebook, known) for item in group), lost)
 
 
 def _judged(parsed: Parsed, letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches) -> JudgedCase:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from receipts.metrics.reading import Reading, Taint
+from receipts.metrics.reading import MetricReading, Taint
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
@@ -171,8 +171,8 @@ class MetricResult:
 
     metric: str
     unit: str
-    a: Reading
-    b: Reading
+    a: MetricReading
+    b: MetricReading
     effect: Effect
     stated_ratio: float | None
 

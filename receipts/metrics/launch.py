@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from receipts.axes.lane import Lane
 from receipts.metrics.chips import Account, account
 from receipts.metrics.launch_readings import READERS, rate_from_total
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find as find_accelerator
 
@@ -173,11 +173,11 @@ class Launch:
         dtype = self.stated.get("measurement.stated.peak_dtype", self.stated.get("numerics.compute_dtype"))
         return machine.peak(str(dtype)) if machine is not None and dtype is not None else None
 
-    def read(self, metric: Metric) -> Reading:
+    def read(self, metric: Metric) -> MetricReading:
         """The metric's value for this launch, with where it came from; none where its steps are not steady."""
         return READERS[metric.summary](self, metric)
 
-    def shown(self, metric: Metric) -> Reading:
+    def shown(self, metric: Metric) -> MetricReading:
         """The value to show: that of a launch that is not steady too, which says so and is no sample."""
         reading = self.read(metric)
         if reading.value is not None or metric.summary not in ("step", "rate") or self.level is None:
@@ -188,7 +188,7 @@ class Launch:
             if total is None:
                 return reading
             value = total
-        return Reading(value, 1, "unsteady", self.of_steps)
+        return MetricReading(value, 1, "unsteady", self.of_steps)
 
     @cached_property
     def of_steps(self) -> str | None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from receipts.metrics.chips import highest
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 
 if TYPE_CHECKING:
     from receipts.metrics.launch import Launch
     from receipts.metrics.registry import Metric
 
-NOTHING = Reading(None, 0, "none")
+NOTHING = MetricReading(None, 0, "none")
 
 
 def _stated(launch: Launch, path: str) -> float | None:
@@ -24,24 +24,28 @@ def _stated(launch: Launch, path: str) -> float | None:
     return float(value) if value is not None else None
 
 
-def _step(launch: Launch, _metric: Metric) -> Reading:
+def _step(launch: Launch, _metric: Metric) -> MetricReading:
     if launch.step_seconds is not None:
-        return Reading(launch.step_seconds, 1, "steps", launch.of_steps)
+        return MetricReading(launch.step_seconds, 1, "steps", launch.of_steps)
     stated = _stated(launch, "measurement.stated.step_seconds")
     text = launch.stated.get("measurement.stated.step_seconds_stated")
-    return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+    return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
 
 
-def _rate(launch: Launch, metric: Metric) -> Reading:
+def _rate(launch: Launch, metric: Metric) -> MetricReading:
     path = f"measurement.stated.{metric.name}"
     stated, text = _stated(launch, path), launch.stated.get(f"{path}_stated")
     if launch.step_seconds is None and stated is not None:
-        return Reading(stated, 1, "stated", text)
+        return MetricReading(stated, 1, "stated", text)
     total, source = _tokens_per_second(launch)
     value = rate_from_total(launch, metric.name, total)
     if value is not None:
-        return Reading(value, 1, "steps", launch.of_steps) if source == "steps" else Reading(value, 1, "derived")
-    return Reading(stated, 1, "stated", text) if stated is not None else NOTHING
+        return (
+            MetricReading(value, 1, "steps", launch.of_steps)
+            if source == "steps"
+            else MetricReading(value, 1, "derived")
+        )
+    return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
 
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
@@ -77,28 +81,28 @@ def rate_from_total(launch: Launch, name: str, total: float | None) -> float | N
     return per_chip / launch.peak if launch.peak else None
 
 
-def _memory(launch: Launch, metric: Metric) -> Reading:
+def _memory(launch: Launch, metric: Metric) -> MetricReading:
     memory = launch.parsed.receipt.memory
     if memory is None:
         return NOTHING
     fullest = highest(memory, metric.name)
     if fullest is not None:
-        return Reading(float(fullest), 1, "memory")
+        return MetricReading(float(fullest), 1, "memory")
     figure = memory.aggregate
     if figure is None or figure.kind != ("live" if metric.name == "peak_bytes" else "reserved"):
         return NOTHING
     # One figure for several chips is a chip's own only where it is said to be the highest.
     if launch.stated.get("hardware.chips") == 1 or figure.over == "max":
-        return Reading(float(figure.bytes), 1, "stated", figure.stated)
+        return MetricReading(float(figure.bytes), 1, "stated", figure.stated)
     return NOTHING
 
 
-def _compile(launch: Launch, _metric: Metric) -> Reading:
+def _compile(launch: Launch, _metric: Metric) -> MetricReading:
     value = _stated(launch, "compile.compile_seconds")
-    return Reading(value, 1, "stated") if value is not None else NOTHING
+    return MetricReading(value, 1, "stated") if value is not None else NOTHING
 
 
-def _loss(launch: Launch, metric: Metric) -> Reading:
+def _loss(launch: Launch, metric: Metric) -> MetricReading:
     paths = {
         "loss_last": "measurement.loss.last",
         "validation_loss": "measurement.loss.validation",
@@ -106,15 +110,15 @@ def _loss(launch: Launch, metric: Metric) -> Reading:
         "gradient_norm": "measurement.gradient_norm.last",
     }
     value = _stated(launch, paths[metric.name])
-    return Reading(value, 1, "stated") if value is not None else NOTHING
+    return MetricReading(value, 1, "stated") if value is not None else NOTHING
 
 
-def _outcome(launch: Launch, _metric: Metric) -> Reading:
-    return Reading(None, 1, "stated", launch.parsed.receipt.run.outcome)
+def _outcome(launch: Launch, _metric: Metric) -> MetricReading:
+    return MetricReading(None, 1, "stated", launch.parsed.receipt.run.outcome)
 
 
 # By the summary of a metric.
-READERS: Mapping[str, Callable[[Launch, Metric], Reading]] = {
+READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
     "step": _step,
     "rate": _rate,
     "memory": _memory,

@@ -20,7 +20,7 @@ class Taint(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricReading:
     """A metric's value on one side: ``launches`` values, one a launch, and their location.
 
     ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.

@@ -17,7 +17,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.side import JudgedLaunches, Side, judge_side
+from receipts.judging.side import JudgedLaunches, JudgedSide, judge_side
 from receipts.judging.verdict import Comparison, Finding, Lost
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
@@ -33,8 +33,8 @@ Group = Sequence[Parsed]
 class Sides:
     """Both sides of a comparison, judged and reduced to the launches that count, and the request to `compare_sides`."""
 
-    side_a: Side
-    side_b: Side
+    side_a: JudgedSide
+    side_b: JudgedSide
     request: Request
 
     @property
@@ -136,7 +136,7 @@ class Comparisons:
             self._floors[key] = noise_floor(self._store, like, self._lane(like), self._until)
         return self._floors[key]
 
-    def _with_floor(self, facts: Facts, sides: Sequence[Side], metric: str) -> Facts:
+    def _with_floor(self, facts: Facts, sides: Sequence[JudgedSide], metric: str) -> Facts:
         if self._store is None or not sides:
             return facts
         from receipts.questions.noise import wants_floor, with_floor

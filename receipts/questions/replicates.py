@@ -34,7 +34,7 @@ def with_replicates(
 
     The other side's launches are never taken, and where both sides are of one configuration the group stays as it
     is: what repeats one side repeats the other. Launches of another kind replicate nothing; nor does a copy, which has
-    the steps of another launch. Which of them are samples is for `receipts.judging.side.Side.samples` to say; launches
+    the steps of another launch. Which of them are samples is for `JudgedSide.samples` to say; launches
     that failed are among them where the group's did not, so that they are counted. ``until``: none that ran later.
     """
     from receipts.axes.configuration import configuration  # two files are compared without a store
@@ -66,9 +66,9 @@ def with_replicates(
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
     """The launches that replicate one another, two and more together, in the order given; copies are left out."""
-    from receipts.axes.settings import Session
+    from receipts.axes.settings import SettingsCache
 
-    session, by_configuration = Session(), dict[tuple[str | None, bytes], list[Parsed]]()
+    session, by_configuration = SettingsCache(), dict[tuple[str | None, bytes], list[Parsed]]()
     for parsed in launches:
         # Of two contexts nobody knows that they leave the same unsaid, even where each axis is stated.
         key = (parsed.receipt.run.context, session.settings(parsed).configuration(parsed, lane).whole)

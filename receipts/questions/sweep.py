@@ -16,7 +16,7 @@ from receipts.axes import difference, effective
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.judging.compare import Request, compare_sides
 from receipts.judging.rulebook import Rulebook, RuleSet
-from receipts.judging.side import JudgedLaunches, Side, SideLetter, judge_side
+from receipts.judging.side import JudgedLaunches, JudgedSide, SideLetter, judge_side
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Lost, Question
 from receipts.receipt import Parsed
@@ -136,14 +136,18 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
     return alike, "; ".join(reasons)
 
 
-def _side(launches: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, request: Request) -> tuple[Side, str]:
+def _side(
+    launches: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, request: Request
+) -> tuple[JudgedSide, str]:
     """The launches of one cell that count, and what to say of the others."""
     alike, apart = _alike(launches, rulebook)
     side = judge_side(alike, letter, rulebook, JudgedLaunches(request.facts))
     return side.samples(metrics.get(request.metric), rulebook.rules, request.named), apart
 
 
-def _cell(key: tuple[str, ...], base: Side, side: Side, apart: str, rulebook: Rulebook, request: Request) -> SweepCell:
+def _cell(
+    key: tuple[str, ...], base: JudgedSide, side: JudgedSide, apart: str, rulebook: Rulebook, request: Request
+) -> SweepCell:
     verdict = compare_sides(base, side, rulebook, request)
     reasons = [item for item in (_reason(verdict, side.receipts[0], rulebook.rules), apart) if item]
     return SweepCell(key, side.receipts, verdict, "; ".join(reasons), side.lost)

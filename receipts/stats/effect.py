@@ -42,11 +42,12 @@ def compare(
 ) -> Effect:
     """Compare launches of B with launches of A.
 
-    `a` and `b` hold one location a launch: the median step time, a rate, or any positive metric of which `better`
-    says the good direction. `times_a` and `times_b` are their start times in seconds; launches that took turns at
-    a steady pace are compared with linear drift removed, those with breaks between them in pairs, and `pairs`
-    (positions in `a` and `b`) states the pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal launches that the lane has shown. `delta` is
-    the smallest effect that matters, which people decide and `delta_source` names: no noise changes it.
+    `a` and `b` hold one location per launch: the median step time, a rate, or any positive metric; `better` is its
+    good direction. `times_a` and `times_b` are start times in seconds. Launches that took turns at a steady pace are
+    compared with linear drift removed, those with breaks between them in pairs; `pairs` (positions in `a` and `b`) states the
+    pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal launches
+    that the lane has shown. `delta` is the smallest effect that matters. People set it, `delta_source` names who, and
+    noise does not change it.
     """
     turns: _Turns | None = None
     order: OrderKind = "unknown"
@@ -68,16 +69,16 @@ def compare(
         largest_spread=largest_spread,
     )
     if not a or not b:
-        return test.silent("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
+        return test.without_interval("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
     if not all(0.0 < value < math.inf for value in (*a, *b)):
-        return test.silent("single", "a launch's value is not a positive number, so there is no ratio")
+        return test.without_interval("single", "a launch's value is not a positive number, so there is no ratio")
     return _judge(test, [math.log(value) for value in a], [math.log(value) for value in b], pairs, turns)
 
 
 def unproven(why: str, n_a: int, n_b: int) -> Effect:
     """No number, and the reason: what was compared carries none."""
     test = EquivalenceTest(n_a, n_b, "lower", SMALLEST_EFFECT, "unknown", None, None)
-    return test.silent("single", why)
+    return test.without_interval("single", why)
 
 
 def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect | None:
@@ -92,9 +93,9 @@ def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect
     good = exact.kind == better
     kind: Kind = "equivalent" if exact.kind == "equal" else "faster" if good else "slower"
     why = "compared exactly: equal launches of this lane always agree on it"
-    silent = test.silent("exact", why, kind, math.log(b[0] / a[0]))
+    exact_effect = test.without_interval("exact", why, kind, math.log(b[0] / a[0]))
     ratio = exact.ratio
-    return replace(silent, low=ratio, high=ratio, low90=ratio, high90=ratio)
+    return replace(exact_effect, low=ratio, high=ratio, low90=ratio, high90=ratio)
 
 
 def _timed(
@@ -156,6 +157,6 @@ def _single(test: EquivalenceTest, a: Sequence[float], b: Sequence[float]) -> Ef
     log_ratio = math.fsum(b) / len(b) - math.fsum(a) / len(a)
     needed = FEWEST_LAUNCHES
     if test.indicates(log_ratio):
-        return test.silent("single", f"{counted}: {test.beyond(log_ratio)}", "indicated", log_ratio, needed)
+        return test.without_interval("single", f"{counted}: {test.beyond(log_ratio)}", "indicated", log_ratio, needed)
     why = f"{counted} and no noise floor: {needed} launches per side would give an interval"
-    return test.silent("single", why, "unproven", log_ratio, needed)
+    return test.without_interval("single", why, "unproven", log_ratio, needed)

@@ -103,7 +103,7 @@ class EquivalenceTest:
             f"({math.expm1(spread):.2%})"
         )
 
-    def silent(
+    def without_interval(
         self,
         design: Design,
         why: str,
@@ -153,7 +153,7 @@ class EquivalenceTest:
             more = f"about {needed} launches per side" if needed else f"more than {MOST_LAUNCHES} launches per side"
             why = f"{why}; {more} would settle it"
         return replace(
-            self.silent(design, why, kind, center, needed),
+            self.without_interval(design, why, kind, center, needed),
             low=_ratio(center - half),
             high=_ratio(center + half),
             low90=_ratio(center - half90),

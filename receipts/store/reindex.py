@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, case, func, select
 from receipts.axes.catalogue import catalogue_of
 from receipts.axes.configuration import Configuration
 from receipts.axes.lane_files import Lanes
-from receipts.axes.settings import Session
+from receipts.axes.settings import SettingsCache
 from receipts.base.errors import InputError, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
@@ -228,7 +228,7 @@ def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]
     )
     with reading(engine) as connection:
         stored = {number: (codec, body) for number, codec, body in connection.execute(query)}
-    session = Session()
+    session = SettingsCache()
     for row in rows:
         if row.seq not in stored:
             continue  # purged meanwhile

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.axes import effective
 from receipts.axes.configuration import configuration
-from receipts.axes.settings import MOST, Session
+from receipts.axes.settings import MOST, SettingsCache
 from receipts.axes.shape import shape_key
 from receipts.axes.signature import sign
 from receipts.axes.stated_configuration import configuration_key, stated_configuration
@@ -163,13 +163,13 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
 
 
 def test_what_a_session_and_a_rule_set_hold_is_bounded() -> None:
-    session, rules = Session(), RuleSet(RULES.rules, RULES.digest)
+    session, rules = SettingsCache(), RuleSet(RULES.rules, RULES.digest)
     for number in range(MOST + 2):
         tree = rule_cases.base()
         rule_cases.put(tree, "data.tokenizer", f"tokenizer {number}")
         session.settings(rule_cases.parsed(tree))
         rules.findings_of_configuration[str(number).encode()] = rule_cases.rulebook().lanes.of("cpu-torch"), ()
-    assert repr(session) == "Session(2 settings)"
+    assert repr(session) == "SettingsCache(2 settings)"
     assert len(rules.findings_of_configuration) == 2
 
 
@@ -186,7 +186,7 @@ def test_launches_of_one_configuration_share_what_follows_from_it() -> None:
 
 @pytest.mark.slow
 def test_what_is_shared_is_what_each_receipt_says_alone() -> None:
-    session = Session()
+    session = SettingsCache()
     for launch in _launches() * 2:
         parsed, shared = launch.parsed, session.settings(launch.parsed)
         assert shared.effective == effective(parsed)

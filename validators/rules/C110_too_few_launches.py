@@ -3,8 +3,8 @@
 *Why.* Steps of one launch share its luck: placement, clocks, the state of caches. Judging by them called a
 difference where there was none in up to nine of ten cases. Only repeating the launch tells.
 
-*Rejected.* One launch per side, on a lane whose spread is not known: nothing can be said. Two per side, with an interval
-that crosses the smallest effect that matters: the finding says how many launches would settle it.
+*Rejected.* One launch per side, on a lane whose spread is not known: nothing can be said. Two per side, with an
+interval that crosses the smallest effect that matters: the finding says how many launches would settle it.
 
 *Accepted.* Enough launches that the whole interval lies outside the band of no effect, or inside it.
 """

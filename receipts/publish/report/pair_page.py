@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts import metrics
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, Question
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 from receipts.publish.report import appendix
 from receipts.publish.report.page import Cell, Code, Column, Page, Row, Section, Table, joined, links, rule
 from receipts.publish.report.pair_data import PairData
@@ -186,7 +186,7 @@ def _effect(item: MetricResult, *, rejected: bool) -> tuple[Cell, ...]:
     )
 
 
-def _reading(item: MetricResult, side: Reading) -> str:
+def _reading(item: MetricResult, side: MetricReading) -> str:
     if side.value is None:
         return plain(side.text) if side.text else UNKNOWN
     return metrics.shown(metrics.get(item.metric), side.value) + ("*" if side.source in ("stated", "derived") else "")

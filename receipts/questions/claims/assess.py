@@ -17,7 +17,7 @@ from receipts.judging.claims.bound import Bound
 from receipts.judging.metric_results import effect_is_open
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import Reading
+from receipts.metrics.reading import MetricReading
 from receipts.receipt.catalogue import find
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _as_stated(bound: Bound, metric: Metric, result: MetricResult) -> Assessment
     return Assessment("open", f"{result.effect.why}; {shown}", low, high)
 
 
-def _rounded(reading: Reading) -> tuple[float, float]:
+def _rounded(reading: MetricReading) -> tuple[float, float]:
     """How far a stated number reaches: half its last printed digit, or the range that its text states."""
     from receipts.base.units import read_printed
     from receipts.stats.rounding import half_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipts.base.units import BYTES, LETTERS, SECONDS, plain
-from receipts.workflows.tables.table import PrintedNumber
+from receipts.workflows.tables.table import PrintedCell
 
 # What a mapping may say of a column's bare numbers: their factor to what receipts keep (seconds, bytes, one).
 _TIMES = ("s", "ms", "us", "ns", "min", "h")
@@ -82,7 +82,7 @@ def _read(source: Any, unit: str, several: Several) -> TableQuantity | None:
     if isinstance(source, bool):
         return None
     if isinstance(source, int | float):
-        text = source.text if isinstance(source, PrintedNumber) else str(source)
+        text = source.text if isinstance(source, PrintedCell) else str(source)
         return TableQuantity(
             scaled(float(source), unit), f"{text} {unit}".rstrip(), unit in UNITS_OF_BYTES, kind_of(unit)
         )

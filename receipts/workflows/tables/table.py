@@ -24,12 +24,12 @@ _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _BLANK = frozenset({"", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "\N{MINUS SIGN}", "n/a", "n.a.", "tbd", "?"})
 
 
-class PrintedNumber(float):
+class PrintedCell(float):
     """A number with the text that it was printed with."""
 
     text: str
 
-    def __new__(cls, text: str) -> PrintedNumber:
+    def __new__(cls, text: str) -> PrintedCell:
         printed = super().__new__(cls, text)
         printed.text = text
         return printed
@@ -103,7 +103,7 @@ def _load(text: str) -> Any:
     def constant(name: str) -> Any:
         raise ValueError(f"{name} is not JSON; leave the value out")
 
-    return json.loads(text, parse_float=PrintedNumber, parse_constant=constant)
+    return json.loads(text, parse_float=PrintedCell, parse_constant=constant)
 
 
 def _json_list(text: str, source: str, rows: str) -> list[TableRow]:
