@@ -44,10 +44,10 @@ def compare(
 
     `a` and `b` hold one location per launch: the median step time, a rate, or any positive metric; `better` is its
     good direction. `times_a` and `times_b` are start times in seconds. Launches that took turns at a steady pace are
-    compared with linear drift removed, those with breaks between them in pairs; `pairs` (positions in `a` and `b`) states the
-    pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal launches
-    that the lane has shown. `delta` is the smallest effect that matters. People set it, `delta_source` names who, and
-    noise does not change it.
+    compared with linear drift removed, those with breaks between them in pairs; `pairs` (positions in `a` and `b`)
+    states the pairing outright. `sigma` is the noise floor and `largest_spread` the largest log ratio between two equal
+    launches that the lane has shown. `delta` is the smallest effect that matters. People set it, `delta_source` names
+    who, and noise does not change it.
     """
     turns: _Turns | None = None
     order: OrderKind = "unknown"

@@ -47,17 +47,17 @@ def amended(
             )
         if evidence and not any(file.readings and file.readings[0].source != SOURCE for file in files[1:]):
             raise UsageError(f"nothing in {' '.join(evidence)} is known to any reader; docs/ingest.md lists what is")
-        made = assemble(files, options)
-    if made.problems:
-        raise InputError(word, made.problems)
+        assembled = assemble(files, options)
+    if assembled.problems:
+        raise InputError(word, assembled.problems)
     if reason is None:
-        return Amended(Document(made.raw, word), made if evidence else None)
-    run = made.tree["run"]
+        return Amended(Document(assembled.raw, word), assembled if evidence else None)
+    run = assembled.tree["run"]
     if KEY in run:
         raise UsageError(f"{word} states run.supersedes itself: {run[KEY]['reason']}; submit it without --supersede")
     # The launch and no id: the same call later makes the same document.
     run[KEY] = {"target": run["launch"], "reason": reason}
-    return Amended(Document(pretty(made.tree), word), made if evidence else None)
+    return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None)
 
 
 def refuse_unheld(document: Document, store: Store) -> None:
