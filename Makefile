@@ -31,6 +31,10 @@ quick: lint types ## Form, types and the fast tests, for every edit
 test: $(READY) ## Run the tests
 	$(BIN)/pytest -n 2
 
+.PHONY: thorough
+thorough: $(READY) ## Run the tests with many drawn examples each
+	RECEIPTS_TEST_THOROUGH=1 $(BIN)/pytest -n 2
+
 .PHONY: coverage
 coverage: $(READY) ## Run the tests with lines counted, and hold the share against the floor
 	$(BIN)/coverage erase

@@ -22,6 +22,7 @@ from receipts.axes import effective
 from receipts.judging.compare import Request, compare
 from receipts.judging.verdict import Comparison
 from rule_cases import RuleCase
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +97,7 @@ def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> 
         assert _verdict(left, right).status != "accepted", f"without {path} on {side}"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(20, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     axes=st.lists(st.sampled_from(sorted(AXES)), min_size=2, max_size=4, unique=True),
     side=st.sampled_from(["a", "b", "both"]),
@@ -221,7 +222,7 @@ def test_a_stranger_is_no_witness_whatever_leaf_it_leaves_out(axis: str, twin: s
         assert _judged(*_without(tuple(trees), target, {axis})).status != "accepted", target
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=unless_thorough(20, 60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(["two axes", "another path", "another posture"]),
     target=st.sampled_from(TARGETS),

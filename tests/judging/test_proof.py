@@ -21,6 +21,7 @@ from receipts.judging.verdict_json import to_json
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from rule_cases import RuleCase, rulebook
+from thorough import unless_thorough
 
 RULES = rulebook().rules
 CASES = [
@@ -96,7 +97,9 @@ def test_an_error_on_a_pair_stands_on_its_proof_and_on_nothing_less(case: RuleCa
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(
+    max_examples=unless_thorough(10, 25), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
 @given(
     some=st.lists(st.sampled_from([case for case in ON_RECEIPTS if "facts" not in case.table]), min_size=2, max_size=3),
     name=st.sampled_from(sorted(rule_cases.BASES)),
