@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -175,26 +175,31 @@ def _seal(url: str) -> None:
     engine.dispose()
 
 
+def _a_row_in_each_table(url: str) -> None:
+    with open_store(url) as store:
+        first = put(store, run__launch="one")
+        put(store, run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"})
+        store.pin("@golden", first.id)
+        store.purge(put(store).id, "for the tombstone")
+        publish(store, first.id)
+    _seal(url)
+
+
 @pytest.mark.parametrize("table", triggers.TABLES)
-def test_no_client_changes_or_deletes_a_row(store: Store, made_url: str, table: str) -> None:
-    first = put(store, run__launch="one")
-    put(store, run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"})
-    store.pin("@golden", first.id)
-    store.purge(put(store).id, "for the tombstone")
-    publish(store, first.id)
-    _seal(made_url)
+def test_no_client_changes_or_deletes_a_row(copied: Callable[..., str], table: str) -> None:
+    url = copied("a row in each table", _a_row_in_each_table)
     column = {"receipts": "label", "purges": "reason", "stores": "made_by", "subjects": "side"}.get(table)
     column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}.get(
         table
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
     column = {"quotes": "says", "seals": "root", "origins": "store", "erased": "leaf"}.get(table, column)
-    assert "append-only" in _refused(made_url, f"UPDATE {table} SET {column} = 'x'")
-    assert "append-only" in _refused(made_url, f"DELETE FROM {table}")
-    if made_url.startswith("sqlite"):
-        assert "append-only" in _refused(made_url, f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
+    assert "append-only" in _refused(url, f"UPDATE {table} SET {column} = 'x'")
+    assert "append-only" in _refused(url, f"DELETE FROM {table}")
+    if url.startswith("sqlite"):
+        assert "append-only" in _refused(url, f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
     else:
-        assert "append-only" in _refused(made_url, f"TRUNCATE {table} CASCADE")
+        assert "append-only" in _refused(url, f"TRUNCATE {table} CASCADE")
 
 
 def test_the_tombstone_of_one_receipt_lets_no_other_go(store: Store, made_url: str) -> None:
