@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,16 +30,25 @@ def put(shell: Shell, name: str, factor: float = 1.0, **leaves: Any) -> str:
     return shell.store(name, measurement={**measured, "step_durations_seconds": steps(name, factor)}, **leaves)
 
 
-@pytest.fixture
-def lab(shell: Shell) -> Shell:
-    """A configuration, faster and slower ones one axis away, one that failed, and one two axes away."""
+def _fill(shell: Shell) -> None:
     for number in range(3):
         put(shell, f"base-{number}", 0.8)
         put(shell, f"fast-{number}", 0.7, numerics__buffer_dtype="s7")
         put(shell, f"slow-{number}", 0.9, numerics__buffer_dtype="s8")
     put(shell, "oom", numerics__learning_rate=0.5, run__outcome="oom")
     put(shell, "far", numerics__buffer_dtype="s9", data__dataset="another")
-    return shell
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the filled store is kept for the next test."""
+    return tmp_path_factory.mktemp("neighbours")
+
+
+@pytest.fixture
+def lab(shell: Shell, kept: Path) -> Shell:
+    """A configuration, faster and slower ones one axis away, one that failed, and one two axes away."""
+    return shell.filled(kept, _fill)
 
 
 def test_the_best_of_an_axis_stands_first_and_what_is_refused_apart_with_its_reason(lab: Shell) -> None:

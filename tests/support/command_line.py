@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -66,6 +67,16 @@ class Shell:
         said = self("submit", self.write(name, base, **leaves))
         assert said.code == 0, said.err
         return self.made[name]
+
+    def filled(self, kept: Path, fill: Callable[[Shell], object]) -> Shell:
+        """Fill the store, or copy it from the folder ``kept``, where the first test that asks for it leaves it."""
+        if not (kept / "store.sqlite").exists():
+            fill(self)
+            shutil.copyfile(self.folder / "store.sqlite", kept / "store.sqlite")
+            (kept / "made.json").write_text(json.dumps(self.made), encoding="utf-8")
+        shutil.copyfile(kept / "store.sqlite", self.folder / "store.sqlite")
+        self.made = json.loads((kept / "made.json").read_text(encoding="utf-8"))
+        return self
 
 
 @pytest.fixture
