@@ -7,6 +7,7 @@ import random
 import statistics
 import uuid
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ def _tree(seed: int) -> dict[str, Any]:
     tree: dict[str, Any] = json.loads(BASE.read_bytes())
     tree["run"]["launch"] = str(uuid.UUID(int=draw.getrandbits(128)))
     tree["run"]["label"] = f"bench-{seed}"
+    # No two launches start on a host in one second: R112 would read the others' steps with each submit.
+    for name in ("started", "finished"):
+        tree["run"][name] = (datetime.fromisoformat(tree["run"][name]) + timedelta(seconds=seed)).isoformat()
     tree["hardware"] |= {"chips": CHIPS, "hosts": 8}
     tree["parallelism"] |= {"data": CHIPS}
     tree["batch"] |= {"global_batch": tree["batch"]["micro_batch"] * CHIPS, "accumulation": 1}
