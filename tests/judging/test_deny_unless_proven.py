@@ -89,7 +89,7 @@ def test_a_pair_two_axes_apart_is_rejected() -> None:
 @pytest.mark.parametrize("side", ["a", "b", "both"])
 def test_no_single_leaf_taken_away_makes_a_rejected_pair_accepted(side: str) -> None:
     a, b = _sides(["numerics.schedule", "code.imported_digest"], contexts=False)
-    for path in _droppable(a):
+    for path in _droppable(a)[:: unless_thorough(3, 1)]:
         left, right = copy.deepcopy(a), copy.deepcopy(b)
         for name, tree in (("a", left), ("b", right)):
             if side in (name, "both"):
@@ -201,7 +201,8 @@ def test_a_pair_that_its_twins_witness_is_accepted_so_that_the_property_can_fail
 def test_no_single_leaf_taken_away_makes_a_rejected_pair_with_twins_accepted(target: str, kind: str) -> None:
     trees = _spoilt(kind)
     assert _judged(*trees).status == "rejected"
-    for path in {path for index in _of(target) for path in _droppable(trees[index])}:
+    droppable = sorted({path for index in _of(target) for path in _droppable(trees[index])})
+    for path in droppable[:: unless_thorough(3, 1)]:
         assert _judged(*_without(trees, target, {path})).status != "accepted", f"without {path} on {target}"
 
 

@@ -25,6 +25,7 @@ from receipts.store.reindex import coverage, reindex
 from receipts.store.tables import axes, axis_values, configurations, facets, placements
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -211,7 +212,7 @@ def number_of(store: Store, one: Parsed) -> int:
         return connection.execute(query).scalar_one()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(unless_thorough(1, 4)))
 def test_replicates_are_the_same_by_the_index_and_by_columns(store: Store, seed: int) -> None:
     few = {name: values[:2] for name, values in VARIED.items()}
     draw = random.Random(seed)

@@ -31,11 +31,13 @@ from receipts.store.tables import HEAD, documents, receipts, subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, parsed, publish, raw, ready
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[1] / "support"
 RULEBOOK = Rulebook()
+KILLS = unless_thorough(2, 4)
 # Submits a folder in batches, and acknowledges each receipt when the store has said that it is there.
 SUBMITS = """
 import sys
@@ -104,16 +106,16 @@ def server() -> Iterator[postgres_server.Server]:
 def test_a_server_killed_in_the_middle_of_batches_keeps_what_it_acknowledged_and_nothing_half(
     server: postgres_server.Server, tmp_path: Path
 ) -> None:
-    folder = _folder(tmp_path / "documents", 600)
+    folder = _folder(tmp_path / "documents", 150 * KILLS)
     open_store(server.url).close()
     draw = random.Random(20261121)
     acknowledged: set[str] = set()
     kills = 0
-    while len(acknowledged) < 600:
+    while len(acknowledged) < 150 * KILLS:
         output = tmp_path / f"out{kills}"
         client = _submits(server.url, folder, output)
-        if kills < 4:
-            wanted = draw.randrange(100, 220)
+        if kills < KILLS:
+            wanted = draw.randrange(100, 150)
             while client.poll() is None and output.stat().st_size < 65 * wanted:
                 time.sleep(0.002)
             time.sleep(draw.uniform(0, 0.1))
@@ -125,17 +127,17 @@ def test_a_server_killed_in_the_middle_of_batches_keeps_what_it_acknowledged_and
             assert client.wait(300) == 0
         acknowledged |= _acknowledged(output)
         assert acknowledged <= _whole(server.url)
-    assert kills == 4
-    assert len(_whole(server.url)) == 600
+    assert kills == KILLS
+    assert len(_whole(server.url)) == 150 * KILLS
 
 
 @pytest.mark.slow
 def test_a_client_killed_in_the_middle_of_batches_goes_on_where_it_was(store_url: str, tmp_path: Path) -> None:
-    folder = _folder(tmp_path / "documents", 500)
+    folder = _folder(tmp_path / "documents", 125 * KILLS)
     open_store(store_url).close()
     draw = random.Random(20261122)
     stored: set[str] = set()
-    for kill in range(4):
+    for kill in range(KILLS):
         output = tmp_path / f"out{kill}"
         client = _submits(store_url, folder, output)
         while client.poll() is None and output.stat().st_size < 65 * 100 * (kill + 1):
@@ -148,7 +150,7 @@ def test_a_client_killed_in_the_middle_of_batches_goes_on_where_it_was(store_url
     output = tmp_path / "last"
     assert _submits(store_url, folder, output).wait(300) == 0
     assert _acknowledged(output) == _whole(store_url)
-    assert len(_whole(store_url)) == 500
+    assert len(_whole(store_url)) == 125 * KILLS
 
 
 def test_a_server_that_stops_is_said_and_one_that_starts_again_is_used(server: postgres_server.Server) -> None:

@@ -31,6 +31,7 @@ from receipts.workflows.export.lines import NOWHERE, Partition, week
 from receipts.workflows.export.source import source
 from receipts.workflows.submit import submit
 from store_receipts import raw
+from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +145,9 @@ def test_bytes_come_back_blank_for_blank(empty: Store, tmp_path: Path) -> None:
             assert found == odd
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=unless_thorough(6, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
         st.fixed_dictionaries(
