@@ -112,7 +112,7 @@ def running(*, durable: bool = False) -> Iterator[str]:
     It does not wait for the disk, as tests need none that outlives it, unless it shall be ``durable``.
     """
     with folder() as base:
-        server = Server(base)
+        server = Server(base, options="" if durable else FAST)
         server.start()
         try:
             yield server.url
