@@ -74,5 +74,5 @@ class Run(Section):
     start_step: Count | None = note("First step of a resumed launch.")
     parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, if there are several.")
     entries: Annotated[dict[Name, Count], Field(max_length=100)] | None = note(
-        "Entries of each map, list and section when the receipt was written, by path: `wheels`, `memory.chips`, …."
+        "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, …."
     )
