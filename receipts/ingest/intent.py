@@ -14,11 +14,12 @@ from receipts.ingest.config import readings
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import Contract
-from receipts.ingest.witness import HOSTS
+from receipts.ingest.witness import HOSTS, LIBRARIES
 from receipts.receipt.route import ANYTHING, dtypes, parts
 
 SOURCE: Final = "intent"
 _LANE: Final = Where("--lane")
+_HOST: Final = "path.witnessed.framework"
 _CONFIGURES: Final = ("parallelism.", "batch.", "numerics.", "model.")
 _GEMM, _DTYPE = "path.intended.gemm", "numerics.compute_dtype"
 _SHARDING: Final = "path.intended.sharding"
@@ -47,6 +48,9 @@ def state_intent(
     why = f"the only one that lane {lane.name} permits"
     if len(lane.frameworks) == 1:
         _put(draft, "path.intended.framework", lane.frameworks[0], why)
+    elif lane.frameworks and lane.frameworks[0] in LIBRARIES and draft.get(_HOST) in lane.frameworks:
+        # A script hosts its own loop or calls a trainer: neither is chosen, or can fall back, while it runs.
+        _put(draft, "path.intended.framework", draft.get(_HOST), f"the host that ran; lane {lane.name} permits it")
     if len(runtimes := lane.path.get("runtime", ())) == 1:
         _put(draft, "path.intended.runtime", runtimes[0], why)
     if len(lane.postures) == 1 and not lane.compile_exceptions:

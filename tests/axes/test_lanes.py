@@ -23,7 +23,7 @@ from receipts.receipt import accelerators
 SHIPPED = Lanes((resources.folder("validators"),))
 NAMES = SHIPPED.names()
 EVERY = {
-    *("nvidia-megatron", "nvidia-fsdp2", "nvidia-torchtitan", "tpu-torch-xla", "tpu-maxtext"),
+    *("nvidia-megatron", "nvidia-fsdp2", "nvidia-torchtitan", "nvidia-torch", "tpu-torch-xla", "tpu-maxtext"),
     *("deepspeed-zero-offload", "nanotron", "cpu-torch", "cpu-jax", "cpu-torch-xla", "unlisted"),
 }
 MINIMAL = 'name = "mine"\nversion = 1\ntitle = "Mine"\n'

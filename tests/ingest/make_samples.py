@@ -182,7 +182,10 @@ def traces() -> None:
     megatron(host=True).write(lane / "trace-host.json")
     megatron(whole=True).write(lane / "trace-compiled.json")
     megatron().write(lane / "trace-cut.json", cut=True)
-    for name, fsdp in (("nvidia-fsdp2", True), ("nvidia-torchtitan", True), ("deepspeed-zero-offload", False)):
+    for name, fsdp in (
+        *(("nvidia-fsdp2", True), ("nvidia-torchtitan", True)),
+        *(("nvidia-torch", False), ("deepspeed-zero-offload", False)),
+    ):
         lane = FOLDER / name
         sharded(fsdp=fsdp).write(lane / "trace.json")
         sharded(fsdp=fsdp, attention=UNFUSED).write(lane / "trace-unfused.json")
@@ -439,6 +442,7 @@ def logs() -> None:
         "nvidia-megatron/run-fp8.log": megatron_log(fp8="hybrid"),
         "nvidia-megatron/engine.log": engine_log(),
         "nvidia-fsdp2/run.log": loop_log(),
+        "nvidia-torch/run.log": loop_log(),
         "nvidia-torchtitan/run.log": titan_log(compiled=False),
         "nvidia-torchtitan/run-blocks.log": titan_log(compiled=True),
         "deepspeed-zero-offload/run.log": deepspeed_log(),

@@ -66,6 +66,12 @@ KEPT: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     ),
     "fsdp2": ("nvidia-fsdp2", ("run.log", "trace.json"), FSDP2),
     "fsdp2 in fp8": ("nvidia-fsdp2", ("run.log", "trace-fp8.json"), FSDP2 | {"numerics.compute_dtype": "fp8"}),
+    "torch": ("nvidia-torch", ("run.log", "trace.json"), FSDP2),
+    "torch, compiled": (
+        "nvidia-torch",
+        ("run.log", "trace-whole.json"),
+        FSDP2 | {"compile.posture": "whole_graph"},
+    ),
     "torchtitan": ("nvidia-torchtitan", ("run.log", "trace.json"), PLAIN),
     "torchtitan compiled by blocks": (
         "nvidia-torchtitan",
@@ -123,6 +129,9 @@ LEFT = [
     ("fsdp2", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("fsdp2", "trace.json", "trace-whole.json", "R304", "whole_graph"),
     ("fsdp2 in fp8", "trace-fp8.json", "trace.json", "R307", "matmuls in bf16"),
+    ("torch", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
+    ("torch", "trace.json", "trace-host.json", "R302", "aten::addmm"),
+    ("torch, compiled", "trace-whole.json", "trace.json", "R302", "posture eager"),
     ("torchtitan", "trace.json", "trace-unfused.json", "R302", "attention sdpa_math"),
     ("torchtitan", "trace.json", "trace-host.json", "R302", "aten::addmm"),
     ("torchtitan", "trace.json", "trace-whole.json", "R304", "whole_graph"),

@@ -29,6 +29,8 @@ _MODEL = {
     "model.top_k": ("num_experts_per_tok",),
 }
 _ATTENTION = {"eager": "math", "flash_attention_2": "flash2", "flash_attention_3": "flash3", "flex_attention": "flex"}
+_MIXED = ("bf16", "fp16")
+_RUNTIMES = {"cpu": "cpu", "cuda": "cuda"}
 _DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
@@ -64,9 +66,10 @@ class Hooks(Hooked):
             self._tokens = int(batch["batch.global_batch"]) * self._length
         self.loop.stated({**batch, "batch.sequence_length": self._length})
         self.loop.stated(_numerics(args))
+        self.loop.stated({"path.intended.runtime": _RUNTIMES.get(str(getattr(args, "device", "")).partition(":")[0])})
         model = more.get("model")
         if model is not None:
-            self.loop.stated(_model(model))
+            self.loop.stated(_model(model, mixed=any(getattr(args, name, False) for name in _MIXED)))
 
     @guarded
     def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -125,7 +128,7 @@ def _batch(args: Any) -> dict[str, Any]:
 
 
 def _numerics(args: Any) -> dict[str, Any]:
-    half = next((name for name in ("bf16", "fp16") if getattr(args, name, False)), None)
+    half = next((name for name in _MIXED if getattr(args, name, False)), None)
     optimizer, schedule = getattr(args, "optim", None), getattr(args, "lr_scheduler_type", None)
     recompute = getattr(args, "gradient_checkpointing", None)
     return {
@@ -140,7 +143,7 @@ def _numerics(args: Any) -> dict[str, Any]:
     }
 
 
-def _model(model: Any) -> dict[str, Any]:
+def _model(model: Any, *, mixed: bool) -> dict[str, Any]:
     config = getattr(model, "config", None)
     found: dict[str, Any] = {}
     for path, names in _MODEL.items():
@@ -153,6 +156,11 @@ def _model(model: Any) -> dict[str, Any]:
     found["path.intended.attention"] = _ATTENTION.get(str(attention))
     dtype = _DTYPES.get(str(getattr(model, "dtype", "")).rpartition(".")[2])
     found["numerics.parameter_dtype"] = dtype
+    if not mixed:
+        # Without autocast a step computes in the type that the parameters have.
+        found["numerics.compute_dtype"] = dtype
+    if not getattr(model, "peft_config", None):
+        found["numerics.adapters.kind"] = "none"
     # Sharded parameters are views of a part: a count of them would be another number.
     if not any(hasattr(parameter, "ds_numel") or hasattr(parameter, "placements") for parameter in model.parameters()):
         found["model.parameters_total"] = sum(int(parameter.numel()) for parameter in model.parameters())

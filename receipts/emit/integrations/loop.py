@@ -33,9 +33,18 @@ class Loop:
         self._span: Span | None = None
 
     def start(self) -> None:
-        """Start the recorder where no with block has, and name the framework as the one that drives the loop."""
+        """Start the recorder where no with block has, and name the framework as the one that drives the loop.
+
+        Who attached the integration intends that framework; its hooks being called is the evidence that it ran.
+        """
         self.rec.start()
-        self.stated({"path.witnessed.framework": self.name, "path.witnessed.frameworks": [self.name]})
+        self.stated(
+            {
+                "path.intended.framework": self.name,
+                "path.witnessed.framework": self.name,
+                "path.witnessed.frameworks": [self.name],
+            }
+        )
 
     def stated(self, found: Mapping[str, Any]) -> None:
         """State leaves by their paths; None is skipped, and what the caller states stands above."""
