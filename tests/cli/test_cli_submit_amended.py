@@ -107,3 +107,26 @@ def test_several_receipts_have_their_evidence_beside_each(shell: Shell) -> None:
     seen = {row["label"]: shell("show", row["id"], "--json").json["stated"] for row in shell("list", "--json").json}
     attention = {name: leaves["path.witnessed.attention"] for name, leaves in seen.items()}
     assert attention == {"one": "sdpa_flash", "two": "sdpa_math"}
+
+
+def test_launches_with_their_traces_are_an_accepted_comparison(shell: Shell) -> None:
+    files = []
+    for number in (1, 2, 3):
+        for name, kernel, seconds in (("math", "aten::_scaled_dot_product_attention_math", 0.3), ("flash", FLASH, 0.2)):
+            leaves = {"run__label": name, "features__torch.sdpa": name, "path__intended__attention": f"sdpa_{name}"}
+            path = Path(shell.write(f"{name}-{number}", **leaves, evidence=[], run__context="loop"))
+            tree = json.loads(path.read_bytes())
+            tree["path"]["witnessed"].pop("attention")
+            tree["measurement"].pop("stated")
+            tree["measurement"]["step_durations_seconds"] = [seconds + number / 1e4 + at / 1e6 for at in range(60)]
+            folder = shell.folder / f"{name}-{number}"
+            trace(shell, kernel)
+            (shell.folder / "trace").rename(folder)
+            path.unlink()
+            (folder / "run.json").write_text(json.dumps(tree), encoding="utf-8")
+            files.append(f"{name}-{number}/run.json")
+    assert shell("submit", *files, "--evidence", "trace.json").code == 0
+    decided = shell("compare", "label=math", "label=flash")
+    assert "follows path.attention" in decided.out
+    assert "accepted: comparable yes · path witnessed" in decided.out
+    assert decided.code == 0
