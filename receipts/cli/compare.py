@@ -74,7 +74,10 @@ def command(
         with session.open_store() as store:
             store.record(verdict)
     memory = _memory(left, right, facts)
-    print_comparison(verdict, session.rulebook.rules, form, decided, memory, _envelope(left, right, facts))
+    from receipts.questions.deciding import of_pair
+
+    envelope, command = _envelope(left, right, facts), of_pair(verdict, left[0], right[0])
+    print_comparison(verdict, session.rulebook.rules, form, decided, memory, envelope, command)
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required
@@ -112,11 +115,13 @@ def print_comparison(
     decisions: Sequence[Decision],
     memory: tuple[Sequence[str], Pressure],
     envelope: Mapping[str, str],
+    deciding: str = "",
 ) -> None:
     """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts.
 
     ``memory`` is told in sentences, of which there are none for a lone chip, and in JSON by its values. ``envelope``
-    says of each side where its shape lies in what the lane sustained.
+    says of each side where its shape lies in what the lane sustained; ``deciding`` is the command that would decide
+    an inconclusive one.
     """
     says, pressure = memory
     if form == "json":
@@ -127,7 +132,8 @@ def print_comparison(
         values = pressure_json(pressure)
         chips = {"memory": values} if values["chips"] else {}
         places = {"envelope": {side.lower(): said for side, said in envelope.items()}} if envelope else {}
-        output.as_json({**to_json(verdict), **chips, **places, **told})
+        asked = {"next": deciding} if deciding else {}
+        output.as_json({**to_json(verdict), **chips, **places, **told, **asked})
     elif form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
     elif form == "markdown":
@@ -137,4 +143,4 @@ def print_comparison(
     else:
         from receipts.cli.comparison_text import print_text
 
-        print_text(verdict, rules, decisions, says, envelope)
+        print_text(verdict, rules, decisions, says, envelope, deciding)

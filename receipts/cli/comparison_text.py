@@ -31,8 +31,12 @@ def print_text(
     decisions: Sequence[Decision] = (),
     memory: Sequence[str] = (),
     envelope: Mapping[str, str] = MappingProxyType({}),
+    deciding: str = "",
 ) -> None:
-    """Print the whole comparison; ``memory`` is told chip by chip, ``envelope`` says where each side lies."""
+    """Print the whole comparison; ``memory`` is told chip by chip, ``envelope`` says where each side lies.
+
+    ``deciding`` is the command that would decide an inconclusive one; it stays on one line, to be copied.
+    """
     sides = (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b))
     for letter, label, ids in sides:
         more = f" and {len(ids) - 1} more launches" if len(ids) > 1 else ""
@@ -59,6 +63,9 @@ def print_text(
         for side, said in envelope.items():
             output.wrapped(f"{side}  {said}", 2, 5)
     print_decisions(decisions)
+    if deciding:
+        output.heading("What would decide it")
+        output.line(f"  {output.clean(deciding)}")
     output.line()
     output.line(coloured_last_line(verdict))
 

@@ -10,12 +10,13 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.store import Entry
+    from receipts.store import Entry, Store
 
 PAGE = 50
 EPILOG = """\b
 Examples:
   receipts list
+  receipts list status=open --next
   receipts list lane=nvidia-megatron outcome=oom
   receipts list 'label=grid*' batch.micro_batch=4
   receipts list 'chips>=8' 'mfu>0.3' --limit 0
@@ -29,10 +30,17 @@ A value may be a pattern (*, ?); - means not stated."""
 @click.option("--limit", "-n", default=PAGE, show_default=True, help="Print at most this many rows; 0 for all.")
 @click.option("--all", "-a", "superseded", is_flag=True, help="Also show superseded and retracted receipts.")
 @click.option("--order", type=click.Choice(["newest", "oldest", "stored"]), default="newest", show_default=True)
+@click.option("--next", "deciding", is_flag=True, help="Also print what would decide each open receipt.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 @pass_session
 def command(
-    session: Session, conditions: tuple[str, ...], limit: int, superseded: bool, order: str, as_json: bool
+    session: Session,
+    conditions: tuple[str, ...],
+    limit: int,
+    superseded: bool,
+    order: str,
+    deciding: bool,
+    as_json: bool,
 ) -> int:
     """List stored receipts, newest first, by conditions on any column or leaf."""
     from receipts import metrics
@@ -49,8 +57,10 @@ def command(
         found = list(store.find(filters))
         more = bool(limit) and len(found) > limit
         found = found[:limit] if limit else found
+        commands = {item.id: _deciding(session, store, item.id) for item in found if deciding and item.status == "open"}
     if as_json:
-        output.as_json([item._asdict() for item in found])
+        asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in found]
+        output.as_json([item._asdict() | own for item, own in zip(found, asked, strict=True)])
         return 0
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     cells = [
@@ -71,9 +81,23 @@ def command(
     ]
     columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "what it is", "peak", "label")
     output.table(columns, cells, right=(5, 6, 7, 9), empty="no receipt meets these conditions")
+    if any(commands.values()):
+        output.heading("What would decide each open receipt")
+        for receipt, words in commands.items():
+            output.line(f"  {receipt[:12]}  {output.clean(words)}")
     if more:
         output.note(f"the first {limit}; --limit 0 prints all")
     return 0
+
+
+def _deciding(session: Session, store: Store, receipt: str) -> str:
+    """The command that would decide an open receipt, as the present rules judge it."""
+    from receipts.judging.judge import judge_receipt
+    from receipts.questions.deciding import of_receipt
+
+    parsed = store.parsed(receipt)
+    lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
+    return of_receipt(parsed, judge_receipt(parsed, lane, session.rulebook.rules, store.facts([parsed])))
 
 
 def _number(item: Entry) -> str:

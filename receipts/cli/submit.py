@@ -50,6 +50,7 @@ on this machine until receipts flush stores them (exit code 4)."""
 @click.option(
     "--evidence", multiple=True, metavar="FILE|FOLDER", help="Store the receipt with what these files of its run show."
 )
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf of the receipt.")
 @click.option("--supersede", metavar="REASON", help="It replaces the earlier receipt of its launch, for this reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result of each document as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
@@ -60,6 +61,7 @@ def command(
     require: str | None,
     jobs: int,
     evidence: tuple[str, ...],
+    settings: tuple[str, ...],
     supersede: str | None,
     as_json: bool,
     quiet: bool,
@@ -86,8 +88,8 @@ def command(
     tally = _SubmitTally()
     rows: list[dict[str, Any]] = []
     progress = output.Progress(_total(files), answers=not (quiet or as_json or many))
-    amending = bool(evidence) or supersede is not None
-    whole = _amended(session, files, evidence, supersede, quiet or as_json) if amending else []
+    amending = bool(evidence or settings) or supersede is not None
+    whole = _amended(session, files, evidence, settings, supersede, quiet or as_json) if amending else []
     found = iter(whole) if amending else documents(files, sys.stdin.buffer)
     with spooling(session, found, rows) as kept, session.open_store(create=True) as store:
         if supersede is not None:
@@ -120,23 +122,28 @@ def command(
 
 
 def _amended(
-    session: Session, files: Sequence[str], evidence: Sequence[str], reason: str | None, quiet: bool
+    session: Session,
+    files: Sequence[str],
+    evidence: Sequence[str],
+    settings: Sequence[str],
+    reason: str | None,
+    quiet: bool,
 ) -> list[Document]:
     """The receipts of the call, made whole; prints what the evidence of each added and what contradicts it.
 
     Of one receipt, evidence is named from here; of several, from the folder of each.
     """
     from receipts.base.errors import UsageError
-    from receipts.ingest import Options
+    from receipts.ingest import Options, read_settings
     from receipts.receipt.stream import is_many
     from receipts.workflows.submit.amended import amended
 
     if any(is_many(word) for word in files):
-        raise UsageError("--evidence and --supersede take files, one receipt each: receipts submit runs/*/run.json …")
+        raise UsageError("--evidence, --set and --supersede take files of one receipt each, such as runs/*/run.json")
     if reason is not None and not reason.strip():
         raise UsageError('--supersede "…": say why the earlier receipt no longer stands')
     lanes = session.rulebook.lanes
-    options = Options(lanes=tuple(lanes.get(name) for name in lanes.names()))
+    options = Options(None, None, read_settings(settings), tuple(lanes.get(name) for name in lanes.names()))
     documents = []
     for word in files:
         places = evidence if len(files) == 1 else [os.path.join(os.path.dirname(word), item) for item in evidence]

@@ -92,7 +92,7 @@ def test_there_must_be_something_to_supersede_and_a_reason(shell: Shell) -> None
     assert "--supersede" in shell("submit", "one.json", "--supersede", " ").err
     folder = shell("submit", ".", "--supersede", "why")
     assert folder.code == 2
-    assert "one receipt each" in folder.err
+    assert "of one receipt each" in folder.err
 
 
 def test_several_receipts_have_their_evidence_beside_each(shell: Shell) -> None:

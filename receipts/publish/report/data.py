@@ -117,7 +117,8 @@ class Judged:
     """A comparison of B against A, under the present rules and Holm's adjustment over the report.
 
     `ratio` is B over A of the metric, `low` to `high` its 95 % interval, unadjusted. `counted` are the axes that
-    moved and count. `stated` says that the two numbers are as stated, not measured.
+    moved and count. `stated` says that the two numbers are as stated, not measured. `next` is the command that would
+    decide an inconclusive one.
     """
 
     a: tuple[Ref, ...]
@@ -136,6 +137,7 @@ class Judged:
     stated: bool
     why: str
     reasons: tuple[Reason, ...]
+    next: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,7 @@ def _inconclusive(lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str]) -
         Column("95 % interval, unadjusted", "%", True),
         Column("answers"),
         Column("what would settle it"),
+        Column("command"),
     )
     settle = [_settles(item, of_unknown) for item in lane.inconclusive]
     # What all of them wait for is said once: a notebook's rows lack the same facts one and all.
@@ -286,6 +287,7 @@ def _inconclusive(lane: LaneWeek, drawn: LaneDrawn, of_unknown: Sequence[str]) -
             (span(item.low, item.high),),
             (f"comparable {item.comparable} · path {item.path} · effect {item.effect}",),
             joined((cell for cell in own if cell not in common), "; ") or ("nothing more",),
+            (Code(plain(item.next)) if item.next else "~",),
         ))
         for item, own in zip(lane.inconclusive, settle, strict=True)
     )  # fmt: skip

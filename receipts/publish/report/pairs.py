@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import RuleSet
@@ -18,6 +18,7 @@ from receipts.publish.report.links import Links, Pair, place_of
 from receipts.publish.report.neighbours import Configuration
 from receipts.publish.report.shelf import Item, order
 from receipts.publish.report.text import value
+from receipts.questions.deciding import of_pair
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
@@ -131,6 +132,7 @@ def _summary(pair: Pair, adjusted: Effect | None, rules: RuleSet) -> Judged:
         stated=headline is not None and any(side.source != "steps" for side in (headline.a, headline.b)),
         why="; ".join(text for text in (why, *verdict.launches_lost) if text),
         reasons=tuple(_reasons(verdict, status, rules)),
+        next=of_pair(replace(verdict, status=status), pair.a.head.parsed, pair.b.head.parsed),
     )
 
 

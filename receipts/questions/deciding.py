@@ -1,0 +1,97 @@
+"""What would decide an open verdict: one command to run next.
+
+A fact that is missing is stated, a path that nothing shows gets a profile, both on the receipt that is stored already;
+what no document can give, another launch gives.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import Final
+
+from receipts.judging.verdict import STATE, Comparison, Finding, Level, Question, ReceiptVerdict
+from receipts.receipt import Parsed
+from receipts.receipt.catalogue import find
+
+SHORT: Final = 12
+_SEEN: Final = ("path.witnessed.", "evidence")
+_MEASURED: Final = ("measurement.", "memory.", "run.exit_code", "run.finished", "compile.compiles_after_warmup")
+_OPEN_MAPS: Final = ("flags.", "features.", "patches.", "wheels.")
+# Of the letters that a shell takes for itself a placeholder has none.
+UNKNOWN: Final = "VALUE"
+PROFILE: Final = "PROFILE"
+
+
+def of_receipt(parsed: Parsed, verdict: ReceiptVerdict) -> str:
+    """The command that would decide a receipt's open verdict; empty where it is not open."""
+    if verdict.status != "open":
+        return ""
+    found = [item for item in verdict.findings if _is_open(item)]
+    return _amend(parsed, _leaves(found), _unseen(found)) or _repeat(parsed)
+
+
+def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
+    """The command that would decide an inconclusive comparison; empty for any other. ``a`` and ``b`` head its sides.
+
+    One command moves one side: what is unknown comes before what nobody saw, and both before another launch.
+    """
+    if comparison.status != "inconclusive":
+        return ""
+    found = [item for item in comparison.findings if _is_open(item)]
+    gaps = comparison.difference.unknown
+    for side, parsed in (("a", a), ("b", b)):
+        own = [item for item in found if item.subject in (side, "pair")]
+        unknown = [member.path for gap in gaps if gap.missing in (side, "both") for member in gap.members]
+        stated = [path for path in (*unknown, *_leaves(own)) if not parsed.states(path)]
+        unseen = _unseen([item for item in found if item.subject == side])
+        if command := _amend(parsed, stated, unseen):
+            return command
+    return _repeat(a if len(comparison.a) < len(comparison.b) else b)
+
+
+def _is_open(item: Finding) -> bool:
+    return item.level is Level.OPEN and item.waived is None
+
+
+def _leaves(findings: Iterable[Finding]) -> list[str]:
+    """The leaves that findings ask a person to state."""
+    asked = [item.do.removeprefix(STATE).split(" or ")[0] for item in findings if item.do.startswith(STATE)]
+    return list(dict.fromkeys(path for path in asked if find(path) is not None))
+
+
+def _unseen(findings: Iterable[Finding]) -> bool:
+    """Whether some finding waits for what a file would show of the path."""
+    return any(
+        item.at.startswith(_SEEN) or (item.question is Question.PATH and not item.do.startswith(STATE))
+        for item in findings
+    )
+
+
+def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool) -> str:
+    """The stored receipt with facts that a person states, and with a profile.
+
+    Empty where nothing is to be added, and where something was not measured: that is nothing to state by hand.
+    """
+    leaves = list(leaves)
+    if any(path.startswith(_MEASURED) for path in leaves):
+        return ""
+    stated = [path for path in dict.fromkeys(leaves) if not path.startswith(_SEEN)]
+    words = [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path) or path.startswith(_OPEN_MAPS)]
+    reason = "stated later"
+    if unseen:
+        words.append(f"--evidence {PROFILE}")
+        reason = "its profile" if not stated else "stated later, with its profile"
+    if not words:
+        return ""
+    name = parsed.id[:SHORT]
+    if parsed.source != name:  # a file, which no store may hold
+        return f"receipts submit {shlex.quote(parsed.source)} {' '.join(words)}"
+    return f"receipts show {name} --raw | receipts submit - {' '.join(words)} --supersede '{reason}'"
+
+
+def _repeat(parsed: Parsed) -> str:
+    """One more launch of the configuration, by the receipt's own command where it states one."""
+    name = parsed.source if parsed.source == parsed.id[:SHORT] else shlex.quote(parsed.source)
+    command = parsed.receipt.run.command
+    return f"receipts run --plan {name} -- {command}" if command else f"receipts repro {name}"
