@@ -25,6 +25,7 @@ Examples:
   receipts ingest run.log -o run.json
   receipts ingest logs/rank_*.log metrics.txt profile.json --lane nvidia-megatron -o run.json
   receipts ingest run.json trace.json -o whole.json
+  receipts ingest outputs/run-7/ --map steps.toml -o run.json
   receipts ingest outputs/run-7/ --set hardware.chips=8 --set run.host=bench3 --submit
   kubectl logs trainer-0 | receipts ingest - -o run.json
 
@@ -40,6 +41,7 @@ KINDS = ("training", "microbench", "profile", "serving")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-…")
 @click.option("--lane", metavar="LANE", help="The lane of the run; without it, one is proposed.")
 @click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="State a leaf; it overrides every file.")
+@click.option("--map", "map_path", metavar="FILE", help="A TOML file that maps files of your own: docs/ingest-map.md.")
 @click.option("--kind", type=click.Choice(KINDS), help="The kind of run.  [default: training]")
 @click.option("--witness-for", metavar="LAUNCH", help="The measured launch whose path this profiled one shows.")
 @click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
@@ -51,6 +53,7 @@ def command(
     files: tuple[str, ...],
     lane: str | None,
     settings: tuple[str, ...],
+    map_path: str | None,
     kind: str | None,
     witness_for: str | None,
     path: str | None,
@@ -65,11 +68,12 @@ def command(
     from receipts.cli.ingest_text import document, print_ingested
     from receipts.ingest import assemble, gather
     from receipts.ingest.files import given
+    from receipts.ingest.step_map import read_map
 
     _refuse_early(path)
     options = _options(session, lane, settings, kind, witness_for)
     with given(files, sys.stdin.buffer if "-" in files else None) as (items, passed_by), _progress() as progress:
-        evidence = gather(items, progress)
+        evidence = gather(items, progress, read_map(Path(map_path)) if map_path is not None else None)
         found = assemble(evidence, options)
     known = any(file.readings for file in evidence)
     receipt = found.raw if known and not found.problems else None

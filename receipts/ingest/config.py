@@ -20,7 +20,7 @@ SET: Final = "--set"
 # What is asked for, before the program runs; everything else is what the program says of itself.
 # A list of pins may be what was to be installed.
 ASKED: Final = frozenset(
-    {"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze"}
+    {"command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze", "step-map"}
 )
 NOTES: Final = frozenset({"notes", "readme"})
 # Stated by some reader for others to use, and no leaf of the receipt.

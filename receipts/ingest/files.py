@@ -8,14 +8,16 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from receipts.base.errors import UsageError
+from receipts.base.errors import InputError, Problem, UsageError
 from receipts.ingest.base import receipt_file
 from receipts.ingest.evidence import FileEvidence, read
 from receipts.ingest.evidence.stream import CHUNK
+from receipts.ingest.mapped import map_file, mapped_file
+from receipts.ingest.step_map import FileMap, StepMap
 
 MAX_FILES: Final = 2_000
 MAX_DEPTH: Final = 8
@@ -70,13 +72,32 @@ def _longer(item: Given, files: list[Given]) -> str:
     return item.name
 
 
-def gather(files: Iterable[Given], progress: Progress | None = None) -> list[FileEvidence]:
-    """Read every file. ``progress`` is told the file, the bytes read of it (decompressed), and its size on disk."""
-    found = []
+def gather(
+    files: Iterable[Given], progress: Progress | None = None, step_map: StepMap | None = None
+) -> list[FileEvidence]:
+    """Read every file. ``progress`` is told the file, the bytes read of it (decompressed), and its size on disk.
+
+    Files that ``step_map`` names are read by it. Raises InputError where one of its entries fits no file.
+    """
+    found = [] if step_map is None else [map_file(step_map)]
+    entries: list[FileMap] = []
     for item in files:
+        if step_map is not None and item.path.samefile(step_map.path):
+            continue
         size = item.path.stat().st_size
         told = None if progress is None else _telling(progress, item.name, size)
-        found.append(receipt_file(item.path, item.name) or read(item.path, item.name, told))
+        entry = step_map.of(item.name) if step_map is not None else None
+        if entry is None:
+            found.append(receipt_file(item.path, item.name) or read(item.path, item.name, told))
+            continue
+        entries.append(entry)
+        mapped = mapped_file(item.path, item.name, entry)
+        # A log of one's own holds the messages of libraries too.
+        other = read(item.path, item.name, told) if entry.form == "text" else None
+        found.append(mapped if other is None else replace(other, readings=(*mapped.readings, *other.readings)))
+    if step_map is not None and (unused := [item for item in step_map.files if item not in entries]):
+        problems = [Problem(f"line {item.line}", f"no file is called {item.name}", "name one") for item in unused]
+        raise InputError(str(step_map.path), problems)
     return found
 
 

@@ -17,6 +17,7 @@ from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
+from receipts.ingest.mapped import SOURCE as MAPPED
 
 # Ranks of one launch start together; attempts and other launches do not.
 TOGETHER_SECONDS: Final = 600.0
@@ -82,13 +83,13 @@ def series(draft: Draft, files: Sequence[FileEvidence]) -> Series | None:
 
 
 def _best(tracks: Sequence[Track]) -> str:
-    """The source that tells most: step times before rates, then the number of steps."""
+    """The source that tells most: a person's map before all, step times before rates, then the number of steps."""
 
-    def worth(track: Track) -> tuple[bool, bool, int]:
+    def worth(track: Track) -> tuple[bool, bool, bool, int]:
         steps = track.reading.steps
         timed = any(value is not None for value in steps.column("step_seconds"))
         rated = any(value is not None for value in steps.column("tokens_per_second_per_chip"))
-        return timed, rated, len(steps)
+        return track.reading.source == MAPPED, timed, rated, len(steps)
 
     return max(tracks, key=worth).reading.source
 

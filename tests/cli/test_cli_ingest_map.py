@@ -1,0 +1,171 @@
+"""``receipts ingest --map``: files of a person's own, by the map of docs/ingest-map.md and by maps with mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Shell
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ingest-map.md").read_text(encoding="utf-8")
+(MAP,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+RECORD, CONFIG = (json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
+
+
+@pytest.fixture
+def folder(shell: Shell) -> Path:
+    """The run of the page: forty records, a configuration, a log."""
+    made = shell.folder / "run"
+    made.mkdir()
+    records = [
+        {**RECORD, "iter": step, "loss": 5 - step / 100, "time": {"step_ms": 200 + step % 3}} for step in range(1, 41)
+    ]
+    (made / "metrics.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    (made / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (made / "out.log").write_text("begin\n[eval] peak 31.5 GiB\n", encoding="utf-8")
+    (made / "steps.toml").write_text(MAP, encoding="utf-8")
+    return made
+
+
+def ingest(shell: Shell, *words: str) -> dict[str, Any]:
+    """All that is told of the run."""
+    outcome = shell("ingest", "run", "--map", "run/steps.toml", *words, "--json")
+    assert outcome.code == 0, outcome.err
+    return dict(outcome.json)
+
+
+def mapped(shell: Shell, name: str, content: str, entry: str) -> dict[str, Any]:
+    """All that is told of one file, by one entry of a map."""
+    (shell.folder / "run").mkdir()
+    (shell.folder / "run" / name).write_text(content, encoding="utf-8")
+    (shell.folder / "run" / "steps.toml").write_text(f'[[files]]\nname = "{name}"\n{entry}', encoding="utf-8")
+    return ingest(shell, "--set", "run.started=2026-03-02T09:00:00Z")
+
+
+def refused(shell: Shell, text: str) -> list[str]:
+    """What is said of a map, a line each."""
+    (shell.folder / "bad.toml").write_text(text, encoding="utf-8")
+    (shell.folder / "x.csv").write_text("step\n1\n", encoding="utf-8")
+    outcome = shell("ingest", "x.csv", "--map", "bad.toml")
+    assert outcome.code == 2
+    return [line.removeprefix("receipts: ") for line in outcome.err.splitlines()]
+
+
+def test_the_example_of_the_page_is_read(shell: Shell, folder: Path) -> None:
+    found = ingest(shell)
+    receipt = found["receipt"]
+    assert receipt["measurement"]["step_durations_seconds"][:3] == [0.201, 0.202, 0.2]
+    assert receipt["measurement"]["tokens_per_step"] == 8192
+    assert (receipt["measurement"]["loss"]["first"], receipt["measurement"]["loss"]["last"]) == (4.99, 4.6)
+    assert receipt["batch"] == {"global_batch": 8, "sequence_length": 1024}
+    assert (receipt["model"]["depth"], receipt["model"]["hidden"]) == (12, 768)
+    assert receipt["numerics"]["compute_dtype"] == "bf16"
+    assert receipt["hardware"] == {"accelerator": "h100-sxm", "chips": 1}
+    assert receipt["memory"]["aggregate"]["bytes"] == 31.5 * 2**30
+    assert receipt["run"]["started"] == "2026-03-02T09:00:00Z"
+    assert {entry["kind"] for entry in receipt["evidence"]} == {"map", "step-map"}
+
+
+def test_missing_and_unnamed_fields_are_counted_and_named(shell: Shell, folder: Path) -> None:
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines[3:5] = ["{broken", json.dumps({"iter": 5, "time": {"step_ms": "soon"}})]
+    (folder / "metrics.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    said = " | ".join(item["text"] for item in ingest(shell)["remarks"])
+    assert "loss: the field loss is in 38 of 39 steps (map line 10)" in said
+    assert "fields that the map does not name: lr (38)" in said
+    assert "1 lines are not JSON objects" in said
+    assert "step_seconds: 1 values are not numbers, the first is 'soon'" in said
+
+
+def test_a_table_with_totals_gives_differences(shell: Shell) -> None:
+    rows = "".join(f"{step};{step * 0.5};{step * 4096};{50 + step / 10}\n" for step in range(1, 31))
+    entry = (
+        'delimiter = ";"\n[files.steps]\nstep = "step"\nelapsed_seconds = "wall"\ntokens_total = "seen"\n'
+        'mfu = { from = "mfu", unit = "%" }\n'
+    )
+    found = mapped(shell, "log.csv", f"step;wall;seen;mfu\n{rows}", entry)["receipt"]["measurement"]
+    assert found["step_durations_seconds"] == [0.5] * 29
+    assert found["tokens_per_step"] == 4096
+
+
+def test_a_document_with_a_list_of_records(shell: Shell) -> None:
+    history = [{"i": step, "t": 0.25} for step in range(12)]
+    content = json.dumps({"args": {"bs": 4}, "log": {"history": history}})
+    entry = (
+        'records = "log.history"\n[files.steps]\nstep = "i"\nstep_seconds = "t"\n'
+        '[files.leaves]\nbatch.global_batch = "args.bs"\n'
+    )
+    found = mapped(shell, "state.json", content, entry)["receipt"]
+    assert (len(found["measurement"]["step_durations_seconds"]), found["batch"]["global_batch"]) == (12, 4)
+
+
+def test_lines_of_a_log_are_read_beside_what_libraries_print(shell: Shell) -> None:
+    lines = "".join(f"it {step} took {100 + step} ms, loss {3 - step / 50:.3f}\n" for step in range(1, 21))
+    oom = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 "
+        "GiB of which 1.05 GiB is free. Including non-PyTorch memory, this process has 78.04 GiB memory in use. Of the "
+        "allocated memory 75.20 GiB is allocated by PyTorch, and 1.31 GiB is reserved by PyTorch but unallocated.\n"
+    )
+    entry = (
+        "pattern = 'it (?P<n>\\d+) took (?P<t>\\d+ ms), loss (?P<loss>\\S+)'\n"
+        '[files.steps]\nstep = "n"\nstep_seconds = "t"\nloss = "loss"\n'
+    )
+    receipt = mapped(shell, "out.log", lines + oom, entry)["receipt"]
+    assert receipt["measurement"]["step_durations_seconds"][0] == 0.101
+    assert receipt["run"]["outcome"] == "oom"
+
+
+def test_every_mistake_of_a_map_is_told_with_its_line(shell: Shell) -> None:
+    said = refused(
+        shell,
+        "[[files]]\n"
+        'nme = "x.csv"\n'
+        'format = "excel"\n'
+        "[files.steps]\n"
+        'step_second = "t"\n'
+        'loss = { from = "l", unit = "furlong" }\n'
+        "[files.leaves]\n"
+        '"batch.global_bach" = "b"\n'
+        '"hardware.chips" = { value = "eight" }\n'
+        "[[files]]\n"
+        'name = "*.txt"\n'
+        "pattern = '(?P<a>'\n"
+        "[files.steps]\n"
+        'step = "a"\n',
+    )
+    wanted = (
+        ("line 2", "nme"),
+        ("line 1", "name is missing"),
+        ("line 3", "'excel'"),
+        ("line 5", "did you mean step_seconds"),
+        ("line 6", "'furlong'"),
+        ("line 4", "steps have no number"),
+        ("line 8", "did you mean batch.global_batch"),
+        ("line 9", "'eight'"),
+        ("line 12", "does not compile"),
+    )
+    for place, word in wanted:
+        assert any(place in line and word in line for line in said), (place, word, said)
+
+
+def test_a_map_that_is_no_toml_or_not_there_is_told(shell: Shell) -> None:
+    assert "line 1" in refused(shell, "files = [ ;")[0]
+    outcome = shell("ingest", "x.csv", "--map", "none.toml")
+    assert outcome.code == 2
+    assert "none.toml" in outcome.err
+
+
+def test_an_entry_that_fits_no_file_is_told(shell: Shell) -> None:
+    said = refused(shell, '[[files]]\nname = "y.csv"\n[files.steps]\nstep = "step"\n')
+    assert said == ["bad.toml: line 1: no file is called y.csv (name one)"]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1, 2]", '{"i": 1e400}', '{"i": "x"}', "[" * 5000, '{"i": true}'])
+def test_hostile_documents_are_read_as_far_as_they_go(shell: Shell, content: str) -> None:
+    (shell.folder / "x.json").write_text(content, encoding="utf-8")
+    (shell.folder / "m.toml").write_text('[[files]]\nname = "x.json"\n[files.steps]\nstep = "i"\n', encoding="utf-8")
+    assert shell("ingest", "x.json", "--map", "m.toml", "--set", "run.started=2026-03-02T09:00:00Z").code in (0, 2)
