@@ -82,7 +82,7 @@ class Rows:
 
     def values(self, field: str) -> list[float]:
         """The figures of one field; as many `ABSENT` where the lines do not print it."""
-        return self.figures.get(field) or [ABSENT] * len(self.steps)
+        return self.figures.get(field) or [ABSENT] * len(self.lines)
 
 
 class RecordReader(LineReader):
@@ -109,8 +109,11 @@ class RecordReader(LineReader):
 
     # What a reader adds.
 
-    def other(self, text: str, number: int) -> bool:
-        """Take a line, or the beginning of one, that is no record; True asks for the next."""
+    def other(self, text: str, number: int) -> None:
+        """Take a line, or the beginning of one, that is no record."""
+
+    def inside(self) -> bool:
+        """Whether a block goes on below, so that the next line is wanted whatever it holds."""
         return False
 
     def partial(self, text: str) -> bool:
@@ -132,7 +135,8 @@ class RecordReader(LineReader):
     # What the scanner calls.
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; True while a record goes on below, or `other` wants more."""
+        """Take one line; True while a record or a block goes on below."""
+        joined = None
         if self._pieces:
             joined = self._pieces.join(text, self.find)
             if joined is None:
@@ -141,15 +145,16 @@ class RecordReader(LineReader):
                 text, number = joined, self._pieces.line
         records = self.find(text)
         if not records:
-            return self.other(text, number)
+            self.other(text, number)
+            return self.inside()
         if records[0].start > _PREFIX:
             self.other(text[: records[0].start], number)
-        held = not records[-1].whole and self._pieces.hold(
+        held = (joined is not None or not records[-1].whole) and self._pieces.hold(
             text if len(records) == 1 else text[records[-1].start :], number
         )
         for record in records[: len(records) - held]:
             self._one(text, record, number)
-        return held
+        return held or self.inside()
 
     def spans(self, text: str) -> Spans:
         """Where the figures are on a line that is one whole record; nothing on any other line."""
@@ -188,9 +193,9 @@ class RecordReader(LineReader):
         if not steps:
             return
         for field in _RATES & figures.keys():
-            if not 0.0 < min(figures[field]) <= max(figures[field]) < inf:
+            if min(figures[field]) <= 0.0 or not isfinite(sum(figures[field])):
                 figures[field] = [value if 0.0 < value < inf else ABSENT for value in figures[field]]
-        self.judge(figures.get("loss", ()), figures.get("grad_norm", ()))
+        self.judge(rows)
         if self.fresh:
             self.starts.add(steps[0])
             self.fresh = False
@@ -201,14 +206,19 @@ class RecordReader(LineReader):
         else:
             self.reading.steps.merge(steps, ranks, figures)
 
-    def judge(self, losses: Sequence[float], norms: Sequence[float] = ()) -> None:
-        """Note whether losses and gradient norms show divergence."""
+    def judge(self, rows: Rows) -> None:
+        """Note whether losses and gradient norms show divergence, and where first."""
+        losses, norms = rows.figures.get("loss", ()), rows.figures.get("grad_norm", ())
         if isfinite(sum(losses)) and isfinite(sum(norms)):
             self._good = self._good or bool(losses)
             return
-        for loss, norm in zip(losses, norms or repeat(0.0), strict=False):
-            bad = not isfinite(loss) or norm != norm
-            self._bad, self._good = self._bad or bad, self._good or (not bad and loss != ABSENT)
+        for step, line, loss, norm in zip(rows.steps, rows.lines, losses, norms or repeat(0.0), strict=False):
+            if isfinite(loss) and norm == norm:
+                self._good = self._good or loss != ABSENT
+            elif not self._bad:
+                self._bad = True
+                what = "a gradient norm of NaN" if isfinite(loss) else "a loss that is not finite"
+                self.reading.remark("note", f"step {step} prints {what}", line)
 
     def complete(self, names: Iterable[str]) -> bool:
         """Whether a record with these labels has what every record has."""

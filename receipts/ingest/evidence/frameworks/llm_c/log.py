@@ -131,7 +131,7 @@ class LlmC(RecordReader):
             reading.see("framework", "llm.c", "backend")
         return reading
 
-    def other(self, text: str, line: int) -> bool:
+    def other(self, text: str, line: int) -> None:
         """Take a line that is no record of a step."""
         self._memory(text, line)
         if match := _VALIDATED.search(text) or _VALIDATION.search(text):
@@ -149,7 +149,6 @@ class LlmC(RecordReader):
             self._batch(match, line)
         elif match := _ROW.search(text):
             self._table(match[1], match[2], line)
-        return False
 
     def _memory(self, text: str, line: int) -> None:
         if match := _MEMORY.search(text):

@@ -96,7 +96,8 @@ class ModdedNanogpt(RecordReader):
             words = rows.columns.words("val_loss") if validation else [b""] * len(clock)
             for step, seconds, word, line in zip(rows.steps, clock, words, rows.lines, strict=True):
                 self._validated(step, seconds, word.decode(), line)
-            self.judge(validation or ())
+            rows.figures["loss"] = validation or []
+            self.judge(rows)
             self.taken += len(rows.steps)
             return
         # The same record once more is another rank's, or of a console beside a file.
