@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, repeat
 from math import inf, isfinite
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.numbers import number, scaled
 from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT, FIELDS
 from receipts.ingest.evidence.vocabulary import Label
@@ -89,11 +89,13 @@ class RecordReader(LineReader):
     """Reads the lines of a training loop.
 
     ``needs`` are fields without which a line is no record. ``letters`` says that figures have letters of base 1000.
-    ``fresh`` is to be set where the file shows that a process begins: the next record is its first.
+    ``fresh`` is to be set where the file shows that a process begins: the next record is its first, and ``first_step``
+    why that one is not steady.
     """
 
     forms: ClassVar[tuple[Form, ...]]
     labels: ClassVar[Mapping[str, Label]]
+    first_step: Reason = "warmup"
     needs: ClassVar[frozenset[str]] = frozenset({"loss"})
     rank: ClassVar[re.Pattern[str] | None] = None
     letters: ClassVar[bool] = False
@@ -105,6 +107,7 @@ class RecordReader(LineReader):
         self.starts: set[int] = set()
         self._bad = self._good = False
         self._pieces = Pieces()
+        self._width = 0
         self._order = {label: at for at, label in enumerate(self.labels)}
 
     # What a reader adds.
@@ -152,7 +155,10 @@ class RecordReader(LineReader):
         held = (joined is not None or not records[-1].whole) and self._pieces.hold(
             text if len(records) == 1 else text[records[-1].start :], number
         )
-        for record in records[: len(records) - held]:
+        rest = records[: len(records) - held]
+        if rest and not any(self.complete(record.spans) for record in rest):
+            self.other(text[records[0].start if records[0].start > _PREFIX else 0 :], number)
+        for record in rest:
             self._one(text, record, number)
         return held or self.inside()
 
@@ -174,7 +180,7 @@ class RecordReader(LineReader):
 
     def finish(self) -> Reading | None:
         """The reading, with what the records show of divergence and of the first steps of a process."""
-        self._close()
+        self._close(cut=True)
         reading = self.reading
         if not self.taken:
             return None
@@ -182,7 +188,8 @@ class RecordReader(LineReader):
         if self._bad or self._good:
             reading.diverged = self._bad
         for step in self.firsts():
-            reading.not_steady.setdefault(step, "warmup")
+            reading.not_steady.setdefault(step, self.first_step)
+        reading.not_steady = dict(sorted(reading.not_steady.items()))
         return reading
 
     # What a reader calls.
@@ -262,6 +269,7 @@ class RecordReader(LineReader):
             return
         words = {label: (text[start:stop].encode(),) for label, (start, stop) in record.spans.items()}
         columns = Columns((number,), (number,), words, text[: record.stop])
+        self._width = len(words) if record.whole else self._width
         self.rows(self._rows(columns, lambda label: [self.parse(columns.words(label)[0].decode()) or 0.0]))
 
     def _rows(self, columns: Columns, read: Callable[[str], list[float]]) -> Rows:
@@ -280,8 +288,18 @@ class RecordReader(LineReader):
         """Of several labels of one field the one that is first in the table stands, and then the first on the line."""
         return self._order.get(label, len(self._order))
 
-    def _close(self) -> None:
-        """Take the record that was to go on below as it is."""
+    def _close(self, *, cut: bool = False) -> None:
+        """Take the record that was to go on below as it is.
+
+        Where it has fewer figures than the record before it, the end of the file cut it, and perhaps its last figure.
+        """
         text, line = self._pieces.take()
-        for record in self.find(text) if self.partial(text) else ():
+        records = self.find(text) if self.partial(text) else []
+        if text and not any(self.complete(record.spans) for record in records):
+            self.other(text, line)
+        for record in records:
+            if cut and not record.whole and len(record.spans) < self._width:
+                end = len(text.rstrip())
+                spans = {label: span for label, span in record.spans.items() if span[1] < end}
+                record = replace(record, spans=spans)
             self._one(text, record, line)

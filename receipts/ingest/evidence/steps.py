@@ -23,6 +23,8 @@ FIELDS: Final = (
     "grad_norm",
     "global_batch",
 )
+# Each rank prints its own.
+_OF_A_RANK: Final = frozenset({"step_seconds", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu"})
 # No figure of a log is this one; NaN is a value that logs really print.
 ABSENT: Final = -1.7976931348623157e308
 
@@ -31,7 +33,8 @@ class Steps:
     """Distinct steps with what was printed for each: seconds, tokens/s, TFLOP/s, MFU as a fraction, loss, samples.
 
     The last record of a repeated step stands, as after a restart; `restarts` counts how often the numbers went back.
-    Where several ranks print the same step, give the rank: the slowest rank's time stands and `skew` keeps the fastest.
+    Where several ranks print the same step, give the rank: the slowest one's time and rates stand, and `skew` keeps the
+    fastest one's time.
     ``begun`` are the steps to which they went back, the first `MAX_BEGUN` of them.
     ``interval`` is the number of steps that a record averages over, where the source says that it averages.
     """
@@ -84,14 +87,11 @@ class Steps:
         elif rank is None:
             for column in (*self._columns.values(), self._fastest):
                 column[row] = ABSENT
-        seconds = values.get("step_seconds")
-        if rank is not None and seconds is not None:
-            seconds = self._slowest(row, seconds, again=step == last)
+        own = rank is not None and any(values.get(name) is not None for name in _OF_A_RANK)
+        shared = own and self._shared(row, again=step == last)
         for name, value in values.items():
             if value is not None:
-                self._columns[name][row] = value
-        if seconds is not None:
-            self._columns["step_seconds"][row] = seconds
+                self._columns[name][row] = self._slowest(row, name, value) if shared else value
 
     def extend(self, numbers: Sequence[int], columns: Mapping[str, Sequence[float]], rank: int | None = None) -> None:
         """Record many lines of one printer, a column for each figure: as `put` for one line after the other.
@@ -209,16 +209,19 @@ class Steps:
         return True
 
     def _fill(self, rows: Sequence[int], columns: Mapping[str, Sequence[float]]) -> None:
+        """Put figures of several ranks into rows; of a loss the last rank's stands."""
+        timed = {row for name in _OF_A_RANK & columns.keys() for row, value in _known(rows, columns[name])}
+        shared = {row for row in timed if self._shared(row, again=False)}
         for name, column in columns.items():
             target = self._columns[name]
-            known = ((row, value) for row, value in zip(rows, column, strict=True) if value != ABSENT)
-            if name == "step_seconds":
-                for row, value in known:
-                    target[row] = self._slowest(row, value, again=False)
+            if name not in _OF_A_RANK:
+                for row, value in dict(_known(rows, column)).items():
+                    target[row] = value
                 continue
-            # Of several records of a step the last one stands.
-            for row, value in dict(known if ABSENT in column else zip(rows, column, strict=True)).items():
-                target[row] = value
+            seen = set(shared)
+            for row, value in _known(rows, column):
+                target[row] = self._slowest(row, name, value) if row in seen else value
+                seen.add(row)
 
     def _row(self, step: int) -> int:
         """A row for one new step, with nothing in it."""
@@ -238,12 +241,27 @@ class Steps:
         self._fastest.extend(nothing)
         self._runs.extend(repeat(self.restarts, len(numbers)))
 
-    def _slowest(self, row: int, seconds: float, *, again: bool) -> float:
-        """The time of a step once one more rank's is known; that of another run is forgotten."""
-        known, fastest = self._columns["step_seconds"][row], self._fastest[row]
-        if known == ABSENT or self._runs[row] != self.restarts or (again and fastest == ABSENT):
-            self._runs[row] = self.restarts
-            self._fastest[row] = ABSENT
-            return seconds
-        self._fastest[row] = min(known if fastest == ABSENT else fastest, seconds)
-        return max(known, seconds)
+    def _shared(self, row: int, *, again: bool) -> bool:
+        """Whether a step's figures are another rank's, of this run; those of another run are forgotten."""
+        if self._runs[row] == self.restarts and not (again and self._fastest[row] == ABSENT):
+            return True
+        self._runs[row] = self.restarts
+        self._fastest[row] = ABSENT
+        return False
+
+    def _slowest(self, row: int, name: str, value: float) -> float:
+        """A figure of the slowest rank once one more rank's is known."""
+        known = self._columns[name][row]
+        if known == ABSENT or name not in _OF_A_RANK:
+            return value
+        if name != "step_seconds":
+            return min(known, value)
+        fastest = self._fastest[row]
+        self._fastest[row] = min(known if fastest == ABSENT else fastest, value)
+        return max(known, value)
+
+
+def _known(rows: Sequence[int], column: Sequence[float]) -> Iterable[tuple[int, float]]:
+    """Rows with their figures, where one was printed."""
+    pairs = zip(rows, column, strict=True)
+    return (pair for pair in pairs if pair[1] != ABSENT) if ABSENT in column else pairs

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.frameworks.torchtitan.line import RANK
 from receipts.ingest.evidence.literal import balanced
 
+RANK: Final = re.compile(r"\[(?:rank|default)(\d{1,6})\]")
 # What a page or a script puts before the lines that it quotes.
 _MARK = re.compile(r"^(?:[>#] ?)+(?=[\s\[{}'\"])")
 _FOLDED = re.compile(r"\s*['\"}\]]")

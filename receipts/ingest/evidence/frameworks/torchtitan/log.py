@@ -8,44 +8,36 @@ there, in GiB.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
-from itertools import pairwise, repeat
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.frameworks.torchtitan.block import Block
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.frameworks.torchtitan.block import RANK, Block
 from receipts.ingest.evidence.frameworks.torchtitan.configuration import TorchtitanConfig
-from receipts.ingest.evidence.frameworks.torchtitan.line import RANK, STEP, cells, evaluation, spans
-from receipts.ingest.evidence.frameworks.torchtitan.ranks import Ranks, keep_slowest, spread_slowest
 from receipts.ingest.evidence.literal import balanced
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading, Reason
-from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.records import RANK as RANKS
+from receipts.ingest.evidence.records import Form, Record, RecordReader, Rows
 from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.evidence.vocabulary import Label
 
 # What is left of a colour code whose escape character was lost on the way: `[31mstep:`.
 _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")
+_EVALUATION = re.compile(r"valid(?:ate|ation)?\b|\bval\b|\beval", re.IGNORECASE)
 _COUNTS = re.compile(r"(\d{1,9}) \w{2,5} (memory allocation retries|OOM errors thrown)")
 _DUMP = re.compile(r"Dumping (?:profiler )?traces at step (\d{1,12})")
 _START = re.compile(r"Training starts at step (\d{1,12})")
-_FIELDS: Final = {
-    "loss": "loss",
-    "grad_norm": "grad_norm",
-    "tps": "tokens_per_second_per_chip",
-    "tflops": "tflops_per_second_per_chip",
-    "mfu": "mfu",
-}
-# A record that was broken before the first of its figures.
-_BROKEN: Final = re.compile(r"(?<!\w)step:\s{0,8}\d{1,12}\s{0,8}(?:l(?:o(?:ss?:?)?)?)?\s{0,8}$")
-# Longer than what stands before a record on its own line.
-_PREFIX: Final = 160
-_MAX_RECORD: Final = 500
+_RATE: Final = "tokens_per_second_per_chip"
+# Characters before a record in which words make it one of an evaluation.
+_NEAR: Final = 24
 _MAX_RANKS: Final = 65_536
 
 
-class Torchtitan(LineReader):
+class Torchtitan(RecordReader):
     """Reads torchtitan's console lines."""
 
     source: ClassVar[str] = "torchtitan"
@@ -94,89 +86,99 @@ class Torchtitan(LineReader):
         b"[experimental]",
     )
     companions: ClassVar[tuple[bytes, ...]] = (b"elapsed time per iteration",)
+    labels = vocabulary.line("torchtitan")
+    rank = RANK
+    forms = (
+        Form(
+            # Forks add the last step and the share: `step: 640/644 = 99.3789%`.
+            re.compile(
+                r"(?<!\w)step(?::\s*|=)(?P<step>\d{1,12})(?!\w)"
+                r"(?:\s?/\s?\d{1,12}(?:\s?=\s?[\d.]{1,9}%)?)?\s*(?=[A-Za-z]|$)",
+                re.IGNORECASE,
+            ),
+            (
+                re.compile(
+                    r"(?<![\w/])m?(?P<label>loss|global_avg_loss|grad_norm|(?:peak_)?memory|[tw]ps|throughput\(tps\)|"
+                    rf"tflops|mfu(?:\(%\))?)[:=]\s*(?P<word>{FIGURE})(?P<unit>GiB|%)?",
+                    re.IGNORECASE,
+                ),
+            ),
+            end=re.compile(r"(?=.*(?:[tw]ps|throughput\(tps\))[:=]\s*\d)(?=.*mfu(?:\(%\))?[:=]\s*\d)", re.IGNORECASE),
+        ),
+    )
 
     def __init__(self) -> None:
         super().__init__()
         self._config = TorchtitanConfig(self.reading)
-        self._lines = 0
+        self._stated = 0
         self._block = Block()
-        self._pending: tuple[int, int | None, str] | None = None
         self._wrapped_trainer = False
-        self._broken = ""
-        self._ranks = Ranks()
         self._peak: dict[int | None, tuple[float, int, int]] = {}
         self._disturbed: dict[int | None, Reason] = {}
-        self._first_after_start = True
         self._counts: dict[str, int] = {}
-        self._bad = self._good = False
         self._asked = True
         self._step_tokens: float | None = None
-        self._started_here = self._foreign = False
+        self._foreign = False
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; True within a printed configuration and after a record that the terminal wrapped."""
-        if self._block.open:
-            inside = STEP.search(text) is None
-            if inside and self._block.take(text):
-                return True
-            self._document()
-            if inside:
-                return False
-        if self._broken:
-            # A label's last letters and a step's last digits go on where the line begins.
-            within = self._broken[-1].isalpha() or (self._broken[-1].isdigit() and text[:1].isdigit())
-            text, self._broken = f"{self._broken}{'' if within else ' '}{text}", ""
-        elif "step:" in text and len(text) < _MAX_RECORD and _BROKEN.search(text):
-            self._broken = text
-            return True
-        if "[" in text and "m" in text:
-            text = _RESIDUE.sub("", text)
-        first = STEP.search(text)
-        if first is not None and first.start() > _PREFIX:
-            # What was glued before a record was said before it.
-            self._other(text[: first.start()], number)
-        if self._steps(text, number):
-            return self._pending is not None
-        return self._other(text, number)
+        """Take one line, without what is left of its colours."""
+        return super().line(_RESIDUE.sub("", text) if "[" in text and "m" in text else text, number)
 
     def spans(self, text: str) -> Spans:
-        """Rank, step and figures of one whole record, with nothing glued before it."""
-        first = STEP.search(text)
-        return {} if first is None or first.start() > _PREFIX else spans(text)
+        """The places of a record's figures, where no colour's rest stands between them."""
+        return {} if _RESIDUE.search(text) else super().spans(text)
 
-    def many(self, columns: Columns) -> bool:
-        """Take records of ranks that were seen before, each of which goes on."""
-        if self._first_after_start or self._disturbed:
-            return False
-        try:
-            steps = columns.whole("step")
-            ranks: Sequence[int | None] = columns.whole("rank") if "rank" in columns else [None] * len(steps)
-            figures = {field: columns.floats(name) for name, field in _FIELDS.items() if name in columns}
-        except ValueError:
-            return False
-        if 1 in steps or not self._ranks.follow(steps, ranks):
-            return False
-        self._lines += len(steps)
-        self._pending = None
-        if "memory" in columns:
-            self._memories(columns, ranks, steps)
-        self._put(steps, ranks, figures)
-        return True
+    def label(self, word: str) -> Label | None:
+        """What a label means, in any case."""
+        return self.labels.get(word) or self.labels.get(word.lower())
+
+    def find(self, text: str) -> list[Record]:
+        """The records on a line, but for those of an evaluation."""
+        if "step" not in text and "Step" not in text and "STEP" not in text:
+            return []
+        records = super().find(text)
+        return [it for it in records if not _EVALUATION.search(text, max(0, it.start - _NEAR), it.start)]
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether a record has a loss or a rate."""
+        fields = {known.field for name in names if (known := self.label(name)) is not None}
+        return not fields.isdisjoint(("loss", _RATE))
+
+    def inside(self) -> bool:
+        """Whether a printed configuration, or a line that a page wrapped, goes on."""
+        return self._block.open or self._wrapped_trainer
+
+    def rows(self, rows: Rows) -> None:
+        """Take records; a step's time follows from the tokens of a step and the rate of a chip."""
+        if self._block.open:
+            self._document()
+        figures = rows.figures
+        ranks: list[int | None] = [*rows.counts.get(RANKS, [])] or [None] * len(rows.steps)
+        if "memory_gib" in figures:
+            self._memories(figures.pop("memory_gib"), ranks, rows)
+        if _RATE in figures and (tokens := self._tokens()):
+            figures["step_seconds"] = [tokens / rate if rate > 0 else ABSENT for rate in figures[_RATE]]
+        if self._disturbed:
+            for step, rank in zip(rows.steps, ranks, strict=True):
+                if why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None):
+                    self.reading.not_steady.setdefault(step, why)
+        self.put(rows)
 
     def finish(self) -> Reading | None:
         """The reading, with each rank's peak and the file's arguments where nothing printed said otherwise."""
-        if not self._lines:
+        posture = self._config.value("compile.posture")
+        self.first_step = "warmup" if posture in (None, "eager") else "compile"
+        super().finish()
+        reading = self.reading
+        reading.records += self._stated
+        if not reading.records:
             return None
         self._config.settle()
-        reading = self.reading
-        reading.records = self._lines
         if self._foreign:
             # A wrapper of Megatron prints lines of this form, with another formula for FLOPs: the steps are Megatron's.
-            reading.steps = Steps()
+            reading.steps, reading.diverged = Steps(), None
             reading.not_steady.clear()
             reading.remark("note", "step lines of torchtitan's form in a log of Megatron: only their memory is read")
-        elif self._bad or self._good:
-            reading.diverged = self._bad
         for rank, (gib, step, line) in sorted(self._peak.items(), key=lambda item: -1 if item[0] is None else item[0]):
             reading.memory.append(
                 MemoryRow(
@@ -188,109 +190,10 @@ class Torchtitan(LineReader):
                     bytes_limit=self._config.capacity,
                 )
             )
-        for what, count in self._counts.items():
-            reading.counters[what] = count
+        reading.counters.update(self._counts)
         if reading.steps.interval is None:
             reading.steps.interval = _interval(reading.steps.numbers())
         return reading
-
-    def _steps(self, text: str, line: int) -> bool:
-        """Records of a line in any version's form, several where lines were glued; a wrapped one's rest."""
-        starts = list(STEP.finditer(text))
-        found = [match for match in starts if not evaluation(text, match.start())]
-        if not found:
-            pending, self._pending = self._pending, None
-            return pending is not None and self._rest(pending, text, line)
-        following = {match.start(): after.start() for match, after in pairwise(starts)}
-        ends = [following.get(match.start(), len(text)) for match in found]
-        took = False
-        rank, before = None, 0
-        for match, end in zip(found, ends, strict=True):
-            if named := RANK.findall(text, before, match.start()):
-                rank = int(named[-1])
-            before = match.end()
-            values, memory = cells(text[match.end() : end])
-            if "loss" not in values and "tokens_per_second_per_chip" not in values:
-                continue
-            step = int(match[1])
-            if memory is not None:
-                self._memory(memory, step, rank, line)
-            whole = "tokens_per_second_per_chip" in values and "mfu" in values
-            self._pending = None if whole else (step, rank, text[match.end() : match.end() + _MAX_RECORD])
-            self._record(step, values, rank)
-            took = True
-        return took
-
-    def _rest(self, pending: tuple[int, int | None, str], text: str, line: int) -> bool:
-        """The rest of a record that a terminal's width or a page broke, wherever it did."""
-        step, rank, before = pending
-        # A terminal breaks numbers, an editor breaks at blanks: a number that goes on is one number.
-        within = bool(before and text) and before[-1] in "0123456789.," and text[0] in "0123456789.,%G"
-        together = before + text.strip()
-        joined = (
-            together if within else max(f"{before.rstrip()} {text.strip()}", together, key=lambda it: len(cells(it)[0]))
-        )
-        (values, memory), (had, kept) = cells(joined), cells(before)
-        known = {name: value for name, value in values.items() if value is not None}
-        if len(joined) > _MAX_RECORD or (known.items() <= had.items() and memory == kept):
-            return False
-        self._add(step, rank, values, memory, line)
-        if "tokens_per_second_per_chip" not in values or "mfu" not in values:
-            self._pending = (step, rank, joined)
-        return True
-
-    def _add(self, step: int, rank: int | None, values: dict[str, float | None], memory: str | None, line: int) -> None:
-        if memory is not None:
-            self._memory(memory, step, rank, line)
-        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
-            values["step_seconds"] = tokens / rate
-        self.reading.steps.add(step, values)
-
-    def _record(self, step: int, values: dict[str, float | None], rank: int | None) -> None:
-        steps = self.reading.steps
-        if (rate := values.get("tokens_per_second_per_chip")) and (tokens := self._tokens()):
-            values["step_seconds"] = tokens / rate
-        several = self._ranks.several
-        if self._ranks.go_on(step, rank) and several and step in steps:
-            keep_slowest(steps, step, values)
-        steps.put(step, values, rank)
-        self._lines += 1
-        if self._first_after_start or step == 1:
-            if step == 1 or self._started_here:
-                self.reading.not_steady[step] = "compile" if self._compiled else "warmup"
-            self._first_after_start = False
-        if self._disturbed and (why := self._disturbed.pop(rank, None) or self._disturbed.pop(None, None)):
-            self.reading.not_steady.setdefault(step, why)
-        self._judge(values.get("loss"), values.get("grad_norm"))
-
-    def _put(self, steps: list[int], ranks: Sequence[int | None], figures: dict[str, list[float]]) -> None:
-        """Put many records, and judge their losses, as `_record` does one."""
-        rates = figures["tokens_per_second_per_chip"]
-        figures["mfu"] = [percent / 100 for percent in figures["mfu"]]
-        if tokens := self._tokens():
-            figures["step_seconds"] = [tokens / rate if rate else ABSENT for rate in rates]
-        losses, norms = figures["loss"], figures.get("grad_norm", [0.0])
-        if math.isfinite(sum(losses)) and math.isfinite(sum(norms)):
-            self._good = True
-        else:
-            for loss, norm in zip(losses, norms if len(norms) == len(losses) else repeat(None), strict=False):
-                self._judge(loss, norm)
-        if not self._ranks.several:
-            self.reading.steps.extend(steps, figures, ranks[0])
-            return
-        spread_slowest(self.reading.steps, steps, figures)
-        self.reading.steps.merge(steps, ranks, figures)
-
-    def _judge(self, loss: float | None, norm: float | None) -> None:
-        if loss is not None:
-            if loss - loss != 0 or (norm is not None and norm != norm):
-                self._bad = True
-            else:
-                self._good = True
-
-    @property
-    def _compiled(self) -> bool:
-        return self._config.value("compile.posture") not in (None, "eager")
 
     def _tokens(self) -> float | None:
         """Tokens of a step a chip; asked anew only after a line that may have stated something."""
@@ -299,40 +202,45 @@ class Torchtitan(LineReader):
             self._step_tokens = self._config.step_tokens_per_chip()
         return self._step_tokens
 
-    def _memories(self, columns: Columns, ranks: Sequence[int | None], steps: list[int]) -> None:
-        said = list(zip(ranks, columns.words("memory"), strict=True))
-        # Where each figure stands first: one that is told again changes nothing.
-        places = dict(zip(reversed(said), range(len(said) - 1, -1, -1), strict=True))
-        for (rank, word), at in sorted(places.items(), key=lambda item: item[1]):
-            self._memory(word.decode(), steps[at], rank, columns.lines[at])
+    def _memories(self, sizes: list[float], ranks: list[int | None], rows: Rows) -> None:
+        """Keep each rank's highest peak, where it was printed first."""
+        printed = list(zip(ranks, sizes, strict=True))
+        places = dict(zip(reversed(printed), range(len(printed) - 1, -1, -1), strict=True))
+        for (rank, gib), at in sorted(places.items(), key=lambda item: item[1]):
+            peak = self._peak.get(rank)
+            known = peak is not None or len(self._peak) < _MAX_RANKS
+            if known and 0 <= gib < 1e6 and (peak is None or gib > peak[0]):
+                self._peak[rank] = (gib, rows.steps[at], rows.lines[at])
 
-    def _memory(self, text: str, step: int, rank: int | None, line: int) -> None:
-        gib = number(text)
-        if gib is None or not 0 <= gib < 1e6:
-            return
-        peak = self._peak.get(rank)
-        if (peak is None and len(self._peak) < _MAX_RANKS) or (peak is not None and gib > peak[0]):
-            self._peak[rank] = (gib, step, line)
-
-    def _other(self, text: str, line: int) -> bool:
+    def other(self, text: str, line: int) -> None:
+        """Take a line of the configuration, or one that says what happened between the steps."""
         self._asked = True
+        if self._block.open:
+            if not self._block.take(text):
+                self._document()
+            return
         if "elapsed time per iteration" in text:
             self._foreign, self.follows = True, False
-            return False
-        if self._wrapped_trainer:
+        elif self._wrapped_trainer:
             self._wrapped_trainer = False
             self._config.trainer(text, line)
-            return False
+        elif not self._printed(text, line):
+            self._event(text, line)
+
+    def _printed(self, text: str, line: int) -> bool:
+        """Whether a line prints a configuration, or begins one."""
         running = "Running with args: {" in text or "Running with configs: {" in text
         if ("Running with " in text or "Building " in text) and text.rstrip().endswith("{"):
-            return self._block.begin(text, text.rindex("{"), line)
+            return self._block.begin(text, text.rindex("{"), line) or True
         if running and balanced(text) > 0:
             return self._block.begin(text, text.index("{"), line)
         if running:
-            self._lines += self._config.document(text, line)
-            return False
-        if match := _START.search(text):
-            self._first_after_start = self._started_here = True
+            self._stated += self._config.document(text, line)
+        return running
+
+    def _event(self, text: str, line: int) -> None:
+        if _START.search(text):
+            self.fresh = True
         if match := _COUNTS.search(text):
             self._count(match, line)
         elif match := _DUMP.search(text):
@@ -341,9 +249,8 @@ class Torchtitan(LineReader):
             ranks = RANK.findall(text)
             self._disturbed[int(ranks[-1]) if ranks else None] = "checkpoint"
         elif self._config.line(text, line):
-            self._lines += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
+            self._stated += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
             self._wrapped_trainer = "Trainer is initialized" in text and text.rstrip().endswith(",")
-        return self._wrapped_trainer
 
     def _profiled(self, step: int, ranks: list[str]) -> None:
         self._disturbed[int(ranks[-1]) if ranks else None] = "profile"
@@ -359,7 +266,7 @@ class Torchtitan(LineReader):
 
     def _document(self) -> None:
         self._asked = True
-        self._lines += self._config.document(*self._block.end())
+        self._stated += self._config.document(*self._block.end())
 
 
 def _interval(numbers: list[int]) -> int | None:
