@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
+from receipts.cli.advance import Advance
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.store import Entry, Store
+    from receipts.store import Entry, ListPlan, Store
 
 PAGE = 50
 EPILOG = """\b
@@ -49,12 +50,13 @@ def command(
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
     with session.open_store() as store:
-        if read_for := store.read_for(filters):
-            output.note(
-                f"documents are read for {', '.join(read_for)}, which no index holds (see: receipts db check); "
-                "lane=, context=, host= or started>= leave fewer to read"
-            )
-        found = list(store.find(filters))
+        plan = store.plan(filters)
+        advance = Advance() if plan.slow and conditions else None
+        if advance is not None:
+            output.note(_scanning(plan))
+        found = list(store.find(filters, advance))
+        if advance is not None:
+            advance.clear()
         more = bool(limit) and len(found) > limit
         found = found[:limit] if limit else found
         commands = {item.id: _deciding(session, store, item.id) for item in found if deciding and item.status == "open"}
@@ -98,6 +100,12 @@ def _deciding(session: Session, store: Store, receipt: str) -> str:
     parsed = store.parsed(receipt)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
     return of_receipt(parsed, judge_receipt(parsed, lane, session.rulebook.rules, store.facts([parsed])))
+
+
+def _scanning(plan: ListPlan) -> str:
+    """What takes time about a list, and what would make it quick."""
+    documents = f" and reads documents for {', '.join(plan.documents)}, which no index holds" if plan.documents else ""
+    return f"scans {plan.most:,} receipts{documents}; lane=, context=, host= or started>= leave fewer to look at"
 
 
 def _number(item: Entry) -> str:

@@ -7,9 +7,9 @@ added. See `tables` for the schema, `schema` for making, upgrading and checking 
 from __future__ import annotations
 
 from receipts.store.around import Held
-from receipts.store.find import Condition, Filters, condition
 from receipts.store.history import Pin, Supersession
 from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
+from receipts.store.query.lists import Condition, Filters, ListPlan, condition
 from receipts.store.rows import Entry
 from receipts.store.store import Store, open_store
 from receipts.store.submission import Prepared, Submitted, prepare
@@ -21,6 +21,7 @@ __all__ = [
     "Entry",
     "Filters",
     "Held",
+    "ListPlan",
     "NewClaim",
     "Pin",
     "Prepared",

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Table, select
 
 from receipts.store.engine import reading, told
-from receipts.store.find import Filters
-from receipts.store.find import find as find_rows
 from receipts.store.packing import unpack
+from receipts.store.query.lists import Filters
+from receipts.store.query.lists import find as find_rows
 from receipts.store.rows import Entry, entries, entry
 from receipts.store.store import Store
 from receipts.store.tables import (

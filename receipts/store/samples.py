@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, and_, literal
 
 from receipts.metrics.reading import Taint
-from receipts.store.conditions import Condition
+from receipts.store.query.conditions import Condition
 from receipts.store.tables import receipts
 
 # Not null, so that an index passes spoilt launches by, however many they are.

@@ -14,16 +14,16 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import around, history, names, schema
-from receipts.store import find as find_module
 from receipts.store import submission as submission_module
 from receipts.store import verdicts as verdicts_module
 from receipts.store.address import Address, address
 from receipts.store.around import Held
 from receipts.store.asked import Asked
 from receipts.store.engine import at_once, connect, snapshot, told, write, write_at_once
-from receipts.store.find import Filters
 from receipts.store.history import Pin, Supersession
 from receipts.store.packing import unpack
+from receipts.store.query import lists
+from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.rows import Entry
 from receipts.store.said import Said
 from receipts.store.statement import Statement
@@ -117,15 +117,15 @@ class Store(Said, Asked):
         with self._reading() as connection:
             return names.resolve_all(connection, text)
 
-    def find(self, filters: Filters | None = None) -> Iterator[Entry]:
-        """Receipts that meet the filters, in their order, read as they are asked for."""
+    def find(self, filters: Filters | None = None, progress: Progress | None = None) -> Iterator[Entry]:
+        """Receipts that meet the filters, in their order, read as they are asked for; see `query.lists.find`."""
         with self._reading() as connection:
-            yield from find_module.find(connection, filters or Filters())
+            yield from lists.find(connection, filters or Filters(), progress)
 
-    def read_for(self, filters: Filters) -> list[str]:
-        """The conditions for which `find` may read documents of many receipts, as they were typed."""
+    def plan(self, filters: Filters) -> ListPlan:
+        """How `find` would read a list."""
         with self._reading() as connection:
-            return find_module.read_for(connection, filters)
+            return lists.plan(connection, filters)
 
     # What was said of them
 

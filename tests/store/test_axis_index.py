@@ -16,11 +16,12 @@ from receipts.axes import configuration as configuration_module
 from receipts.axes.configuration import configuration
 from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, condition, find, index, open_store, prepare, sought
+from receipts.store import Filters, Store, condition, index, open_store, prepare
 from receipts.store import reindex as reindex_module
 from receipts.store.address import address
 from receipts.store.engine import reading, writing
 from receipts.store.near import holds_all
+from receipts.store.query import documents, plan, terms
 from receipts.store.reindex import coverage, reindex
 from receipts.store.tables import axes, axis_values, configurations, facets, placements
 from store_receipts import BASE, RULEBOOK, judged, parsed
@@ -498,7 +499,7 @@ def test_conditions_have_the_answers_that_reading_documents_has(store: Store, mo
         return {texts: [row.id for row in store.find(Filters(tuple(map(condition, texts))))] for texts in asked}
 
     by_index = answers()
-    monkeypatch.setattr(sought, "holds_all", lambda connection: False)
+    monkeypatch.setattr(terms, "holds_all", lambda connection: False)
     assert answers() == by_index
     assert sum(0 < len(found) < len(many) for found in by_index.values()) > len(CONDITIONS)
 
@@ -511,14 +512,14 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     def refuse(*_: object) -> None:
         raise AssertionError("a document was read")
 
-    monkeypatch.setattr(find, "_read", refuse)
+    monkeypatch.setattr(documents, "_read", refuse)
     filters = Filters((condition("numerics.learning_rate=5"),))
     assert len(list(store.find(filters))) == 1
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest", "stored"])
 def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
-    store: Store, order: find.Order, monkeypatch: pytest.MonkeyPatch
+    store: Store, order: plan.Order, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(0)
     day = [f"2026-03-{draw.randrange(1, 28):02d}T09:00:00+00:00" for _ in range(60)]
@@ -561,5 +562,5 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
         for limit in (1, 4, len(whole), 100):
             assert [row.id for row in store.find(Filters(asked, order=order, limit=limit))] == whole[:limit]
         with monkeypatch.context() as reading_documents:
-            reading_documents.setattr(sought, "holds_all", lambda connection: False)
+            reading_documents.setattr(terms, "holds_all", lambda connection: False)
             assert [row.id for row in store.find(Filters(asked, order=order))] == whole

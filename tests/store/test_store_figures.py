@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from receipts.base.errors import UsageError
-from receipts.store import Filters, Store, condition, figures, open_store
-from receipts.store import find as find_module
-from receipts.store.conditions import meets
+from receipts.store import Filters, Store, condition, open_store
 from receipts.store.engine import reading
-from receipts.store.find import Order
+from receipts.store.query import leads, lists, plan, terms
+from receipts.store.query.conditions import meets
+from receipts.store.query.plan import Lead, Order
 from store_receipts import ready
 
 CONDITIONS = (
@@ -68,16 +68,20 @@ def test_a_figure_is_bounded_by_a_number(store: Store) -> None:
         assert set(found) == {2}, text
 
 
-def test_receipts_within_bounds_are_counted_and_read_from_the_figures_index(store: Store) -> None:
+def test_receipts_within_bounds_are_counted_and_read_from_the_figures_index(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     among = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
-    ended = [("cpu-jax", "ok"), ("cpu-jax", "oom"), ("none", "ok")]
-    sought = figures.bounds((item.name, item) for item in map(condition, ("mfu>0.45", "mfu<1", "step_seconds>0")))
-    assert sought == {"mfu": (0.45, 1), "step_seconds": (0, math.inf)}
+    asked = tuple(map(condition, ("lane=cpu-jax", "mfu>0.45", "mfu<1", "step_seconds>0")))
     with reading(store._engine) as connection:
-        assert set(figures.numbers(connection, ended, "mfu", sought["mfu"], 100)) == among != set()
-        assert figures.rarest(connection, ended, sought, 100) == (len(among), "mfu")
-        assert figures.rarest(connection, ended[:1], {"mfu": sought["mfu"]}, 2) == (2, "mfu")
-        assert figures.rarest(connection, ended[2:], sought, 100)[0] == 0
+        resolved = terms.resolve(connection, asked)
+        assert resolved.figures == {"mfu": (0.45, 1), "step_seconds": (0, math.inf)}
+        assert leads.counts(connection, resolved, 40)[Lead("figure", "mfu")] == len(among) != 0
+        by_figure = plan.ListPlan("index", Lead("figure", "mfu"), len(among))
+        (page,) = leads.pages(connection, resolved, by_figure, "stored", None, None)
+        assert {number for _, number in page} == among
+        nobody = terms.resolve(connection, (condition("lane=none"), condition("mfu>0.45")))
+        assert leads.counts(connection, nobody, 40)[Lead("figure", "mfu")] == 0
 
 
 def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: Path) -> None:
@@ -96,8 +100,8 @@ def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: P
             driver = connection.connection.driver_connection
             assert driver is not None
             driver.set_progress_handler(count, 10)
-            assert list(find_module.find(connection, asked)) == []
+            assert list(lists.find(connection, asked)) == []
             few, steps = steps, 0
-            assert len(list(find_module.find(connection, asked._replace(conditions=asked.conditions[:1])))) == 50
+            assert len(list(lists.find(connection, asked._replace(conditions=asked.conditions[:1])))) == 50
             driver.set_progress_handler(None, 0)
     assert few < steps / 3

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from receipts.axes.shape import shape_key
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.facts import ReachedShape
 from receipts.receipt import Document, Parsed, parse
-from receipts.store import Filters, Store, Submitted, condition, facts, front, open_store, ordered, sought
-from receipts.store import find as find_module
+from receipts.store import Filters, Store, Submitted, condition, facts, open_store
 from receipts.store.engine import reading
+from receipts.store.query import documents as documents_module
+from receipts.store.query import leads, terms
+from receipts.store.query.plan import Lead
 from receipts.store.statement import run
-from receipts.store.tables import axis_values, placements
+from receipts.store.tables import axis_values
 from store_receipts import parsed, ready
 
 
@@ -191,11 +193,13 @@ def test_a_condition_that_reads_documents_says_so_and_passes_by_those_that_canno
         read.append(document.source)
         return parse(document)
 
-    monkeypatch.setattr(find_module, "parse", counting)
+    monkeypatch.setattr(documents_module, "parse", counting)
     assert found(store, "run.site=hall-2") == ["b"]
     assert len(read) == 1
     asked = Filters(tuple(map(condition, ("run.site=hall-2", "lane=cpu-torch", "code.commit!=-"))))
-    assert store.read_for(asked) == []
+    plan = store.plan(asked)
+    assert plan.documents == ("run.site=hall-2",)
+    assert not plan.slow
 
 
 def test_a_condition_that_makes_no_sense_is_refused_in_words(store: Store) -> None:
@@ -309,53 +313,31 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
 def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -> None:
     for seed in range(6):
         put(store, numerics__learning_rate=seed)
+    asked = ("numerics.learning_rate>1", "numerics.learning_rate<5", "numerics.learning_rate!=3")
     with reading(store._engine) as connection:
-        asked = sought.Sought(connection)
-        for text in ("numerics.learning_rate>1", "numerics.learning_rate<5", "numerics.learning_rate!=3"):
-            asked.ask(None, "numerics.learning_rate", condition(text))
-        assert asked.lists is not None
-        (values,) = asked.lists.axes
-        query = select(axis_values.c.value).where(axis_values.c.seq.in_(values)).order_by(axis_values.c.value)
+        (term,) = terms.resolve(connection, tuple(map(condition, asked))).axes
+        query = select(axis_values.c.value).where(axis_values.c.seq.in_(term.values)).order_by(axis_values.c.value)
         assert list(connection.execute(query).scalars()) == [
             '{"numerics.learning_rate":2}',
             '{"numerics.learning_rate":4}',
         ]
-        asked.ask(None, "numerics.learning_rate", condition("numerics.learning_rate=0"))
-        assert asked.lists.empty
+        none = terms.resolve(connection, tuple(map(condition, (*asked, "numerics.learning_rate=0"))))
+        assert leads.counts(connection, none, 6) == {Lead("axis", "numerics.learning_rate"): 0}
 
 
-def test_a_list_by_axes_and_a_text_looks_each_configuration_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans: list[str] = []
-
-    def explained(connection: Connection, sql: str, values: Sequence[object]) -> list[tuple[int, int]]:
-        plans.extend(row[3] for row in run(connection, f"EXPLAIN QUERY PLAN {sql}", values))
-        return read(connection, sql, values)
-
-    read = ordered.places
-    monkeypatch.setattr(ordered, "places", explained)
-    with open_store(str(tmp_path / "receipts.db")) as store:
-        for number in range(12):
-            put(store, run__context=f"base {number % 2}", numerics__learning_rate=number % 3)
-        seqs = [entry.seq for entry in store.find(Filters(order="stored"))]
-        with reading(store._engine) as connection:
-            seed = select(axis_values.c.seq).where(axis_values.c.value == '{"numerics.learning_rate":1}')
-            lists = ordered.Lists("context", ("base 1",), axes=(tuple(connection.execute(seed).scalars()),))
-            page = ordered.page_of_axes(connection, lists, "newest", None, 10)
-    assert [receipt for _, receipt in page] == [seqs[7], seqs[1]]
-    assert any("placements" in step and "placements_configuration (configuration=?)" in step for step in plans)
-
-
-def test_a_list_of_many_texts_and_many_values_is_one_that_a_server_takes(store: Store) -> None:
-    made = put(store, run__host="node7")
-    hosts = tuple(f"node{number}" for number in range(ordered.MOST))
-    lists = ordered.Lists("host", hosts, facets=tuple(range(300)), axes=(tuple(range(1000)),))
-    with store._reading() as connection:
-        places = ordered.page(connection, lists, "newest", None, 10)
-        ((facet, ran),) = connection.execute(select(placements.c.facet, placements.c.configuration))
-        lists = ordered.Lists(facets=(facet, *range(ordered.MOST - 1)), axes=(tuple(range(1000)),))
-        assert front.front(connection, lists, "newest", [ran], 1) is None
-        assert front.front(connection, lists._replace(axes=((0, 1),)), "newest", [ran], 1) == places
-    assert [number for _, number in places] == [store.entry(made.id).seq]
+def test_a_condition_of_many_values_is_one_that_a_server_takes(store: Store) -> None:
+    for number in range(3):
+        put(store, run__label=str(number), numerics__learning_rate=number, run__host=f"node{number}")
+    with reading(store._engine) as connection:
+        asked = terms.resolve(connection, (condition("numerics.learning_rate>0"), condition("host=node*")))
+        many = asked._replace(
+            texts={"host": frozenset(f"node{number}" for number in range(40_000))},
+            axes=(asked.axes[0]._replace(values=asked.axes[0].values | set(range(10**6, 10**6 + 40_000))),),
+        )
+        assert leads.counts(connection, many, 3) == {
+            Lead("text", "host"): 3,
+            Lead("axis", "numerics.learning_rate"): 2,
+        }
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])

@@ -1,4 +1,4 @@
-"""Conditions on columns: which column a name means, a condition in SQL, and whether a column's value meets one."""
+"""Conditions on columns of `receipts`: which column a name means, and whether a value in it meets a condition."""
 
 from __future__ import annotations
 
@@ -8,29 +8,16 @@ from functools import lru_cache
 from math import isnan
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, String, and_, or_
-
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
-from receipts.store.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
+from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.rows import COLUMNS, PATHS
 from receipts.store.tables import receipts
 
-Clause = ColumnElement[bool]
 _TIMES: Final = ("started", "finished", "submitted_at")
-_LAST: Final = "\U0010ffff"
 _LARGEST: Final = 2**63 - 1  # that a column holds
 _PATTERN: Final = re.compile(r"[*?\[]")
-
-
-def column_of(name: str) -> str | None:
-    """The column of that name, or that a leaf's path is promoted to."""
-    if name in COLUMNS:
-        return name
-    return next((column for column, path in PATHS.items() if path == name), None) or _PROMOTED.get(name)
-
-
 _PROMOTED: Final = {
     "run.started": "started",
     "run.finished": "finished",
@@ -40,9 +27,16 @@ _PROMOTED: Final = {
 }
 
 
+def column_of(name: str) -> str | None:
+    """The column of that name, or that a leaf's path is promoted to."""
+    if name in COLUMNS:
+        return name
+    return next((column for column, path in PATHS.items() if path == name), None) or _PROMOTED.get(name)
+
+
 @lru_cache(maxsize=256)
 def path_of(name: str) -> str:
-    """The full path of a leaf: given whole, or by its last part where one leaf alone ends so."""
+    """The full path of a leaf: given whole, or by its last part where one leaf alone ends so. Raises NotFound."""
     if find_leaf(name) is not None or name.startswith("path."):
         return name
     ending = sorted({leaf.path for leaf in leaves() if leaf.path.split(".")[-1] == name and "[]" not in leaf.path})
@@ -54,43 +48,30 @@ def path_of(name: str) -> str:
     raise NotFound(f"there is no column or leaf {name!r}; see: receipts axes{hint}")
 
 
-def said(column: str, item: Condition) -> Clause | None:
-    """The condition in SQL; None for a pattern, which SQL engines read each in their own way."""
-    target = receipts.c[column]
-    if item.value == NOT_STATED and item.operator in ("=", "!="):
-        return target.is_(None) if item.operator == "=" else target.is_not(None)
-    if is_pattern(item):
-        return None
-    value = typed(column, item)
-    compared: Clause = COMPARE[item.operator](target, value)
-    return or_(compared, target.is_(None)) if item.operator == "!=" else compared
-
-
-def beginning(pattern: str) -> str:
+def prefix(pattern: str) -> str:
     """What every text begins with that meets a pattern."""
     return _PATTERN.split(pattern, maxsplit=1)[0]
 
 
-def likeness(column: str, item: Condition) -> Clause | None:
-    """What every text in a column has that meets a pattern, in SQL; None where that says nothing.
+class ColumnTest:
+    """A condition on a column, with the value that it compares typed once. Raises UsageError where it cannot be."""
 
-    SQLite's LIKE does not mind case, and a pattern's set of characters is any character: the pattern itself decides.
-    """
-    target = receipts.c[column]
-    if item.operator != "=" or not isinstance(target.type, String):
-        return None
-    start = beginning(item.value)
-    wild = {"*": "%", "?": "_", "%": r"\%", "_": r"\_", "\\": r"\\"}
-    like = "".join(wild.get(sign, sign) for sign in re.sub(r"\[!?\]?[^\]]*\]", "?", item.value))
-    asked = [] if "[" in like else [target.like(like, escape="\\")]
-    return and_(*asked, *([target >= start, target < start + _LAST] if start else [target.is_not(None)]))
+    def __init__(self, column: str, item: Condition) -> None:
+        self.column = column
+        self.item = item
+        self._by_text = is_pattern(item) or (item.value == NOT_STATED and item.operator in ("=", "!="))
+        self._value = None if self._by_text else typed(column, item)
 
+    def __repr__(self) -> str:
+        return f"ColumnTest({self.column!r}, {str(self.item)!r})"
 
-def value_meets(column: str, value: str | None, item: Condition) -> bool:
-    """Whether the text in a column meets a condition, as `said` says it, or as the pattern does."""
-    if is_pattern(item) or item.value == NOT_STATED:
-        return meets(value, item)
-    return item.operator == "!=" if value is None else bool(COMPARE[item.operator](value, typed(column, item)))
+    def meets(self, value: Any) -> bool:
+        """Whether a column's value meets it. What is not stated meets only ``!=`` and ``=-``."""
+        if self._by_text:
+            return meets(value, self.item)
+        if value is None:
+            return self.item.operator == "!="
+        return bool(COMPARE[self.item.operator](value, self._value))
 
 
 def typed(column: str, item: Condition) -> Any:
@@ -99,13 +80,18 @@ def typed(column: str, item: Condition) -> Any:
         return _moment(item)
     kind = receipts.c[column].type.python_type
     if kind is str:
+        _refuse_surrogates(item.value)
         return _accelerator(item.value) if column == "accelerator" else item.value
     value = number(item.value)
-    # SQLite has no NaN, and PostgreSQL holds it for the largest number.
     if value is None or isnan(value) or (kind is int and not value.is_integer()):
         what = "whole number" if kind is int else "number"
         raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}8")
     return max(-_LARGEST, min(int(value), _LARGEST)) if kind is int else value
+
+
+def _refuse_surrogates(text: str) -> None:
+    """No column can hold such a text; an engine would say so in its own words."""
+    text.encode()
 
 
 def _accelerator(value: str) -> str:

@@ -1,0 +1,92 @@
+"""Conditions on axes, answered by the axis index: which of an axis' values meet them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from receipts.axes.difference import CODE
+from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
+from receipts.receipt.maps import COMPLETE
+from receipts.store.index import column_text
+from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets, number
+from receipts.store.tables import axis_values
+
+# More values than that in one statement cost more than reading what is asked for.
+_MOST_VALUES: Final = 1000
+# Leaves of an entry of an open map, which only documents hold.
+_INNER: Final = (".value", ".version", ".before_runtime", ".editable")
+
+
+class AxisTerm(NamedTuple):
+    """Numbers of an axis' values of which a configuration has one, or, where it is not ``has``, has none."""
+
+    axis: str
+    values: frozenset[int]
+    has: bool
+
+
+def axis(path: str) -> str | None:
+    """The axis of a leaf whose every value the index holds; None where that of another leaf may hide it."""
+    head, _, key = path.partition(".")
+    if head in OPEN_MAPS:
+        return axis_of(path) if key and key != COMPLETE and not path.endswith(_INNER) else None
+    of_leaf = axis_of(path)
+    known = any(leaf.path == path for leaf in axis_leaves())
+    # A commit is left out of the index where the digest over the imported files is stated, and the digest never is.
+    return of_leaf if known and (of_leaf != "code" or path == CODE[0]) else None
+
+
+def axis_term(connection: Connection, axis: str, path: str, item: Condition) -> AxisTerm | None:
+    """What a condition on a leaf asks of its axis; None where too many values meet it."""
+    if item.value == NOT_STATED and item.operator in ("=", "!="):
+        term = AxisTerm(axis, _values(connection, axis, path, None), item.operator == "!=")
+    elif item.operator == "!=":
+        term = AxisTerm(axis, _values(connection, axis, path, Condition(item.name, "=", item.value)), False)
+    else:
+        term = AxisTerm(axis, _values(connection, axis, path, item), True)
+    return term if len(term.values) <= _MOST_VALUES else None
+
+
+def merged(terms: Iterable[AxisTerm]) -> tuple[AxisTerm, ...]:
+    """One term an axis that a configuration has to have a value of, which meets all; then those that exclude."""
+    having: dict[str, frozenset[int]] = {}
+    without: dict[str, frozenset[int]] = {}
+    for term in terms:
+        if term.has:
+            having[term.axis] = term.values & having.get(term.axis, term.values)
+        else:
+            without[term.axis] = term.values | without.get(term.axis, frozenset())
+    wanted = [AxisTerm(axis, values - without.pop(axis, frozenset()), True) for axis, values in having.items()]
+    return (*wanted, *(AxisTerm(axis, values, False) for axis, values in without.items()))
+
+
+def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> frozenset[int]:
+    """Numbers of the axis' values that state the leaf and, where one is asked, meet the condition."""
+    # An axis such as the learning rate has many values, most of them numbers.
+    equal = number(item.value) if item is not None and item.operator == "=" and not is_pattern(item) else None
+    query = select(axis_values.c.seq, axis_values.c.value).where(axis_values.c.axis == column_text(axis))
+    meeting = set()
+    for seq, text in connection.execute(query):
+        if equal is not None and _is_other_number(path, text, equal):
+            continue
+        value = json.loads(text).get(path)
+        if value is None:
+            continue
+        if item is None or (
+            float(value) == equal if equal is not None and type(value) in (int, float) else meets(value, item)
+        ):
+            meeting.add(seq)
+    return frozenset(meeting)
+
+
+def _is_other_number(path: str, text: str, equal: float) -> bool:
+    """Whether an axis' JSON says another number of a leaf, and nothing else: to see that takes no reading of JSON."""
+    start = f'{{"{path}":'
+    try:
+        return text.startswith(start) and float(text[len(start) : -1]) != equal
+    except ValueError:
+        return False

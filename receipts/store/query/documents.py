@@ -1,0 +1,71 @@
+"""Conditions that no index holds, answered by the documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
+from receipts.receipt import Document, Parsed, parse
+from receipts.receipt.catalogue import find as find_leaf
+from receipts.receipt.leaf import Role
+from receipts.store.packing import unpack
+from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
+from receipts.store.rows import Entry
+from receipts.store.tables import documents
+
+_AT_ONCE: Final = 100
+_PLAIN: Final = re.compile(r"[\w .:@-]{3,}", re.ASCII)  # as it is in any JSON that does not escape it
+
+
+def meeting_leaves(
+    connection: Connection, rows: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
+) -> Iterator[Entry]:
+    """Those of some receipts whose documents meet conditions on leaves; some are read at a time."""
+    for start in range(0, len(rows), _AT_ONCE):
+        yield from _read(connection, rows[start : start + _AT_ONCE], conditions)
+
+
+def _read(
+    connection: Connection, chunk: Sequence[Entry], conditions: Sequence[tuple[str, Condition]]
+) -> Iterator[Entry]:
+    query = select(documents).where(documents.c.receipt.in_([row.seq for row in chunk]))
+    stored = {row.receipt: row for row in connection.execute(query)}
+    needles = [needle for path, item in conditions for needle in _needles(path, item)]
+    for row in chunk:
+        raw = unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12])
+        if not all(needle in raw for needle in needles) and rb"\u" not in raw:
+            continue
+        parsed = parse(Document(raw, row.id[:12]))
+        if all(meets(value_of(parsed, path), item) for path, item in conditions):
+            yield row
+
+
+def _needles(path: str, item: Condition) -> Iterator[bytes]:
+    """What a document that meets a condition has in its bytes, unless it escapes what need not be escaped.
+
+    To look for it is a twentieth of the work of reading the document.
+    """
+    leaf = find_leaf(path)
+    if leaf is None or leaf.role in (Role.AXIS, Role.DERIVED) or item.operator == "!=" or item.value == NOT_STATED:
+        return
+    yield b'"%s"' % path.rpartition(".")[2].encode()
+    if item.operator == "=" and _PLAIN.fullmatch(item.value) and number(item.value) is None:
+        yield item.value.encode()
+
+
+def value_of(parsed: Parsed, path: str) -> Any:
+    """The value at a leaf: what was effective where it is an axis, else what is stated; None where it is not stated."""
+    value = effective(parsed).get(path)
+    if value == UNSET and (name := path.partition(".")[0]) in OPEN_MAPS and is_complete(parsed, name):
+        return None  # it says what its absence says
+    if value is not None:
+        return value
+    stated = parsed.stated
+    for name in (path, f"{path}.value", f"{path}.version"):
+        if name in stated:
+            return stated[name]
+    return None

@@ -1,0 +1,205 @@
+"""Lists: receipts that meet conditions, in order, read as `plan_list` says.
+
+A statement asks one index for one thing, so that no planner has a choice to get wrong; what else is asked is tested on
+the rows. Only where all that is asked for is common one statement asks for all of it: half a second at a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, and_, func, or_, select
+
+from receipts.store.index import unpacked
+from receipts.store.listed import OF_FACET, instant
+from receipts.store.query import leads
+from receipts.store.query.axis_conditions import AxisTerm
+from receipts.store.query.conditions import Condition, condition, meets
+from receipts.store.query.documents import meeting_leaves
+from receipts.store.query.leads import Place
+from receipts.store.query.plan import ListPlan, Order, plan_list
+from receipts.store.query.terms import TEXTS, Terms, resolve
+from receipts.store.rows import Entry, entries, entry
+from receipts.store.sql import engine_of
+from receipts.store.tables import axes, configurations, placements, receipts
+
+__all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
+
+Progress = Callable[[int, int], None]
+_FIRST_PAGE: Final = 200
+_PROBED: Final = 8  # values up to which a look-up of each in a configuration is cheaper than reading all its values
+_PAGE: Final = 2000  # receipts whose rows are tested together: 20 ms, and some MB
+
+
+class Filters(NamedTuple):
+    """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set."""
+
+    conditions: tuple[Condition, ...] = ()
+    superseded: bool = False
+    order: Order = "newest"
+    limit: int | None = None
+
+
+def plan(connection: Connection, filters: Filters) -> ListPlan:
+    """How a list will be read. Raises as `find`."""
+    return _plan(connection, filters, resolve(connection, filters.conditions))
+
+
+def find(connection: Connection, filters: Filters, progress: Progress | None = None) -> Iterator[Entry]:
+    """Receipts that meet every condition, in order. Documents are read only where a condition needs them.
+
+    ``progress`` is called with how many receipts of how many a scan has looked at. Raises NotFound for a name that no
+    leaf has, UsageError for a value that a column cannot have.
+    """
+    terms = resolve(connection, filters.conditions)
+    planned = _plan(connection, filters, terms)
+    if planned.empty:
+        return
+    testing = _Testing(connection, terms, filters)
+    pages = _pages(connection, filters, terms, planned, progress)
+    yield from islice((row for page in pages for row in testing.meeting(page)), filters.limit)
+
+
+def _plan(connection: Connection, filters: Filters, terms: Terms) -> ListPlan:
+    total = connection.execute(select(func.coalesce(func.max(receipts.c.seq), 0))).scalar_one()
+    documents = tuple(str(item) for _, item in terms.leaves)
+    return plan_list(leads.counts(connection, terms, total), total, filters.limit, filters.order, documents)
+
+
+def _pages(
+    connection: Connection, filters: Filters, terms: Terms, planned: ListPlan, progress: Progress | None
+) -> Iterator[Sequence[Place]]:
+    """Receipts that may meet the conditions, in order: by the plan, some at a time."""
+    after, walked = None, 0
+    if planned.lead is None or planned.walk:
+        for page in _walk(connection, filters, terms):
+            yield page
+            after, walked = page[-1], walked + len(page)
+            if planned.lead is not None and walked >= planned.walk:
+                break
+            if progress is not None:
+                progress(walked, planned.most)
+        else:
+            return
+    yield from leads.pages(connection, terms, planned, filters.order, after, filters.limit)
+
+
+def _walk(connection: Connection, filters: Filters, terms: Terms) -> Iterator[Sequence[Place]]:
+    """Every receipt within the bounds on time, in order; larger pages as it goes on."""
+    after: Place | None = None
+    most = _FIRST_PAGE if filters.limit is None else min(max(2 * filters.limit, 10), _PAGE)
+    while True:
+        query = select(receipts.c.started, receipts.c.seq).where(*_walk_bounds(terms, filters.order, after))
+        rows = connection.execute(query.order_by(*_walk_order(filters.order)).limit(most)).all()
+        page = [(instant(started), seq) for started, seq in rows]
+        if page:
+            yield page
+        if len(page) < most:
+            return
+        after, most = page[-1], min(4 * most, _PAGE)
+
+
+def _walk_order(order: Order) -> tuple[Any, ...]:
+    started, seq = receipts.c.started, receipts.c.seq
+    return {"newest": (started.desc(), seq.desc()), "oldest": (started, seq), "stored": (seq,)}[order]
+
+
+def _walk_bounds(terms: Terms, order: Order, after: Place | None) -> Iterator[Any]:
+    started, seq = receipts.c.started, receipts.c.seq
+    if terms.first is not None:
+        yield started >= leads.moment(terms.first)
+    if terms.last is not None:
+        yield started <= leads.moment(terms.last)
+    if after is None:
+        return
+    at, number = leads.moment(after[0]), after[1]
+    if order == "stored":
+        yield seq > number
+    elif order == "newest":
+        yield and_(started <= at, or_(started < at, seq < number))
+    else:
+        yield and_(started >= at, or_(started > at, seq > number))
+
+
+class _Testing:
+    """Tests receipts for every condition; what it learns of configurations holds for one list."""
+
+    def __init__(self, connection: Connection, terms: Terms, filters: Filters) -> None:
+        self._connection = connection
+        self._terms = terms
+        self._superseded = filters.superseded
+        self._order = filters.order
+        # What a facet says of a column needs no other test.
+        answered = OF_FACET if terms.facets is not None else ()
+        self._columns = [test for test in terms.columns if test.column not in answered]
+        self._configurations: dict[int, bool] = {}
+
+    def __repr__(self) -> str:
+        return f"_Testing({self._terms!r})"
+
+    def meeting(self, page: Sequence[Place]) -> Iterator[Entry]:
+        """Those of some receipts that meet every condition, in the order of the page."""
+        for start in range(0, len(page), _PAGE):
+            rows = self._standing(self._in_columns(self._indexed(page[start : start + _PAGE])))
+            yield from meeting_leaves(self._connection, rows, self._terms.leaves) if self._terms.leaves else rows
+
+    def _indexed(self, page: Sequence[Place]) -> list[int]:
+        """Numbers of receipts whose facet, texts, commit and configuration meet their terms."""
+        terms, numbers = self._terms, [number for _, number in page]
+        if terms.facets is None and not terms.texts and not terms.axes and not terms.commits:
+            return numbers
+        texts = [(3 + at, terms.texts[name]) for at, name in enumerate(TEXTS) if name in terms.texts]
+        query = select(*(placements.c[name] for name in ("receipt", "facet", "configuration", *TEXTS)))
+        kept = {
+            row[0]: row[2]
+            for row in self._among(query, placements.c.receipt, numbers)
+            if (terms.facets is None or row[1] in terms.facets)
+            and all(row[at] in wanted for at, wanted in texts)
+            and all(meets(row[3], item) for item in terms.commits)
+        }
+        if terms.axes:
+            self._learn(set(kept.values()) - self._configurations.keys())
+            kept = {receipt: ran for receipt, ran in kept.items() if self._configurations[ran]}
+        return [number for number in numbers if number in kept]
+
+    def _learn(self, new: set[int]) -> None:
+        """Whether configurations meet the terms on axes."""
+        left = new
+        for term in self._terms.axes:
+            having = self._having(term, left)
+            left = having if term.has else left - having
+        self._configurations.update((number, number in left) for number in new)
+
+    def _having(self, term: AxisTerm, numbers: set[int]) -> set[int]:
+        """Those of some configurations that have one of an axis' values: looked up, or read where these are many."""
+        ordered = sorted(numbers)
+        if len(term.values) <= _PROBED:
+            query = select(axes.c.configuration).where(axes.c.value.in_(sorted(term.values)))
+            return {row[0] for row in self._among(query, axes.c.configuration, ordered)}
+        query = select(configurations.c.seq, configurations.c.members)
+        rows = self._among(query, configurations.c.seq, ordered)
+        return {seq for seq, members in rows if not term.values.isdisjoint(unpacked(bytes(members)))}
+
+    def _in_columns(self, numbers: Sequence[int]) -> list[int]:
+        if not self._columns or not numbers:
+            return list(numbers)
+        names = list(dict.fromkeys(test.column for test in self._columns))
+        at = [(1 + names.index(test.column), test) for test in self._columns]
+        query = select(receipts.c.seq, *(receipts.c[name] for name in names))
+        kept = {
+            row[0]
+            for row in self._among(query, receipts.c.seq, numbers)
+            if all(test.meets(row[place]) for place, test in at)
+        }
+        return [number for number in numbers if number in kept]
+
+    def _standing(self, numbers: Sequence[int]) -> list[Entry]:
+        rows = {row.seq: row for row in map(entry, self._among(entries(), receipts.c.seq, numbers))}
+        return [rows[number] for number in numbers if self._superseded or rows[number].stands]
+
+    def _among(self, query: Any, column: Any, numbers: Sequence[int]) -> Sequence[Any]:
+        if not numbers:
+            return []
+        return self._connection.execute(query.where(engine_of(self._connection).among(column, numbers))).all()

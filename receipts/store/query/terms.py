@@ -1,0 +1,188 @@
+"""The conditions of a list in the words of the store's indexes: names, figures, texts, facets, values of axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from receipts.store.listed import COMMIT, OF_FACET, instant
+from receipts.store.near import holds_all
+from receipts.store.query import axis_conditions
+from receipts.store.query.axis_conditions import AxisTerm
+from receipts.store.query.columns import ColumnTest, column_of, path_of, prefix, typed
+from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets
+from receipts.store.rows import MOST_INDEXED, PATHS, cut
+from receipts.store.tables import FIGURES, facets, placements
+
+# Columns that have an index of their own, and few receipts a value.
+NAMES: Final = ("id", "launch", "label", "supersedes", "witness_for")
+# Columns of `placements` that have an index of their own.
+TEXTS: Final = ("revision", "context", "host")
+# Columns whose every value an axis has in the same words.
+_NUMBERS: Final = ("chips", "sequence_length", "micro_batch", "global_batch", "depth")
+# Distinct texts of a column that are read to find those that meet a pattern, and that may meet it: 5 ms.
+_MOST_TEXTS: Final = 2000
+_MOST_MEETING: Final = 200
+
+
+class Bounds(NamedTuple):
+    """The least and the most that a figure may be, both included."""
+
+    least: float = -inf
+    most: float = inf
+
+
+class Terms(NamedTuple):
+    """Conditions as indexes hold them, and as they are tested. What no index holds is absent from the first six.
+
+    ``names`` are exact names or their beginnings, by column; ``facets`` digests of facets that meet all conditions on
+    their columns, None where any will do; ``ended`` lanes and outcomes of these. ``first`` and ``last`` bound the time,
+    in microseconds since 1970. ``columns`` are tests of a receipt's row, ``commits`` of its commit, and ``leaves`` of
+    its document.
+    """
+
+    names: Mapping[str, Condition]
+    figures: Mapping[str, Bounds]
+    ended: Sequence[tuple[str, str]]
+    texts: Mapping[str, frozenset[str]]
+    facets: frozenset[int] | None
+    axes: tuple[AxisTerm, ...]
+    first: int | None
+    last: int | None
+    columns: tuple[ColumnTest, ...]
+    commits: tuple[Condition, ...]
+    leaves: tuple[tuple[str, Condition], ...]
+
+
+def resolve(connection: Connection, conditions: Sequence[Condition]) -> Terms:
+    """The terms of conditions. Raises NotFound for a name that no leaf has, UsageError for a value out of type."""
+    asked = [(column_of(item.name), item) for item in conditions]
+    columns = [ColumnTest(column, item) for column, item in asked if column is not None]
+    leaves = [(path_of(item.name), item) for column, item in asked if column is None]
+    if not conditions or not holds_all(connection):
+        return Terms(_names(columns), {}, (), {}, None, (), None, None, tuple(columns), (), tuple(leaves))
+    texts: dict[str, frozenset[str]] = {}
+    commits: list[Condition] = []
+    axes: list[AxisTerm] = []
+    documents: list[tuple[str, Condition]] = []
+    for test in columns:
+        if test.column in TEXTS:
+            _add_text(connection, texts, test.column, test.item)
+        elif test.column in _NUMBERS:
+            axes += _axis_terms(connection, PATHS[test.column], test.item)
+    for path, item in leaves:
+        if path == COMMIT and len(item.value) < MOST_INDEXED:
+            commits.append(item)
+            _add_text(connection, texts, "revision", item)
+        elif terms := list(_axis_terms(connection, path, item)):
+            axes += terms
+        else:
+            documents.append((path, item))
+    meeting = _meeting_facets(connection, [test for test in columns if test.column in OF_FACET])
+    first, last = _time(columns)
+    return Terms(
+        names=_names(columns),
+        figures=_figures(columns),
+        ended=sorted({(values["lane"], values["outcome"]) for values in meeting.values()}),
+        texts=texts,
+        facets=frozenset(meeting) if any(test.column in OF_FACET for test in columns) else None,
+        axes=axis_conditions.merged(axes),
+        first=first,
+        last=last,
+        columns=tuple(columns),
+        commits=tuple(commits),
+        leaves=tuple(documents),
+    )
+
+
+def _names(columns: Sequence[ColumnTest]) -> dict[str, Condition]:
+    """Names that are given whole or by their beginning; the shortest list is the longest beginning."""
+    found: dict[str, Condition] = {}
+    for test in columns:
+        item = test.item
+        if test.column in NAMES and item.operator == "=" and item.value != NOT_STATED and prefix(item.value):
+            found[test.column] = max(found.get(test.column, item), item, key=lambda one: len(prefix(one.value)))
+    return found
+
+
+def _figures(columns: Sequence[ColumnTest]) -> dict[str, Bounds]:
+    """Bounds on each figure. A condition that excludes its end is tested in the row as well."""
+    found: dict[str, Bounds] = {}
+    for test in columns:
+        item = test.item
+        if test.column not in FIGURES or item.operator == "!=" or item.value == NOT_STATED or is_pattern(item):
+            continue
+        value = typed(test.column, item)
+        least, most = found.get(test.column, Bounds())
+        if item.operator in ("=", ">", ">="):
+            least = max(least, value)
+        if item.operator in ("=", "<", "<="):
+            most = min(most, value)
+        found[test.column] = Bounds(least, most)
+    return found
+
+
+def _meeting_facets(connection: Connection, tests: Sequence[ColumnTest]) -> dict[int, dict[str, Any]]:
+    """Facets that meet every condition on their columns: a store has some hundred."""
+    rows = connection.execute(select(facets.c.digest, facets.c.value))
+    every = {digest: dict(zip(OF_FACET, json.loads(text), strict=True)) for digest, text in rows}
+    return {
+        digest: values for digest, values in every.items() if all(test.meets(values[test.column]) for test in tests)
+    }
+
+
+def _axis_terms(connection: Connection, path: str, item: Condition) -> Iterator[AxisTerm]:
+    axis = axis_conditions.axis(path)
+    term = axis_conditions.axis_term(connection, axis, path, item) if axis is not None else None
+    if term is not None:
+        yield term
+
+
+def _add_text(connection: Connection, texts: dict[str, frozenset[str]], column: str, item: Condition) -> None:
+    """Texts of a column that meet a condition, beside those before, where they are few enough to be looked up."""
+    if item.operator != "=" or item.value == NOT_STATED:
+        return
+    if not is_pattern(item):
+        meeting: frozenset[str] | None = frozenset([cut(item.value)])
+    else:
+        meeting = _texts_meeting(connection, column, item)
+    if meeting is not None:
+        texts[column] = meeting & texts.get(column, meeting)
+
+
+def _texts_meeting(connection: Connection, column: str, item: Condition) -> frozenset[str] | None:
+    """Texts that meet a pattern; None where they are too many to tell, or one of them is cut."""
+    every = _distinct(connection, column, prefix(item.value))
+    if len(every) == _MOST_TEXTS or any(len(text) >= MOST_INDEXED for text in every):
+        return None
+    meeting = frozenset(text for text in every if meets(text, item))
+    return meeting if len(meeting) <= _MOST_MEETING else None
+
+
+def _distinct(connection: Connection, column: str, start: str) -> list[str]:
+    """The distinct texts of a column from a beginning on, in order: a look-up each, however many receipts have one."""
+    target = placements.c[column]
+    walk = select(func.min(target).label("text")).where(target >= start).cte("walk", recursive=True)
+    following = select(func.min(target)).where(target > walk.c.text).scalar_subquery()
+    walk = walk.union_all(select(following).where(walk.c.text.is_not(None)))
+    query = select(walk.c.text).where(walk.c.text.is_not(None)).limit(_MOST_TEXTS)
+    return list(connection.execute(query).scalars())
+
+
+def _time(columns: Sequence[ColumnTest]) -> tuple[int | None, int | None]:
+    """Bounds on `run.started`, both included."""
+    first, last = [], []
+    for test in columns:
+        item = test.item
+        if test.column != "started" or is_pattern(item) or item.value == NOT_STATED:
+            continue
+        at = instant(typed("started", item))
+        if item.operator in ("=", ">", ">="):
+            first.append(at + (item.operator == ">"))
+        if item.operator in ("=", "<", "<="):
+            last.append(at - (item.operator == "<"))
+    return max(first, default=None), min(last, default=None)
