@@ -28,6 +28,9 @@ _MODEL = {
     "model.experts": ("num_local_experts", "num_experts", "n_routed_experts"),
     "model.top_k": ("num_experts_per_tok",),
 }
+# Stacks in which every layer is attention and then a feed-forward block, with nothing between.
+_DENSE = ("gpt2", "gpt_neox", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3")
+_KINDS = {"full_attention": "full", "sliding_attention": "sliding"}
 _ATTENTION = {"eager": "math", "flash_attention_2": "flash2", "flash_attention_3": "flash3", "flex_attention": "flex"}
 _MIXED = ("bf16", "fp16")
 _RUNTIMES = {"cpu": "cpu", "cuda": "cuda"}
@@ -149,6 +152,7 @@ def _model(model: Any, *, mixed: bool) -> dict[str, Any]:
     for path, names in _MODEL.items():
         values = (getattr(config, name, None) for name in names)
         found[path] = next((value for value in values if isinstance(value, int | str)), None)
+    found.update(_stack(config))
     tied = getattr(config, "tie_word_embeddings", None)
     found["model.tied_embeddings"] = tied if isinstance(tied, bool) else None
     attention = getattr(config, "_attn_implementation", None)
@@ -165,3 +169,23 @@ def _model(model: Any, *, mixed: bool) -> dict[str, Any]:
     if not any(hasattr(parameter, "ds_numel") or hasattr(parameter, "placements") for parameter in model.parameters()):
         found["model.parameters_total"] = sum(int(parameter.numel()) for parameter in model.parameters())
     return found
+
+
+def _stack(config: Any) -> dict[str, Any]:
+    """The block pattern of a dense decoder and the kinds of its attention; empty for any other model."""
+    depth = whole(getattr(config, "num_hidden_layers", None))
+    if getattr(config, "model_type", None) not in _DENSE or not depth:
+        return {}
+    stack: dict[str, Any] = {
+        "model.family": "dense",
+        "model.pattern": "[*-]" * depth,
+        "model.alphabet": "nemo",
+        "model.experts": 0,
+    }
+    layers = getattr(config, "layer_types", None)
+    if layers is None and not getattr(config, "sliding_window", None):
+        layers = ["full_attention"] * depth
+    if isinstance(layers, list) and set(layers) <= set(_KINDS):
+        counts = {kind: layers.count(name) for name, kind in _KINDS.items()}
+        stack["model.attention_kinds"] = " + ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return stack
