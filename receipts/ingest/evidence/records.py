@@ -67,6 +67,13 @@ class Rows:
     figures: dict[str, list[float]]
     columns: Columns
 
+    def __iter__(self) -> Iterator[Rows]:
+        """One record after the other."""
+        for at, (step, line) in enumerate(zip(self.steps, self.lines, strict=True)):
+            counts = {name: [column[at]] for name, column in self.counts.items()}
+            figures = {name: [column[at]] for name, column in self.figures.items() if column[at] != ABSENT}
+            yield Rows([step], [line], counts, figures, self.columns)
+
     @property
     def text(self) -> str:
         """A line of this shape."""
@@ -88,6 +95,8 @@ class Rows:
 class RecordReader(LineReader):
     """Reads the lines of a training loop.
 
+    ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
+    ``placeholders`` says that a time or a rate of nothing, or of infinity, stands for one that is not known.
     ``needs`` are fields without which a line is no record. ``letters`` says that figures have letters of base 1000.
     ``fresh`` is to be set where the file shows that a process begins: the next record is its first, and ``first_step``
     why that one is not steady.
@@ -95,6 +104,8 @@ class RecordReader(LineReader):
 
     forms: ClassVar[tuple[Form, ...]]
     labels: ClassVar[Mapping[str, Label]]
+    goes_back_at_start: ClassVar[bool] = False
+    placeholders: ClassVar[bool] = True
     first_step: Reason = "warmup"
     needs: ClassVar[frozenset[str]] = frozenset({"loss"})
     rank: ClassVar[re.Pattern[str] | None] = None
@@ -199,7 +210,7 @@ class RecordReader(LineReader):
         steps, figures = rows.steps, rows.figures
         if not steps:
             return
-        for field in _RATES & figures.keys():
+        for field in _RATES & figures.keys() if self.placeholders else ():
             if min(figures[field]) <= 0.0 or not isfinite(sum(figures[field])):
                 figures[field] = [value if 0.0 < value < inf else ABSENT for value in figures[field]]
         self.judge(rows)
@@ -212,6 +223,11 @@ class RecordReader(LineReader):
             self.reading.steps.extend(steps, figures, None if ranks is None else ranks[0])
         else:
             self.reading.steps.merge(steps, ranks, figures)
+
+    def step(self, step: int, figures: Mapping[str, float], line: int) -> None:
+        """Take a record that stands in no line of a `Form`, such as a table's row."""
+        values = {field: [value] for field, value in figures.items()}
+        self.rows(Rows([step], [line], {}, values, Columns((line,), (line,), {})))
 
     def judge(self, rows: Rows) -> None:
         """Note whether losses and gradient norms show divergence, and where first."""
@@ -232,10 +248,11 @@ class RecordReader(LineReader):
         return self.needs <= {known.field for name in names if (known := self.label(name)) is not None}
 
     def firsts(self) -> Iterator[int]:
-        """The first steps of processes, by their number, by what the file says, and where the numbers go back."""
+        """The first steps of processes, by their number and by what the file says."""
         steps = self.reading.steps
         first = 0 if 0 in steps else 1
-        yield from (step for step in sorted({first, *self.starts, *steps.begun}) if step in steps)
+        back = steps.begun if self.goes_back_at_start else ()
+        yield from (step for step in sorted({first, *self.starts, *back}) if step in steps)
 
     def find(self, text: str) -> list[Record]:
         """The records on a line, in order; each reaches up to the next one's head."""

@@ -7,24 +7,32 @@ one JAX device, which is a chip on every TPU to v6e and on GPUs, and half a chip
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from math import isfinite
 from typing import ClassVar, Final
 
 from receipts.base.units import CLOCK, SCALES
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.maxtext import configuration as maxtext_config
-from receipts.ingest.evidence.frameworks.maxtext import line as maxtext_steps
 from receipts.ingest.evidence.frameworks.maxtext import memory as maxtext_memory
 from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
-from receipts.ingest.evidence.frameworks.maxtext.line import StepRecord
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
 from receipts.ingest.evidence.frameworks.maxtext.table import Table
 from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.reader import Spans
+from receipts.ingest.evidence.reading import Reading, Reason
+from receipts.ingest.evidence.records import RANK, Form, RecordReader, Rows
 from receipts.ingest.evidence.rows import rising
-from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.steps import ABSENT
 from receipts.receipt.accelerators import find
 
+# The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
+_CELL = re.compile(
+    r"(?<![\w/])(?P<label>[A-Za-z_][A-Za-z_/]*):\s*(?P<word>-?(?:\d{1,15}(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?|nan|inf))"
+    r"(?=[\s,\"'`\]|.(\[A-Z]|$)"
+)
+_END = re.compile(r"\bloss:\s*(?:-?\d{1,9}\.\d{3}|nan|inf)")
+_RAY = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
 _PARAMETER = re.compile(r"Config param (\w{1,100}): ?(.*)")
 _COUNT = re.compile(r"number parameters: ([\d.]{1,20})\s*(billion|million|trillion)")
 _DEVICES = re.compile(r"Num_devices: (\d{1,7}), shape \(?([\d, ]{1,200})")
@@ -41,6 +49,8 @@ _CAPTURE = re.compile(
 )
 # How many lines further a record may go on: `Per train step:` prints three, a backend names its platform below.
 _HOLD: Final = 3
+# Characters before a record in which its worker and its phase are named.
+_PREFIX: Final = 300
 _RECENT: Final = 8
 _WORKERS: Final = 1 << 16
 _RESTARTS: Final = (
@@ -50,7 +60,7 @@ _RESTARTS: Final = (
 )
 
 
-class MaxText(LineReader):
+class MaxText(RecordReader):
     """Reads what MaxText logs, on one host or on several that write to one file."""
 
     source: ClassVar[str] = "maxtext"
@@ -80,6 +90,19 @@ class MaxText(LineReader):
         b"Capture range ",
         b"Profiler session ",
     )
+    labels = vocabulary.line("maxtext")
+    needs = frozenset()
+    # A rate of infinity shows a step that the host did not wait for.
+    placeholders = False
+    forms = (
+        Form(
+            re.compile(r"completed (?:profiler activation/deactivation )?step:\s*(?P<step>\d{1,12})\b"), (_CELL,), _END
+        ),
+        # A line quoted without its first word still has the seconds behind the number; eval steps have neither.
+        Form(
+            re.compile(r"(?<![\w/] )(?<!\w)step:\s*(?P<step>\d{1,12})(?=,\s*seconds:.{0,200}?TFLOP/s)"), (_CELL,), _END
+        ),
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,65 +112,68 @@ class MaxText(LineReader):
         self._devices: int | None = None
         self._shape: tuple[int, ...] = ()
         self._weights: float | None = None
-        self._wrapped = ""
         self._hold = 0
         self._want = ""
         self._table: Table | None = None
-        self._starting = True
         self._copies: dict[int, int] = {}
         self._workers: dict[tuple[str, str], int] = {}
         self._last_step = -1
-        self._plain = False
         self._captured = False
-        self._finite = True
         self._validation: tuple[float, int] | None = None
-        self._said = 0
-
-    def line(self, text: str, number: int) -> bool:
-        """Take one line of the log."""
-        if self._table is not None:
-            return self._table_row(text, number) or self.line(text, number)
-        if "step: " in text and self._step_line(text, number):
-            return bool(self._wrapped)
-        if self._wrapped:
-            before, self._wrapped = self._wrapped, ""
-            if text[:1].isspace() and before.endswith(","):
-                self._step_line(f"{before} {text.strip()}", number, again=True)
-                return False
-            if maxtext_steps.continues(before, text):
-                self._step_line(before + text, number, again=True)
-                return bool(self._wrapped)
-        if self._hold:
-            self._hold -= 1
-            self._follow(text, number)
-        self._other(text, number)
-        return self._hold > 0 or self._table is not None
 
     def spans(self, text: str) -> Spans:
-        """Step and figures of a line of one host's."""
-        return maxtext_steps.spans(text) if "completed step: " in text else {}
+        """The places of a record's figures, on a line that names no worker and no phase."""
+        before = text[: text.find("step:")]
+        return {} if "(" in before or "[Ramp" in before or "profiler" in before else super().spans(text)
 
-    def many(self, columns: Columns) -> bool:
-        """Take steps that follow on the last one: what a long log is made of."""
-        try:
-            steps = columns.whole("step")
-            figures = {name: columns.floats(name) for name in columns.names if name != "step"}
-        except ValueError:
-            return False
-        if not self._plain or not rising(steps, self._last_step):
-            return False
-        self._weights = figures.pop("total_weights", [self._weights])[-1]
-        self._finite = self._finite and all(map(isfinite, figures.get("loss", ())))
-        self._last_step = steps[-1]
-        self.reading.records += len(steps)
-        self.reading.steps.extend(steps, figures)
-        return True
+    def inside(self) -> bool:
+        """Whether a table goes on, or what a line announced has not come."""
+        return self._hold > 0 or self._table is not None
+
+    def rows(self, rows: Rows) -> None:
+        """Take records; one that repeats step and loss of the last few is another host's."""
+        self._weights = rows.figures.pop("total_weights", [self._weights])[-1]
+        before = rows.text[: rows.text.rfind("step:")][-_PREFIX:]
+        workers = _RAY.findall(before) if "pid=" in before else []
+        why: Reason | None = "profile" if "profiler activation" in before[-40:] or self._captured else None
+        why = why or ("warmup" if "[Rampup" in before[-60:] else None)
+        if why is not None:
+            for step in rows.steps:
+                self._events.marked.setdefault(step, why)
+        if not workers and rising(rows.steps, self._last_step):
+            self._last_step = rows.steps[-1]
+            self.put(rows)
+            return
+        for row in rows:
+            rank = self._worker(workers[-1]) if workers else self._copy(row)
+            if rank is not None:
+                row.counts[RANK] = [rank]
+            self.put(row)
+            self._last_step = row.steps[0]
+
+    def other(self, text: str, number: int) -> None:
+        """Take a line that is no record."""
+        if self._table is not None and self._table_row(text, number):
+            return
+        if self._hold:
+            self._hold -= 1
+            if self._want == "flops" and (match := _FLOPS.search(text)):
+                self._flops(match, number)
+            elif self._want == "backend" and maxtext_system.platform(self.reading, text, number):
+                self._hold = 0
+        self._other(text, number)
+
+    def firsts(self) -> Iterator[int]:
+        """None: what follows from the first steps is for `not_steady` to say."""
+        return iter(())
 
     def finish(self) -> Reading | None:
         """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
+        super().finish()
         reading = self.reading
         if not reading.records:
             return None
+        self._events.first = self.starts | ({0, *reading.steps.begun} & set(reading.steps))
         self._events.peak_tflops = self._peak()
         for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
             self._events.marked.setdefault(step, "profile")
@@ -157,8 +183,6 @@ class MaxText(LineReader):
         if self._devices is not None:
             reading.state("hardware.chips", self._devices, f"{self._devices} devices")
         if len(reading.steps):
-            losses = [loss for loss in reading.steps.column("loss") if loss is not None]
-            reading.diverged = not self._finite if losses else None
             not_steady(reading, self._events)
         if self._config.total:
             reading.see("framework", "maxtext", "backend")
@@ -169,77 +193,25 @@ class MaxText(LineReader):
             reading.state("measurement.loss.validation", value, f"{value:g}", line)
         return reading
 
-    def _step_line(self, text: str, number: int, *, again: bool = False) -> bool:
-        records = maxtext_steps.records(text)
-        if not records:
-            return False
-        for record in records:
-            self._step(record, first=not again)
-        # A record that ends in a comma goes on below it, where a page wrapped it; a terminal breaks anywhere.
-        self._wrapped = text if maxtext_steps.goes_on(text) and len(text) < 2000 else ""
-        return True
+    def _worker(self, name: tuple[str, str]) -> int | None:
+        if name not in self._workers and len(self._workers) < _WORKERS:
+            self._workers[name] = len(self._workers)
+        return self._workers.get(name)
 
-    def _step(self, record: StepRecord, *, first: bool) -> None:
-        reading, step = self.reading, record.step
-        reading.records += first
-        loss = record.values.get("loss")
-        if loss is not None and not isfinite(loss):
-            self._finite = False
-        if record.total_weights is not None:
-            self._weights = record.total_weights
-        if not first:
-            reading.steps.add(step, {**record.values})
-            return
-        if record.profiler:
-            self._events.marked[step] = "profile"
-        elif self._captured:
-            self._events.marked.setdefault(step, "profile")
-        elif record.rampup:
-            self._events.marked.setdefault(step, "warmup")
-        last = self._last_step
-        if step < last and record.worker is None and not self._is_copy(record):
-            self._starting = True
-        if self._starting and (last >= 0 or step == 0 or self._said):
-            self._events.first.add(step)
-        self._starting = False
-        self._put(record)
-        self._last_step = step
-        self._plain = not self._copies and not self._workers and not self._captured
-
-    def _put(self, record: StepRecord) -> None:
-        """Record it under the worker that wrote it; the same step with the same loss again is another host's."""
-        steps, step = self.reading.steps, record.step
-        if record.worker is not None:
-            rank = self._workers.get(record.worker)
-            if rank is None and len(self._workers) < _WORKERS:
-                rank = self._workers[record.worker] = len(self._workers)
-            steps.put(step, {**record.values}, rank)
-            return
-        if self._is_copy(record):
-            copies = self._copies.get(step, 0)
-            if copies == 0:
-                # Its first record was put without a rank: give it one, so that both times count.
-                steps.put(step, {"step_seconds": steps.get(step, "step_seconds")}, 0)
-            self._copies[step] = copies + 1
-            steps.put(step, {**record.values}, copies + 1)
-            if len(self._copies) > _RECENT:
-                del self._copies[next(iter(self._copies))]
-            return
-        steps.put(step, {**record.values})
-
-    def _is_copy(self, record: StepRecord) -> bool:
-        last = self._last_step
-        if self._starting or record.worker is not None or not last - _RECENT < record.step <= last:
-            return False
-        loss = record.values.get("loss")
-        return loss is not None and self.reading.steps.get(record.step, "loss") == loss
-
-    def _follow(self, text: str, number: int) -> None:
-        """Take a line below one that announced it."""
-        if self._want == "flops" and (match := _FLOPS.search(text)):
-            self._flops(match, number)
-        elif self._want == "backend" and maxtext_system.platform(self.reading, text, number):
-            self._hold = 0
+    def _copy(self, row: Rows) -> int | None:
+        """The rank of another host's record of a step; None for the first one."""
+        step, loss = row.steps[0], row.figures.get("loss", [ABSENT])[0]
+        recent = not self.fresh and self._last_step - _RECENT < step <= self._last_step
+        if not recent or loss == ABSENT or self.reading.steps.get(step, "loss") != loss:
+            return None
+        copies = self._copies.get(step, 0)
+        if copies == 0:
+            # Its first record was put without a rank: give it one, so that both times count.
+            self.reading.steps.put(step, {"step_seconds": self.reading.steps.get(step, "step_seconds")}, 0)
+        self._copies[step] = copies + 1
+        if len(self._copies) > _RECENT:
+            del self._copies[next(iter(self._copies))]
+        return copies + 1
 
     def _other(self, text: str, number: int) -> None:
         reading = self.reading
@@ -282,21 +254,20 @@ class MaxText(LineReader):
         elif match := _SAVED.search(text):
             self._events.after[int(match[1]) + 1] = "checkpoint"
         elif match := _CAPTURE.search(text):
-            self._captured, self._plain = match["on"] is not None, False
+            self._captured = match["on"] is not None
         elif "in function 'mha_" in text:
             self.reading.see("attention", "pallas_flash", "kernels", number)
         else:
             for words, meaning in _RESTARTS:
                 if words in text:
-                    self._said += 1
+                    self.fresh = True
                     if self._last_step >= 0:
-                        self._starting, self._plain = True, False
                         self.reading.remark("note", f"{meaning}; the next step is not steady", number)
 
     def _note(self) -> None:
         """A record of the beginning of a process: the step that follows is its first."""
         self.reading.records += 1
-        self._said += 1
+        self.fresh |= self._last_step < 0
 
     def _mesh(self, match: re.Match[str], number: int) -> None:
         shape = tuple(int(part) for part in re.findall(r"\d{1,7}", match[2]))
@@ -357,7 +328,7 @@ class MaxText(LineReader):
         if row is not None:
             if row.reason is not None:
                 self._events.marked[row.step] = row.reason
-            self._step(StepRecord(row.step, row.values), first=True)
+            self.step(row.step, row.values, number)
         return True
 
     def _peak(self) -> float | None:

@@ -52,6 +52,7 @@ class Nemo(RecordReader):
     )
     labels = vocabulary.line("nemo")
     needs = frozenset()
+    goes_back_at_start = True
     forms = (
         Form(
             re.compile(r"Training epoch (?P<epoch>\d{1,9}), iteration (?P<iteration>\d{1,12})/\d{1,12}(?= \|)"),
