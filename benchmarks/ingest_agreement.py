@@ -69,6 +69,8 @@ def score(case: str, want: Mapping[str, Any], got: Answers) -> Iterator[Item]:
         return Item(case, source, part, what, wanted, found, equal(wanted, found))
 
     yield Item(case, source, "values", "source", source, sorted(got.sources), source in got.sources)
+    for text in got.broken:
+        yield item("values", "defects", None, text)
     for step in want.get("steps", ()):
         for name, wanted in step.items():
             if name != "step":

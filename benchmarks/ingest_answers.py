@@ -10,6 +10,7 @@ from typing import Any
 
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import FileEvidence, MemoryRow, Reading, read
+from receipts.ingest.evidence.scan import DEFECT
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Level
@@ -54,6 +55,11 @@ class Answers:
     def n_steps(self) -> int | None:
         """Distinct steps."""
         return len(self.stepping.steps) if self.stepping else None
+
+    @property
+    def broken(self) -> list[str]:
+        """What readers say that broke on this file."""
+        return [remark.text for item in self.readings for remark in item.remarks if DEFECT in remark.text]
 
     @property
     def not_steady(self) -> list[int]:

@@ -15,6 +15,7 @@ import pytest
 import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
+from receipts.ingest.evidence.scan import _Scanner
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 
 __all__ = ["browser_found", "chromium", "demo_pages", "shell"]
@@ -42,6 +43,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         on_server = engine is not None and "postgresql" in engine.params.values()
         if on_server or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def no_reader_breaks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test in which a reader of logs broke: the others go on, so that nothing else would show it.
+
+    A test that breaks one by intent is marked ``breaks_readers``.
+    """
+    broken: list[str] = []
+    drop = _Scanner._fail
+
+    def noted(scanner: _Scanner, index: int, error: Exception, number: int) -> None:
+        broken.append(f"{scanner._readers[index].source} at line {number}: {error!r}")
+        drop(scanner, index, error, number)
+
+    monkeypatch.setattr(_Scanner, "_fail", noted)
+    yield
+    if broken and request.node.get_closest_marker("breaks_readers") is None:
+        pytest.fail(f"a reader broke: {'; '.join(broken)}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -101,6 +101,7 @@ def test_what_a_reader_asks_for_may_stand_in_the_next_chunk() -> None:
     assert notes(reading) == [(1, "count: 1 more"), (2, "next"), (3, "count: 2")]
 
 
+@pytest.mark.breaks_readers
 def test_a_reader_with_a_defect_is_dropped_and_the_others_go_on() -> None:
     text = b"".join(b"count: %d\n" % n for n in range(1, 8))
     raised, other = scan([text], [Raises, Counts])
@@ -113,6 +114,7 @@ def test_a_reader_with_a_defect_is_dropped_and_the_others_go_on() -> None:
     assert DEFECT in remark.text
 
 
+@pytest.mark.breaks_readers
 @pytest.mark.parametrize("kind", [RaisesAtMany, RaisesAtTheEnd])
 def test_a_defect_anywhere_in_a_reader_is_told(kind: type[LineReader]) -> None:
     text = b"".join(b"what is counted here is count: %d\n" % n for n in range(10_000))
