@@ -25,9 +25,8 @@ from receipts.ingest.evidence.wrapped import Pieces
 
 STEP: Final = "step"
 RANK: Final = "rank"
-_RATES: Final = frozenset(FIELDS) - {"loss", "grad_norm", "global_batch"}
-# A program's name, a date and a rank: what is longer was glued before the record.
-_PREFIX: Final = 160
+_FIELDS: Final = frozenset(FIELDS)
+_RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Record:
 
     start: int
     stop: int
-    spans: Spans
+    spans: dict[str, tuple[int, int]]
     whole: bool
 
 
@@ -97,6 +96,7 @@ class RecordReader(LineReader):
 
     ``goes_back_at_start`` says that a process begins where the numbers go back, as they also do where runs are quoted.
     ``placeholders`` says that a time or a rate of nothing, or of infinity, stands for one that is not known.
+    ``prefix`` is room for a program's name, a date and a rank: what is longer was glued before the record.
     ``needs`` are fields without which a line is no record. ``letters`` says that figures have letters of base 1000.
     ``fresh`` is to be set where the file shows that a process begins: the next record is its first, and ``first_step``
     why that one is not steady.
@@ -106,6 +106,7 @@ class RecordReader(LineReader):
     labels: ClassVar[Mapping[str, Label]]
     goes_back_at_start: ClassVar[bool] = False
     placeholders: ClassVar[bool] = True
+    prefix: ClassVar[int] = 160
     first_step: Reason = "warmup"
     needs: ClassVar[frozenset[str]] = frozenset({"loss"})
     rank: ClassVar[re.Pattern[str] | None] = None
@@ -161,14 +162,14 @@ class RecordReader(LineReader):
         if not records:
             self.other(text, number)
             return self.inside()
-        if records[0].start > _PREFIX:
+        if records[0].start > self.prefix:
             self.other(text[: records[0].start], number)
         held = (joined is not None or not records[-1].whole) and self._pieces.hold(
             text if len(records) == 1 else text[records[-1].start :], number
         )
         rest = records[: len(records) - held]
         if rest and not any(self.complete(record.spans) for record in rest):
-            self.other(text[records[0].start if records[0].start > _PREFIX else 0 :], number)
+            self.other(text[records[0].start if records[0].start > self.prefix else 0 :], number)
         for record in rest:
             self._one(text, record, number)
         return held or self.inside()
@@ -176,7 +177,7 @@ class RecordReader(LineReader):
     def spans(self, text: str) -> Spans:
         """Where the figures are on a line that is one whole record; nothing on any other line."""
         records = self.find(text)
-        if len(records) != 1 or not records[0].whole or records[0].start > _PREFIX:
+        if len(records) != 1 or not records[0].whole or records[0].start > self.prefix:
             return {}
         return records[0].spans if self.complete(records[0].spans) else {}
 
@@ -206,8 +207,9 @@ class RecordReader(LineReader):
     # What a reader calls.
 
     def put(self, rows: Rows) -> None:
-        """Record steps with their figures, which have to be fields of `Steps` by now."""
-        steps, figures = rows.steps, rows.figures
+        """Record steps with their figures, as far as these are fields of `Steps`."""
+        steps = rows.steps
+        figures = rows.figures = {name: values for name, values in rows.figures.items() if name in _FIELDS}
         if not steps:
             return
         for field in _RATES & figures.keys() if self.placeholders else ():

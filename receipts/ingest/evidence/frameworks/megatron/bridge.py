@@ -6,24 +6,16 @@ first rank and the iteration line by the last, so that either may come first; th
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
-from math import nan
 from typing import Final
 
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.shapes import Columns
 from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
 
-STEP_TIME: Final = re.compile(
-    r"Step Time *: *(\d{1,9}(?:\.\d{1,9})?) *s *(?:\|? *GPU utilization *: *(\d{1,9}(?:\.\d{1,9})?) *(?:MODEL_TFLOP)?)?"
-)
-STEP_TIME_OF: Final = "Step Time"
-RATE_OF: Final = "GPU utilization"
 # Two decimals of seconds, and the last digit of the milliseconds.
 _ROUNDING: Final = 0.00506
 _WAITING: Final = 64
@@ -45,11 +37,6 @@ class StepTimes:
     def __len__(self) -> int:
         return len(self.seconds)
 
-    def take(self, reading: Reading, text: str) -> None:
-        """Read every step time on a line, and give its TFLOP/s to a record that waits for it."""
-        for seconds, rate in STEP_TIME.findall(text):
-            self._give(reading, float(seconds), float(rate or "nan"))
-
     def note(self, seconds: float, rate: float) -> int | None:
         """Take one step time, with its TFLOP/s or NaN; the step that waits for it, or None."""
         if len(self.seconds) < MAX_STEPS:
@@ -62,7 +49,8 @@ class StepTimes:
         self._records.remove(waiting)
         return waiting[0]
 
-    def _give(self, reading: Reading, seconds: float, rate: float) -> None:
+    def give(self, reading: Reading, seconds: float, rate: float) -> None:
+        """Take a step time, and give its TFLOP/s to a record that waits for it."""
         step = self.note(seconds, rate)
         if step is not None and rate > 0 and reading.steps.get(step, "tflops_per_second_per_chip") is None:
             reading.steps.add(step, {"tflops_per_second_per_chip": rate})
@@ -110,17 +98,6 @@ class StepTimes:
         elif reading.steps.get(step, "tflops_per_second_per_chip") is None:
             reading.steps.add(step, {"tflops_per_second_per_chip": rate})
 
-    def many(self, reading: Reading, columns: Columns) -> bool:
-        """Take step times between which no record stands."""
-        try:
-            seconds = columns.decimals(STEP_TIME_OF)
-            rates = columns.decimals(RATE_OF) if RATE_OF in columns else [nan] * len(seconds)
-        except ValueError:
-            return False
-        for time, rate in zip(seconds, rates, strict=True):
-            self._give(reading, time, rate)
-        return True
-
     def rate(self, step: int, seconds: float) -> float | None:
         """The TFLOP/s of a step time that was printed before this record; it waits for one where there is none."""
         for at, (printed, rate) in enumerate(self._times):
@@ -141,15 +118,6 @@ class StepTimes:
             reading.steps.put(step, {"step_seconds": seconds or None, "tflops_per_second_per_chip": rated})
         if self.seconds:
             reading.remark("note", "steps are numbered by the order of their times; the log names none")
-
-
-def spans(text: str) -> dict[str, tuple[int, int]]:
-    """Where time and TFLOP/s stand on a line of one step time; nothing on any other line."""
-    found = list(STEP_TIME.finditer(text))
-    if len(found) != 1:
-        return {}
-    places = {STEP_TIME_OF: found[0].span(1)}
-    return {**places, RATE_OF: found[0].span(2)} if found[0][2] else places
 
 
 def configure(reading: Reading, block: Block) -> None:

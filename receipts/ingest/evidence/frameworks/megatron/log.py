@@ -7,43 +7,41 @@ file shows which of them wrote it. Sources are named at each part; formats from 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, repeat
+from math import nan
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import steady as megatron_steady
-from receipts.ingest.evidence.frameworks.megatron import bridge as megatron_bridge
-from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
-from receipts.ingest.evidence.frameworks.megatron import launch as megatron_launch
-from receipts.ingest.evidence.frameworks.megatron import line as megatron_lines
-from receipts.ingest.evidence.frameworks.megatron import memory as megatron_memory
+from receipts.ingest.evidence import steady
+from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
 from receipts.ingest.evidence.frameworks.megatron.block import Block
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
-from receipts.ingest.evidence.frameworks.megatron.iterations import Records
+from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence
 from receipts.ingest.evidence.frameworks.megatron.profile import Profiler
-from receipts.ingest.evidence.reader import LineReader, Spans
+from receipts.ingest.evidence.reader import Spans
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.shapes import Columns
+from receipts.ingest.evidence.records import Record, RecordReader, Rows
+from receipts.ingest.evidence.rows import rising
+from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.evidence.vocabulary import Label
 
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
 _ENDED: Final = ("[after training is done]", "exiting program")
 _FLOPS: Final = re.compile(r"Effective Tera Flops per GPU: (\d{1,9}(?:\.\d{1,6})?)")
-_BARE: Final = re.compile(r"\s*[-+.\deE]{1,24}\s*$")
+_RATE: Final = "tflops_per_second_per_chip"
 # The host as lanes name it: the lines were printed by its own training loop.
 _HOSTS: Final = {
     "megatron": "megatron-lm",
     "megatron-bridge": "megatron-bridge",
     "megatron-deepspeed": "megatron-deepspeed",
 }
-# What begins a line of its own, and so no piece of the one before.
-_OTHERS: Final = ("[Rank ", "iterations memory (", "time (ms)", "Step Time", "Effective Tera Flops")
-# Longer than what stands before a record on its own line.
-_PREFIX: Final = 60
-_MAX_PIECES: Final = 10
-_MAX_PIECE: Final = 2_000
+# A record's date stands right before it.
+_NEAR: Final = 200
 _MAX_REMARKED: Final = 10
+_MAX_KEPT: Final = 300_000
 
 
-class Megatron(LineReader):
+class Megatron(RecordReader):
     """Iteration records, arguments, memory, and what they show of the run: divergence, warm-up, stalls."""
 
     source: ClassVar[str] = "megatron"
@@ -84,177 +82,230 @@ class Megatron(LineReader):
         b"max_nodes ",
         b"min_nodes ",
     )
+    labels = line.LABELS
+    rank = line.RANK
+    forms = (line.ITERATION, line.STEP_TIME, memory.MEMORY)
+    goes_back_at_start = True
+    prefix = 60
 
     def __init__(self) -> None:
         super().__init__()
         self._dump = Dump()
         self._block = Block()
-        self._times = megatron_bridge.StepTimes()
+        self._times = bridge.StepTimes()
         self._profiler = Profiler()
-        self._records = Records(self.reading, self._times, self._profiler)
-        self._parameters = megatron_memory.Parameters()
-        self._elastic = megatron_launch.Elastic()
-        self._partial = ""
-        self._partial_line = self._pieces = self._width = 0
-        self._bridge = self._world = False
+        self._divergence = Divergence(self.reading)
+        self._parameters = memory.Parameters()
+        self._elastic = launch.Elastic()
+        self._last: int | None = None
+        self._carrying: set[int] = set()
+        self._lengths: dict[int, int] = {}
+        self._bridge = self._world = self._deepspeed = False
+        self._undated_depths = self._reinforcement = self._micro_dates = False
 
     def line(self, text: str, number: int) -> bool:
-        """Take one line; True while a dump, a wrapped record or a wrapped memory line is open."""
-        self._take(text, number)
-        return bool(self._partial) or self._dump.open or self._block.open
+        """Take one line, of which a record may be only a part."""
+        more = super().line(text, number)
+        head = line.ITERATION.head.search(text) if "iteration" in text else None
+        if head is not None:
+            self._small(text[head.start() :], number)
+        return more
 
     def spans(self, text: str) -> Spans:
-        """Step and figures of one whole iteration record, or of one step time of Megatron-Bridge's."""
-        if "Step Time" in text:
-            return {} if "iteration" in text or "memory (" in text else megatron_bridge.spans(text)
-        head = megatron_lines.HEAD.search(text)
-        if head is None or head.start() > _PREFIX or "memory (" in text:
-            return {}
-        return megatron_lines.spans(text)
+        """The places of the figures of one whole record, or of one step time; memory has to be read."""
+        return {} if "memory (" in text else super().spans(text)
 
-    def many(self, columns: Columns) -> bool:
-        """Take iteration records, step times, or both in turn."""
-        return self._records.many(columns) if "step" in columns else self._times.many(self.reading, columns)
+    def label(self, word: str) -> Label | None:
+        """What a label means, in any spelling."""
+        return line.known(word) or memory.label(word)
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether a record has a time, or two figures; a line of memory has a head of its own."""
+        fields = [known.field for name in names if (known := self.label(name)) is not None]
+        return "step_seconds" in fields or len(fields) > 1 or "first_rank_seconds" in fields or "iterations" in names
+
+    def find(self, text: str) -> list[Record]:
+        """The records on a line; a last cell that was cut has no figure."""
+        records = super().find(text)
+        for record in records:
+            end = len(text[: record.stop].rstrip())
+            cut = [name for name, span in record.spans.items() if span[1] == end and "step" in record.spans]
+            for name in cut:
+                if not line.closed(name, text[slice(*record.spans[name])]):
+                    del record.spans[name]
+        return records
+
+    def inside(self) -> bool:
+        """Whether a dump of arguments or a configuration goes on."""
+        return self._dump.open or self._block.open
+
+    def rows(self, rows: Rows) -> None:
+        """Take iterations, step times, both in turn, or one rank's memory."""
+        if "iterations" in rows.counts:
+            start = [head.start() for head in memory.MEMORY.head.finditer(rows.text)][-1]
+            self._bridge |= memory.rows(self.reading, rows.text[start:], rows.lines[0])
+            return
+        times, rates = (rows.figures.pop(name, None) for name in ("first_rank_seconds", "first_rank_rate"))
+        self._bridge |= times is not None
+        if times and next(iter(rows.columns.names)) == line.FIRST_RANK:
+            # The iteration is on the second line of each pair.
+            rows.lines = rows.columns.ends
+        pairs = list(zip(times, rates or repeat(nan), strict=False)) if times else None
+        if not rows.steps:
+            for seconds, rate in pairs or ():
+                self._times.give(self.reading, seconds, rate)
+        elif len(rows.steps) > 1 and not rising(rows.steps, -1 if self._last is None else self._last):
+            for at, row in enumerate(rows):
+                self._iterations(row, pairs[at : at + 1] if pairs else None)
+        else:
+            self._iterations(rows, pairs)
+
+    def _iterations(self, rows: Rows, times: list[tuple[float, float]] | None) -> None:
+        """Take iterations whose numbers rise."""
+        self._look(rows)
+        figures, steps = rows.figures, rows.steps
+        skipped, nans = figures.pop("skipped", None), figures.pop("nans", [])
+        for length, number in zip(figures.pop("sequence_length", ()), rows.lines, strict=False):
+            if 0 < length < 1e12 and len(self._lengths) < 100:
+                self._lengths.setdefault(int(length), number)
+        if -1.0 in figures.pop("loss_scale", ()) and 0.0 in figures.get("grad_norm", ()):
+            # DeepSpeed's engine keeps both to itself, and the fork prints these in their place.
+            del figures["grad_norm"]
+            self._deepspeed = True
+        self._begin(steps)
+        if _RATE not in figures or min(figures[_RATE]) <= 0:
+            figures[_RATE] = self._paired(rows, times)
+        self._divergence.take(rows, skipped, nans)
+        if self._profiler.active and len(self.reading.not_steady) < _MAX_KEPT:
+            self.reading.not_steady.update(dict.fromkeys(steps, "profile"))
+        self._last = steps[-1]
+        self.put(rows)
+
+    def _paired(self, rows: Rows, times: list[tuple[float, float]] | None) -> list[float]:
+        """TFLOP/s by step times of the first rank; those that the record prints stand."""
+        seconds = [time if time != ABSENT else -1.0 for time in rows.values("step_seconds")]
+        own = rows.values(_RATE)
+        if times is None and not len(self._times):
+            # A step time that follows is the last one's.
+            self._times.rate(rows.steps[-1], seconds[-1])
+            return own
+        first = next(iter(rows.columns.names)) == line.FIRST_RANK
+        records = zip(rows.steps, seconds, strict=True)
+        rates = self._times.pairs(self.reading, records, times or repeat(None), first=first)
+        return [printed if printed > 0 else rate for printed, rate in zip(own, rates, strict=True)]
+
+    def _look(self, rows: Rows) -> None:
+        """What the words of a record show of the program that printed it."""
+        head = line.ITERATION.head.search(rows.text)
+        at = head.start() if head else 0
+        before, record = rows.text[max(0, at - _NEAR) : at], rows.text[at:]
+        self._deepspeed = self._deepspeed or line.DEEPSPEED.search(record) is not None
+        self._reinforcement = self._reinforcement or line.REINFORCEMENT.search(record) is not None
+        date = line.DATE.search(before)
+        self._micro_dates |= bool(date and date[2])
+        if line.DEPTHS.search(record) and line.LONG_RATE.search(record):
+            # The program's own date stands in brackets; a collector's does not.
+            _, bracket, inside = before.rpartition("[")
+            self._undated_depths |= not (bracket and line.CLOCK.search(inside))
+
+    def _begin(self, steps: list[int]) -> None:
+        """Note the first record after a start, and the one that still carries it."""
+        for step in steps[:2]:
+            last, self._last = self._last, step
+            if step == last:
+                continue
+            if self.fresh or step <= 1 or (last is not None and step < last):
+                self.starts.add(step)
+                self.fresh = False
+            elif self._micro_dates and last in self.starts:
+                # From core 0.16 on, which dates to the microsecond, the first record does not reset the clock.
+                self._carrying.add(step)
 
     def finish(self) -> Reading | None:
         """The reading, its source named by the dialect that the whole file shows."""
-        self._close()
-        reading, records = self.reading, self._records
-        if not records.count and len(self._times):
+        super().finish()
+        reading = self.reading
+        if not self.taken and len(self._times):
             self._times.alone(reading)
-            records.starts.add(1)
+            self.starts.add(1)
         if not (reading.steps or reading.memory or self._dump.found or self._block.found or self._world):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
         reading.source = self._dialect()
-        if records.count or len(self._times):
+        if self.taken or len(self._times):
             reading.see("framework", _HOSTS[reading.source], "backend")
         self._configure()
         interval = self._dump.found.get("log_interval", ("", 0))[0]
-        records.judge(interval)
+        self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
         return reading
 
-    def _take(self, text: str, number: int) -> None:
-        if self._partial and self._continues(text):
-            return
-        known = _is_own(text)
-        if self._dump.open and not known:
+    def firsts(self) -> Iterator[int]:
+        """None: `steady` marks them by the times, too."""
+        return iter(())
+
+    def judge(self, rows: Rows) -> None:
+        """Left to `Divergence`, which knows of skipped iterations."""
+
+    def other(self, text: str, number: int) -> None:
+        """Take a line of a dump, the beginning of one, or a line that says one thing."""
+        if self._dump.open:
             self._dump.take(text, number)
             return
-        if self._block.open and not known:
+        if self._block.open:
             self._block.take(text, number)
             return
-        # A record in the midst of a dump: the dump was cut, or another rank's line fell into it.
-        self._own(text, number)
-
-    def _own(self, text: str, number: int) -> None:
-        """Take a line by what it holds, of which there may be several things."""
-        head, rest = megatron_lines.HEAD.search(text), text
-        if head is not None and head.start() > _PREFIX:
-            # What was glued before a record was said before it.
-            self._small(text[: head.start()], number)
-            rest = text[head.start() :]
-        if "iteration" in text:
-            self._iterations(text, number)
-        if "Step Time" in text:
-            self._bridge = True
-            self._times.take(self.reading, text)
-        if "memory (" in text and not self._partial:
-            self._memory(text, number)
         if "arguments -" in text and BEGIN.search(text):
             self._dump.begin()
         for marker in ("Configuration Summary (Non-Default", "_target_: megatron.bridge"):
             if marker in text and not self._block.open:
                 self._bridge = True
                 self._block.begin(text[: text.find(marker)])
-        self._small(rest, number)
+        self._small(text, number)
 
     def _small(self, text: str, number: int) -> None:
         """Lines that say one thing."""
         reading = self.reading
-        self._world |= megatron_launch.world(reading, text, number)
+        self._world |= launch.world(reading, text, number)
         if "parallelism:" in text and "egatron" in text:
-            megatron_launch.degrees(reading, text, number)
+            launch.degrees(reading, text, number)
         if "version" in text:
-            megatron_launch.versions(reading, text, number)
+            launch.versions(reading, text, number)
         if "umber of " in text:
             self._parameters.take(text, number)
         if "Theoretical memory" in text:
-            megatron_memory.footprints(reading, text)
+            memory.footprints(reading, text)
         if "Falling back to Torch" in text and len(reading.remarks) < _MAX_REMARKED:
             reading.remark("note", text.strip()[-200:], number)
         if "ActivityProfilerController" in text:
             self._profiler.take(text)
-        megatron_launch.start(reading, text, number)
+        launch.start(reading, text, number)
         self._elastic.take(text, number)
-        self._records.fresh |= _STARTED.search(text) is not None
+        self.fresh |= _STARTED.search(text) is not None
         reading.complete |= any(words in text for words in _ENDED)
         match = _FLOPS.search(text)
-        if match and self._records.last is not None and float(match[1]) > 0:
-            self._records.deepspeed = True
-            reading.steps.add(self._records.last, {"tflops_per_second_per_chip": float(match[1])})
-
-    # Records and memory, whole or wrapped.
-
-    def _iterations(self, text: str, number: int) -> None:
-        found = megatron_lines.records(text)
-        for index, (start, record) in enumerate(found):
-            if index == len(found) - 1 and "memory (" not in record and not megatron_lines.whole(record):
-                self._hold(text[start:] if index else text, number)
-            else:
-                self._records.take(record, text, start, number)
-
-    def _memory(self, text: str, number: int) -> None:
-        if megatron_memory.cut(text):
-            self._hold(text, number)
-        else:
-            self._bridge |= megatron_memory.rows(self.reading, text, number)
-
-    def _hold(self, text: str, number: int) -> None:
-        self._partial, self._partial_line, self._pieces, self._width = text, number, 1, len(text)
-
-    def _continues(self, text: str) -> bool:
-        """Take the line after a cut one; False where it is no piece of it, and the cut one is closed as it is."""
-        strange = megatron_lines.HEAD.search(text) or any(words in text for words in _OTHERS)
-        if strange or len(text) > _MAX_PIECE or not ("|" in text or _BARE.match(text)):
-            self._close()
-            return False
-        memory = "memory (" in self._partial
-        self._partial = self._partial + text if memory else megatron_lines.joined(self._partial, text)
-        self._pieces += 1
-        # A piece as long as the first one is of a terminal's width, and goes on below.
-        whole = not megatron_memory.cut(self._partial) if memory else megatron_lines.whole(self._partial)
-        if (whole and (memory or len(text) != self._width)) or self._pieces > _MAX_PIECES:
-            self._close()
-        return True
-
-    def _close(self) -> None:
-        text, number = self._partial, self._partial_line
-        self._partial, self._pieces = "", 0
-        for start, record in megatron_lines.records(text):
-            self._records.take(record, text, start, number)
-        if "memory (" in text:
-            self._bridge |= megatron_memory.rows(self.reading, text, number)
+        if match and self._last is not None and float(match[1]) > 0:
+            self._deepspeed = True
+            reading.steps.add(self._last, {_RATE: float(match[1])})
 
     # What the whole file shows.
 
     def _dialect(self) -> str:
         if self._bridge:
             return "megatron-bridge"
-        if self._records.deepspeed or self._dump.found.get("deepspeed", ("", 0))[0] == "True":
+        if self._deepspeed or self._dump.found.get("deepspeed", ("", 0))[0] == "True":
             return "megatron-deepspeed"
         # Both date every record since the learning rate has six decimals. Of those that were quoted without their date
         # Bridge's documentation has the losses of several depths, and most others are of Megatron-LM.
-        undated = self._records.undated_depths and not (self._dump.found or self.reading.memory)
+        undated = self._undated_depths and not (self._dump.found or self.reading.memory)
         return "megatron-bridge" if undated else "megatron"
 
     def _configure(self) -> None:
         reading = self.reading
         if self._dump.found:
-            megatron_config.state(reading, self._dump.found)
+            configuration.state(reading, self._dump.found)
         if self._block.found:
-            megatron_bridge.configure(reading, self._block)
+            bridge.configure(reading, self._block)
         self._elastic.state(reading)
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
         experts = [reading.stated.get(path) for path in ("parallelism.expert", "model.experts")]
@@ -264,31 +315,25 @@ class Megatron(LineReader):
         batches = {value for value in reading.steps.column("global_batch") if value is not None}
         if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
             reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")
-        if len(self._records.lengths) == 1 and "batch.sequence_length" not in reading.stated:
-            length, number = next(iter(self._records.lengths.items()))
+        if len(self._lengths) == 1 and "batch.sequence_length" not in reading.stated:
+            length, number = next(iter(self._lengths.items()))
             reading.state("batch.sequence_length", length, f"actual seqlen: {length}", number)
         version = reading.stated.get("wheels.megatron-core")
         reading.version = None if version is None else str(version.value)
 
     def _steady(self, log_interval: str) -> None:
-        reading, records = self.reading, self._records
+        reading = self.reading
         numbers = reading.steps.numbers()
         if len(numbers) > 1 and numbers[0] == numbers[1] - numbers[0]:
             # The first record averages over everything since the start.
-            records.starts.add(numbers[0])
+            self.starts.add(numbers[0])
         gaps = {later - step for step, later in pairwise(numbers)}
         gaps |= {int(log_interval)} if log_interval.isdigit() and len(log_interval) < 10 else set()
         reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
         arguments = {name: value for name, (value, _) in self._dump.found.items()}
         for step in self._profiler.steps(arguments, numbers):
             reading.not_steady[step] = "profile"
-        megatron_steady.mark(reading, records.starts, records.carrying)
-
-
-def _is_own(text: str) -> bool:
-    """Whether a line holds a record, a step time or a rank's memory, wherever it stands."""
-    record = "iteration" in text and ("per iteration" in text or "per_iteration" in text or "consumed samples" in text)
-    return record or "Step Time :" in text or "iterations) memory (" in text or "iterations memory (" in text
+        steady.mark(reading, self.starts, self._carrying)
 
 
 READERS = (Megatron,)

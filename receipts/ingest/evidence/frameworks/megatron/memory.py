@@ -7,26 +7,23 @@ statistics by their own names, in gigabytes of 10⁹ bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from receipts.base.units import BYTES, MIB
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.evidence.records import Form
+from receipts.ingest.evidence.vocabulary import Label
 
 MAX_ROWS: Final = 20_000
-_LINE: Final = re.compile(r"(?:\[Rank (\d{1,7})\] )?\(?after (\d{1,12}) iterations\)? memory \((MB|GB)\)")
-_CELL: Final = re.compile(r"\| *([a-z][a-z \-]{0,40}): *([0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)")
-# The last of the cells that are kept; a float is printed with its point.
-_LAST: Final = re.compile(r"max (?:reserved|cached): *\d{1,20}\.\d")
-_LAST_BRIDGE: Final = re.compile(r"mem-max-reserved-[a-z]{4,10}: *\d")
-_PLAIN: Final = {
-    "allocated": "bytes_used",
-    "max allocated": "peak_bytes",
-    "max reserved": "peak_reserved_bytes",
-    "max cached": "peak_reserved_bytes",
-    "mem-allocated": "bytes_used",
-    "mem-max-allocated": "peak_bytes",
-    "mem-max-reserved": "peak_reserved_bytes",
-}
+# The last of the cells that are kept ends it; a float is printed with its point.
+MEMORY: Final = Form(
+    re.compile(r"(?:\[Rank (?P<chip>\d{1,7})\] )?\(?after (?P<iterations>\d{1,12}) iterations\)? memory \((?:MB|GB)\)"),
+    (re.compile(r"\| *(?P<label>[a-z][a-z \-]{0,40}): *(?P<word>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?\d{1,3})?)"),),
+    end=re.compile(r"(?:max (?:reserved|cached): *\d{1,20}\.\d|mem-max-reserved-[a-z]{4,10}: *\d).*(?<![|:\s])\s*$"),
+)
+_NAMES: Final[Mapping[str, str]] = vocabulary.table("megatron")["memory"]
 _FOOTPRINT: Final = re.compile(r"(weight and optimizer|activation|total)=([0-9]{1,15}(?:\.[0-9]{1,6})?) MB")
 _SHARD: Final = re.compile(
     r"number of parameters on \(([a-z_, ]{1,80})\) model parallel rank \((\d{1,7}(?:, *\d{1,7}){0,6})\): (\d{1,18})"
@@ -37,13 +34,13 @@ _BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions
 
 def rows(reading: Reading, text: str, line: int) -> bool:
     """Append every rank's memory on a line (several may be glued); True where Megatron-Bridge printed it."""
-    heads = list(_LINE.finditer(text))
+    heads = list(MEMORY.head.finditer(text))
     bridge = False
     for head, stop in zip(heads, [*(match.start() for match in heads[1:]), len(text)], strict=False):
-        cells = dict(_CELL.findall(text, head.end(), stop))
+        cells = dict(MEMORY.cells[0].findall(text, head.end(), stop))
         bridge |= any(label.startswith("mem-") for label in cells)
         figures = _figures(cells)
-        step = int(head[2])
+        step = int(head["iterations"])
         if not any(figures.values()):
             if figures and not reading.memory:
                 reading.memory_unavailable = "every figure is zero: the allocator was not the accelerator's"
@@ -56,7 +53,7 @@ def rows(reading: Reading, text: str, line: int) -> bool:
         if len(reading.memory) < MAX_ROWS:
             row = MemoryRow(
                 Place(line),
-                int(head[1]) if head[1] else None,
+                int(head["chip"]) if head["chip"] else None,
                 "post_step0" if step <= 1 else "steady",
                 step,
                 bytes_used=figures.get("bytes_used"),
@@ -67,14 +64,10 @@ def rows(reading: Reading, text: str, line: int) -> bool:
     return bridge
 
 
-def cut(text: str) -> bool:
-    """Whether a line ends within a rank's memory, as where a terminal wrapped it."""
-    heads = list(_LINE.finditer(text))
-    if not heads:
-        return False
-    tail = text[heads[-1].end() :]
-    last = _LAST_BRIDGE if "mem-" in tail else _LAST
-    return last.search(tail) is None or text.rstrip().endswith(("|", ":"))
+def label(word: str) -> Label | None:
+    """What a cell of a memory line is; None where it is not kept."""
+    name = _name(word)
+    return Label(name) if name else None
 
 
 def footprints(reading: Reading, text: str) -> None:
@@ -137,4 +130,4 @@ def _size(label: str, value: str) -> int | None:
 
 def _name(label: str) -> str:
     word = label.rsplit("-", 1)[0] if label.startswith("mem-") else label.strip()
-    return _PLAIN.get(word, "")
+    return _NAMES.get(word, "")
