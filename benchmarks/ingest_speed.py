@@ -118,6 +118,11 @@ STEPS: Mapping[str, Callable[[int], str]] = {
     "nanogpt": lambda n: (
         f"iter {n}: loss {2 + 1 / (n + 1):.4f}, time {130 + n % 9}.{n % 90 + 10}ms, mfu 31.{n % 90 + 10}%\n"
     ),
+    "dllogger": lambda n: (
+        f'DLLL {{"timestamp": "1727486{n % 900 + 100}.241469", "elapsedtime": "{n}.305037", "type": "LOG",'
+        f' "step": {n}, "data": {{"train_loss": {2 + 1 / (n + 1):.6f}, "lr": 0.0003,'
+        f' "grad_norm": 0.{n % 900 + 100}, "tflops_per_gpu": {400 + n % 9}.5, "epoch": 0}}}}\n'
+    ),
     "t5x": lambda n: (
         f"I0302 {clock(n)}.250000 140050 logging_writer.py:48] [{n * 100}] collection=train"
         f" accuracy=0.5{n % 9000 + 1000}, cross_ent_loss={17000 + n % 900}.1, learning_rate=0.0{n % 9000 + 1000},"

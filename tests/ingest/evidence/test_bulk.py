@@ -196,6 +196,14 @@ def t5x(n: int, chance: random.Random) -> str:
     )
 
 
+def dllogger(n: int, chance: random.Random) -> str:
+    return (
+        f'DLLL {{"timestamp": "17274864{n % 90 + 10}.25", "elapsedtime": "{n}.5", "type": "LOG", "step": {n},'
+        f' "data": {{"train_loss": {loss(n, chance)},'
+        f' "grad_norm": {odd(chance, "0.512")}, "tflops_per_gpu": {250 + n % 9}.5}}}}'
+    )
+
+
 def json_loop(n: int, chance: random.Random) -> str:
     return f'{{"step": {n}, "loss": {2 + chance.random():.4f}, "step_time_s": {0.5 + chance.random() / 9:.4f}}}'
 
@@ -203,7 +211,7 @@ def json_loop(n: int, chance: random.Random) -> str:
 DIALECTS: tuple[Line, ...] = (
     *(megatron, megatron_of_a_rank, bridge, megatron_deepspeed, nemo, torchtitan, torchtitan_in_colours),
     *(torchtitan_of_ranks, maxtext, maxtext_by_absl, nanotron, deepspeed, deepspeed_with_progress, hf_trainer),
-    *(hf_trainer_quoted, llm_c, llm_c_file, modded_nanogpt, plain_loop, t5x),
+    *(hf_trainer_quoted, llm_c, llm_c_file, modded_nanogpt, plain_loop, t5x, dllogger),
 )
 # What stands between step lines: nothing to any reader, or something to one of them.
 BETWEEN = (

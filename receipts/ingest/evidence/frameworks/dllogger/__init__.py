@@ -1,0 +1,1 @@
+"""DLLogger, in which NVIDIA's examples and recipes write."""

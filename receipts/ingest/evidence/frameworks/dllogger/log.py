@@ -1,0 +1,70 @@
+"""DLLogger's JSON lines: ``DLLL {"timestamp": …, "type": "LOG", "step": 12, "data": {"train_loss": …}}``.
+
+Source: `dllogger/logger.py` (`JSONStreamBackend`), 1.0 (2020). A step is a number, or a list of an epoch and an
+iteration, of which the last counts; an empty list is a summary of the run. The step ``PARAMETER`` holds settings, which
+NeMo and Megatron name ``cfg/…`` after their arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.evidence import steady, vocabulary
+from receipts.ingest.evidence.frameworks.megatron import configuration
+from receipts.ingest.evidence.numbers import FIGURE
+from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.records import Form, RecordReader
+
+_PARAMETERS: Final = re.compile(r'DLLL (\{.{0,400}?"step": ?"PARAMETER".*\})\s*$')
+_MEGATRON: Final = "tensor_model_parallel_size"
+
+
+class DLLogger(RecordReader):
+    """Reads the steps and the settings that DLLogger keeps."""
+
+    source: ClassVar[str] = "dllogger"
+    anchors: ClassVar[tuple[bytes, ...]] = (b"DLLL {",)
+    labels = vocabulary.line("dllogger")
+    forms = (
+        Form(
+            re.compile(r'DLLL \{.{0,400}?"step": ?(?:\[(?:\d{1,12}, ?){0,3})?(?P<step>\d{1,12})\]?, ?"data": ?(?=\{)'),
+            (re.compile(rf'"(?P<label>[^"]{{1,120}})": ?(?P<word>{FIGURE})(?=[,}}\s])', re.IGNORECASE),),
+        ),
+    )
+
+    def complete(self, names: Iterable[str]) -> bool:
+        """Whether a record has a loss or a time: evaluations and timers have steps, too."""
+        fields = {known.field for name in names if (known := self.label(name)) is not None}
+        return not fields.isdisjoint(("loss", "step_seconds"))
+
+    def other(self, text: str, number: int) -> None:
+        """Take the settings; Megatron's arguments mean what they do in its own log."""
+        match = _PARAMETERS.search(text)
+        data = _object(match[1]).get("data") if match else None
+        if not isinstance(data, dict):
+            return
+        settings = {str(name).rpartition("/")[2]: (str(value), number) for name, value in data.items()}
+        self.reading.records += 1
+        if _MEGATRON in settings:
+            configuration.state(self.reading, settings)
+
+    def finish(self) -> Reading | None:
+        """The reading; a slow start and stalls are known by the times."""
+        reading = super().finish()
+        if reading is not None:
+            steady.mark(reading, ())
+        return reading
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+READERS = (DLLogger,)
