@@ -136,7 +136,7 @@ class Answers:
 
     def witness(self, name: str) -> Any:
         """Verdict, offenses, or a leaf of the witnessed path."""
-        if name == "offenses":
+        if name == "offences":
             return sorted(self.offenses)
         if name == "verdict":
             return "left" if self.offenses & set(LEFT) else "silent" if self.silent else "on_path"
