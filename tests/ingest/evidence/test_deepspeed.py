@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from receipts.ingest.evidence.frameworks.deepspeed.log import DeepSpeed
+from receipts.ingest.evidence.read import read as file_evidence
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
@@ -234,3 +237,44 @@ def test_a_throughput_line_that_a_terminal_broke_is_whole(width: int) -> None:
 def test_a_throughput_line_quoted_in_a_text_keeps_its_memory() -> None:
     quoted = throughput(3).rstrip("\n") + '".'
     assert read(f'It reports "{quoted}\n').memory[0].peak_bytes == round(7.25 * 2**30)
+
+
+def timed(*steps: float, rank: int = 0) -> str:
+    """Lines of the engine's timers: two micro batches, and then the whole step."""
+    micro = f"[Rank {rank}] time (ms) | fwd_microstep: 9.00 | bwd_microstep: 9.00 | step_microstep: 0.02\n"
+    whole = "[Rank {}] time (ms) | fwd: {:.2f} | bwd: 20.00 | bwd_inner: 15.00 | bwd_allreduce: 5.00 | step: 5.00\n"
+    return "".join(2 * micro + whole.format(rank, seconds * 1e3 - 25) for seconds in steps)
+
+
+def test_the_timers_of_the_engine_are_steps_where_no_line_has_their_time() -> None:
+    found = read(timed(0.5, 0.1, 0.2) + timed(9, rank=1))
+    assert [found.steps.get(step, "step_seconds") for step in found.steps.numbers()] == pytest.approx([0.5, 0.1, 0.2])
+    assert found.not_steady == {1: "warmup"}
+    assert "update" in found.stated["measurement.timer"].value
+
+
+def test_the_timers_of_the_engine_do_not_move_steps_that_have_a_time() -> None:
+    assert read(BATCH + throughput(2) + timed(0.5, 0.1)).steps.column("step_seconds") == [2.0]
+
+
+def test_timers_that_are_not_as_many_as_the_steps_are_no_steps() -> None:
+    assert read(f"{LOG}step=10, skipped=0, lr=[0.1], mom=[0.9]\n" + timed(0.5)).steps.column("step_seconds") == [None]
+
+
+@pytest.mark.parametrize("around", ['{{"stage": 9, "config": {}}}', "{}"])
+def test_a_configuration_in_a_file_of_its_own(tmp_path: Path, around: str) -> None:
+    config = (
+        '{\n "train_batch_size": 64,\n "train_micro_batch_size_per_gpu": 4,\n "bf16": {"enabled": true},\n'
+        ' "zero_optimization": {"stage": 3},\n "optimizer": {"type": "AdamW", "params": {"lr": 0.001}}\n}\n'
+    )
+    path = tmp_path / "config.json"
+    path.write_text(around.replace("{{", "{").replace("}}", "}").replace("{}", config), encoding="utf-8")
+    (found,) = file_evidence(path).readings
+    assert {name: item.value for name, item in found.stated.items()} == {
+        "batch.global_batch": 64,
+        "batch.micro_batch": 4,
+        "parallelism.strategy": "zero3",
+        "numerics.compute_dtype": "bf16",
+        "numerics.optimizer": "AdamW",
+        "numerics.learning_rate": 0.001,
+    }

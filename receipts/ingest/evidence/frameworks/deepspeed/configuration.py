@@ -65,8 +65,11 @@ class DeepSpeedConfig:
     def document(self, text: str, line: int) -> None:
         """The user's JSON, whole or cut off."""
         found = literal(text, text.index("{"))
-        if not isinstance(found, dict):
-            return
+        if isinstance(found, dict):
+            self.settings(found, line)
+
+    def settings(self, found: dict[str, Any], line: int) -> None:
+        """The user's settings as an object."""
         self.records += 1
         flat = flattened(found)
         for name in ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"):

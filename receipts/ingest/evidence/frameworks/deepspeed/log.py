@@ -9,11 +9,12 @@ step's rate. Under Megatron-DeepSpeed the steps are Megatron's, and this reading
 from __future__ import annotations
 
 import re
+from array import array
 from typing import ClassVar
 
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.memory import DeepSpeedMemory
-from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, profile, timers
+from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, engine_step, profile, timers
 from receipts.ingest.evidence.frameworks.deepspeed.wrapped import Wrapped
 from receipts.ingest.evidence.literal import balanced
 from receipts.ingest.evidence.numbers import number
@@ -21,7 +22,7 @@ from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.rows import rising
 from receipts.ingest.evidence.shapes import Columns
-from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS, Steps
 
 _PROGRESS = re.compile(r"\bstep=(\d{1,12}), skipped=(\d{1,12})\b")
 _COUNTERS = re.compile(r"(?:epoch=)?\d+/(?:micro_step=)?(\d{1,12})(?:/global_step=(\d{1,12}))?,")
@@ -96,6 +97,8 @@ class DeepSpeed(LineReader):
         self._asked_at = -1
         self._rates: dict[int, float] = {}
         self._timer = Wrapped()
+        self._engine = array("d")
+        self._engine_rank = 0
 
     def line(self, text: str, number: int) -> bool:
         """Take one line; True within the user's JSON, the table of collectives and a folded throughput line."""
@@ -125,6 +128,7 @@ class DeepSpeed(LineReader):
             self._pipe(text)
         elif "time (ms) |" in text:
             self._records += timers(text, self.reading)
+            self._timed(text)
             if "mem_allocated:" in text:
                 self._records += self._memory.usage(text, number)
         elif "elapsed" in text and "iteration" in text:
@@ -209,6 +213,7 @@ class DeepSpeed(LineReader):
             for step, rate in self._rates.items():
                 if step in reading.steps:
                     reading.steps.add(step, {"step_seconds": batch / rate})
+        self._engine_steps()
         if self._overflows:
             reading.counters["overflow_steps"] = self._overflows
         if self._megatron:
@@ -222,6 +227,27 @@ class DeepSpeed(LineReader):
                 "note", "steps were skipped for overflow: they are cheap, and running averages of samples/s hold them"
             )
         return reading
+
+    def _timed(self, text: str) -> None:
+        """Keep a step of the engine's timers, of the first rank that prints them."""
+        found = engine_step(text)
+        if found is not None and found[0] == (self._engine_rank if self._engine else found[0]):
+            self._engine_rank = found[0]
+            if len(self._engine) < MAX_STEPS:
+                self._engine.append(found[1])
+
+    def _engine_steps(self) -> None:
+        """Steps by the engine's timers, one line each, where no line tells the time of a step by its number."""
+        steps = self.reading.steps
+        numbers = steps.numbers()
+        timed = any(value is not None for value in steps.column("step_seconds"))
+        if not self._engine or timed or (numbers and numbers[-1] != len(self._engine)):
+            return
+        for step, seconds in enumerate(self._engine, 1):
+            (steps.add if step in steps else steps.put)(step, {"step_seconds": seconds})
+        self.reading.not_steady.setdefault(1, "warmup")
+        timer = "DeepSpeed timers: forward, backward, update"
+        self.reading.state("measurement.timer", timer)
 
     def _progress(self, step: int, skipped: int, text: str) -> None:
         self._records += 1

@@ -9,6 +9,11 @@ from receipts.ingest.evidence.reading import Reading, Timing
 
 _TIMER = re.compile(r"([\w()-]{1,60}): ([\d.]{1,20})")
 _OWN_TIMER = re.compile(r"\[Rank \d+\]\s+(?:rank=\d+ )?time \(ms\)|rank=\d+ time \(ms\)|_microstep:|log_dist\]")
+# Of a micro batch the names end in `_microstep`.
+_STEP_TIMERS = re.compile(
+    r"\[Rank (\d{1,9})\] time \(ms\) \| (?:fwd|forward): (\d{1,12}\.\d+) \| (?:bwd|backward): (\d{1,12}\.\d+) \|"
+    r".*\| step: (\d{1,12}\.\d+)"
+)
 _MESSAGE = re.compile(r"^\s*(?:\S+:\s+)?[\d.]+ ?[KMGT]?B\s+(\d{1,12})\s+([\d.]{1,20})\s")
 _OPERATOR = re.compile(r"^\s*(?:\S+:\s+)?([a-z]\w{2,60})\s*$")
 _LATENCY = re.compile(r"\b(fwd|bwd|step|iter) latency:\s+([\d.]{1,12}) (s|ms|us)\b")
@@ -30,6 +35,15 @@ def timers(text: str, reading: Reading) -> bool:
     for name, milliseconds in found:
         _add(reading, name, 1, _number(milliseconds, 1e-3))
     return bool(found)
+
+
+def engine_step(text: str) -> tuple[int, float] | None:
+    """The rank and the seconds of one global step, as the engine's timers have it; None for any other line.
+
+    It is forward, backward and update of all micro batches; what lies between two steps is not in it.
+    """
+    match = _STEP_TIMERS.search(text)
+    return (int(match[1]), sum(float(part) for part in match.groups()[1:]) / 1e3) if match else None
 
 
 def profile(text: str, reading: Reading, line: int) -> int | None:
