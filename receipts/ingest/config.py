@@ -24,7 +24,7 @@ ASKED: Final = frozenset(
 )
 NOTES: Final = frozenset({"notes", "readme"})
 # Stated by some reader for others to use, and no leaf of the receipt.
-READING_ONLY: Final = ("measurement.flops_per_step_per_chip",)
+READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.target_tokens_per_step")
 # Lists of rows that a reader makes whole.
 ROWS: Final = ("measurement.path_counters",)
 # What ranks measure side by side: the highest of them is the run's.

@@ -10,6 +10,7 @@ from statistics import fmean, median
 from typing import Final
 
 from receipts.ingest.config import stated
+from receipts.ingest.counted_tokens import check_rates
 from receipts.ingest.draft import Draft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence.reading import Reason
@@ -82,7 +83,7 @@ def _opposed(draft: Draft, steps: Series, own: object, where: Where) -> None:
 def state_measurement(draft: Draft, files: Sequence[FileEvidence], steps: Series) -> None:
     """State what the steps show."""
     where = Where(steps.track.file.name)
-    tokens = _tokens_per_step(draft, steps, where)
+    tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps, where))
     durations = _durations(draft, steps, tokens, where)
     if durations is not None:
         _keep(draft, steps, durations, where)
@@ -198,7 +199,7 @@ def _flags(draft: Draft, steps: Series, rows: Sequence[int], where: Where) -> di
 def _average(draft: Draft, steps: Series, where: Where) -> None:
     """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
     every = max(steps.stride, steps.interval or 1)
-    total = steps.numbers[-1] - steps.numbers[0] + every
+    total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
     draft.put("measurement.steps", total, where, SOURCE)
     rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
     rows = rows or list(range(len(steps.numbers)))
@@ -208,6 +209,14 @@ def _average(draft: Draft, steps: Series, where: Where) -> None:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
         _stated(draft, "step_seconds", value, seconds, statistic, where)
     _rates(draft, steps, rows, where, _RATES, statistic)
+
+
+def _covered(numbers: Sequence[int], every: int) -> int:
+    """How many steps the first record stands for: loops that print every tenth step may print the first one, too."""
+    first = numbers[0]
+    if len(numbers) > 1 and numbers[1] - first < every:
+        return 1
+    return every if first >= every - 1 else max(first, 1)
 
 
 def _rates(

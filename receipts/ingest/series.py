@@ -111,7 +111,7 @@ def _packed(values: Iterable[float | None]) -> array[float]:
 def _stride(numbers: Sequence[int]) -> int:
     """The usual distance of two records."""
     gaps = Counter(b - a for a, b in pairwise(numbers))
-    return gaps.most_common(1)[0][0] if gaps else 1
+    return max(gaps, key=lambda gap: (gaps[gap], gap)) if gaps else 1
 
 
 def _several(draft: Draft, tracks: list[Track]) -> Series:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
+from receipts.ingest.evidence import Reading
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
 from receipts.metrics import Launch
@@ -228,3 +229,44 @@ def test_a_printed_mfu_stands_where_its_formula_and_denominator_are_known(tmp_pa
     bare = ingested(file(tmp_path, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
     assert at(bare, "measurement.stated.mfu") is None
     assert "left out" in told(bare)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "steps"),
+    [((1, 10, 20, 30), 30), ((10, 20, 30), 30), ((0, 10, 20), 21), ((1001, 1010, 1020), 20), ((9, 19, 29), 30)],
+)
+def test_a_first_step_that_is_printed_alone_stands_for_itself(
+    tmp_path: Path, numbers: tuple[int, ...], steps: int
+) -> None:
+    made = Reading("torchtitan", records=1)
+    for number in numbers:
+        made.steps.put(number, {"step_seconds": 0.5})
+    assert at(ingested(file(tmp_path, made)), "measurement.steps") == steps
+
+
+def maxtext(weights: int = 65_536) -> Reading:
+    """Steps of two seconds on eight chips, 8,192 tokens each, as MaxText prints them; no configuration."""
+    made = stepping([2.0] * 20, source="maxtext", tokens_per_second_per_chip=4096.0)
+    made.state("measurement.target_tokens_per_step", weights)
+    return made
+
+
+def test_the_rates_of_a_log_oppose_a_wrong_count_of_chips(tmp_path: Path) -> None:
+    wrong = {"hardware__chips": 16, "batch__global_batch": 16, "batch__sequence_length": 4096}
+    found = ingested(file(tmp_path, maxtext()), **wrong)
+    (item,) = (item for item in found.contradictions if item.path == "measurement.tokens_per_step")
+    assert "8,192 tokens a step of one chip" in item.what
+    assert at(found, "measurement.stated.tokens_per_second_per_chip") == 4096
+    right = ingested(file(tmp_path, maxtext()), **{**wrong, "hardware__chips": 8})
+    assert not right.contradictions
+    assert at(right, "measurement.stated") is None
+
+
+def test_targets_oppose_a_batch_that_is_too_small(tmp_path: Path) -> None:
+    found = ingested(file(tmp_path, maxtext()), batch__global_batch=4, batch__sequence_length=4096)
+    assert "counts 65,536 targets a step" in found.contradictions[0].what
+
+
+def test_targets_that_the_rates_count_too_are_the_tokens(tmp_path: Path) -> None:
+    assert at(ingested(file(tmp_path, maxtext()), hardware__chips=8), "measurement.tokens_per_step") == 65_536
+    assert at(ingested(file(tmp_path, maxtext(9_000)), hardware__chips=8), "measurement.tokens_per_step") is None

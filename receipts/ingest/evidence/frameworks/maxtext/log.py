@@ -180,6 +180,9 @@ class MaxText(RecordReader):
         if self._devices is None:
             self._devices = maxtext_config.devices_by_weights(self._config, self._weights)
         maxtext_config.state(reading, self._config, self._devices, self._shape)
+        if self._weights and isfinite(self._weights):
+            targets = round(self._weights)
+            reading.state("measurement.target_tokens_per_step", targets, f"total_weights: {targets}")
         if self._devices is not None:
             reading.state("hardware.chips", self._devices, f"{self._devices} devices")
         if len(reading.steps):
