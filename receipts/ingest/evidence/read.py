@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from receipts.ingest.evidence.prose import without_prose
 from receipts.ingest.evidence.reading import Place, Reading, Remark
 from receipts.ingest.evidence.registry import file_readers
 from receipts.ingest.evidence.scan import scan
@@ -60,7 +61,7 @@ def _log(source: Source, progress: Progress | None) -> list[Reading]:
         if sum(map(len, begun)) > MAX_SIZE:
             return scan(chain(begun, chunks))
     text = b"".join(begun)
-    return unwrapped(text, scan([text]))
+    return without_prose(text.decode("utf-8", "replace"), unwrapped(text, scan([text])))
 
 
 def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:
