@@ -1,0 +1,1 @@
+"""Settings of the environment: launch scripts and files of assignments."""
