@@ -11,7 +11,9 @@ from receipts.cli.advance import Advance
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.store import Entry, ListPlan, Store
+    from collections.abc import Sequence
+
+    from receipts.store import Entry, Filters, ListPlan, Store
 
 PAGE = 50
 EPILOG = """\b
@@ -44,26 +46,51 @@ def command(
     as_json: bool,
 ) -> int:
     """List stored receipts, newest first, by conditions on any column or leaf."""
-    from receipts import metrics
+    from receipts.base.errors import NoStore
     from receipts.store import Filters, condition
 
     wanted = tuple(condition(text) for text in conditions)
     filters = Filters(wanted, superseded, order, limit + 1 if limit else None)  # type: ignore[arg-type]  # click.Choice holds it to the three
-    with session.open_store() as store:
-        plan = store.plan(filters)
-        advance = Advance() if plan.slow and conditions else None
-        if advance is not None:
-            output.note(_scanning(plan))
-        found = list(store.find(filters, advance))
-        if advance is not None:
-            advance.clear()
-        more = bool(limit) and len(found) > limit
-        found = found[:limit] if limit else found
-        commands = {item.id: _deciding(session, store, item.id) for item in found if deciding and item.status == "open"}
+    try:
+        found, commands = _found(session, filters, limit, deciding=deciding)
+    except NoStore:
+        if session.store_url is not None:
+            raise  # a name that may be mistyped
+        found, commands = [], {}
+        output.note("no receipts yet; add one with: receipts submit FILE")
+    more = bool(limit) and len(found) > limit
+    found = found[:limit] if limit else found
     if as_json:
         asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in found]
         output.as_json([item._asdict() | own for item, own in zip(found, asked, strict=True)])
-        return 0
+    elif found or conditions:
+        _table(found)
+        if any(commands.values()):
+            output.heading("What would decide each open receipt")
+            for receipt, words in commands.items():
+                output.line(f"  {receipt[:12]}  {output.clean(words)}")
+    if more and not as_json:
+        output.note(f"the first {limit}; --limit 0 prints all")
+    return 0
+
+
+def _found(session: Session, filters: Filters, limit: int, *, deciding: bool) -> tuple[list[Entry], dict[str, str]]:
+    """The rows of a list, and what would decide the open ones; on standard error, what takes time about it."""
+    with session.open_store() as store:
+        plan = store.plan(filters)
+        advance = Advance() if plan.slow and filters.conditions else None
+        if advance is not None:
+            output.note(_scanning(plan))
+        rows = list(store.find(filters, advance))
+        if advance is not None:
+            advance.clear()
+        shown = [item for item in rows[: limit or None] if deciding and item.status == "open"]
+        return rows, {item.id: _deciding(session, store, item.id) for item in shown}
+
+
+def _table(found: Sequence[Entry]) -> None:
+    from receipts import metrics
+
     rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
     cells = [
         (
@@ -83,13 +110,6 @@ def command(
     ]
     columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "what it is", "peak", "label")
     output.table(columns, cells, right=(5, 6, 7, 9), empty="no receipt meets these conditions")
-    if any(commands.values()):
-        output.heading("What would decide each open receipt")
-        for receipt, words in commands.items():
-            output.line(f"  {receipt[:12]}  {output.clean(words)}")
-    if more:
-        output.note(f"the first {limit}; --limit 0 prints all")
-    return 0
 
 
 def _deciding(session: Session, store: Store, receipt: str) -> str:

@@ -48,8 +48,10 @@ class Session:
 
     @property
     def store_url(self) -> str | None:
-        """The store that was asked for, or None for the user's own."""
+        """The store that was asked for; None for that of ``RECEIPTS_STORE`` or, without it, the user's own."""
         named = self.config.store if self._config else None  # a --config that cannot be read is told in any case
+        if self._store and not self.asks_store and self._store == os.environ.get("RECEIPTS_STORE"):
+            return None  # `receipts.store.address` reads it, and makes its folder
         return self._store or named
 
     @contextmanager

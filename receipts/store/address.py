@@ -16,11 +16,14 @@ POSTGRESQL = "postgresql+psycopg"
 
 
 class Address(NamedTuple):
-    """A store's place. `file` is the SQLite file, None on PostgreSQL; `own` says that nobody named one."""
+    """A store's place. `file` is the SQLite file, None on PostgreSQL.
+
+    `standing` says that it is the default or what `RECEIPTS_STORE` names: its folder is made where there is none.
+    """
 
     url: URL
     file: Path | None
-    own: bool = False
+    standing: bool = False
 
     @property
     def target(self) -> str | None:
@@ -41,19 +44,27 @@ class Address(NamedTuple):
 
 
 def address(text: str | None = None) -> Address:
-    """The address that a text names; None is ``RECEIPTS_STORE``, else the file in the user's data folder.
+    """The address that a text names; none is ``RECEIPTS_STORE``, else the file in the user's data folder.
 
     Raises UsageError for a URL of another kind.
     """
-    from sqlalchemy import URL, make_url
-    from sqlalchemy.exc import ArgumentError
+    from sqlalchemy import URL
 
-    text = text or os.environ.get(VARIABLE) or None
-    if text is None:
+    if not text:
+        named = os.environ.get(VARIABLE)
+        if named:
+            return _named(named)._replace(standing=True)
         from platformdirs import user_data_path
 
         file = user_data_path("receipts", appauthor=False) / "receipts.sqlite"
-        return Address(URL.create("sqlite", database=str(file)), file, own=True)
+        return Address(URL.create("sqlite", database=str(file)), file, standing=True)
+    return _named(text)
+
+
+def _named(text: str) -> Address:
+    from sqlalchemy import URL, make_url
+    from sqlalchemy.exc import ArgumentError
+
     if "://" not in text:
         file = Path(text).expanduser().absolute()
         return Address(URL.create("sqlite", database=str(file)), file)

@@ -155,7 +155,7 @@ def restore(file: Path, target: Address) -> Copied:
         return _into_database(file, target)
     if target.file.exists() and target.file.stat().st_size:
         raise UsageError(f"{target}: there is a store already; restore into a file that is not there: --store FILE")
-    if target.own:
+    if target.standing:
         target.file.parent.mkdir(parents=True, exist_ok=True)
     place = address(str(file))
     engine = connect(place)

@@ -234,7 +234,7 @@ def _prepare_folder(place: Address, create: bool) -> None:
         raise NoStore(f"{place}: there is no store yet; make one with: receipts submit FILE")
     folder = place.file.parent
     try:
-        if place.own:
+        if place.standing:
             folder.mkdir(parents=True, exist_ok=True)
         if not folder.is_dir():
             raise StoreError(f"{place}: there is no folder {folder}; make it with: mkdir -p {folder}")

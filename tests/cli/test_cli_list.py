@@ -80,6 +80,15 @@ def test_nothing_found_is_an_answer(three: Shell) -> None:
     assert "no receipt meets these conditions" in said.out
 
 
+def test_a_fresh_machine_has_no_receipts_yet(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for named in ("fresh/store.sqlite", ""):
+        monkeypatch.setenv("RECEIPTS_STORE", named)
+        said = shell("list")
+        assert (said.code, said.out) == (0, "")
+        assert "no receipts yet" in said.err
+        assert shell("list", "--json").json == []
+
+
 def test_a_receipt_that_no_longer_stands_is_shown_on_demand(three: Shell) -> None:
     three("retract", "other", "--reason", "never ran")
     assert _labels(three) == ["grid-1", "grid-2"]
@@ -116,7 +125,7 @@ def test_what_is_no_condition_is_refused_with_a_sentence(three: Shell, condition
 
 
 def test_a_store_that_is_not_there_says_how_to_make_one(shell: Shell) -> None:
-    said = shell("list")
+    said = shell("--store", "mistyped.sqlite", "list")
     assert said.code == 4
     assert "receipts submit" in said.err
 

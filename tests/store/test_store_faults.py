@@ -184,9 +184,9 @@ def test_the_users_own_store_is_made_with_its_folder_and_the_environment_names_a
     with open_store() as store:
         assert Path(store.url).is_file()
         assert Path(store.url).is_relative_to(Path.home().parent)
-    monkeypatch.setenv("RECEIPTS_STORE", str(tmp_path / "other.sqlite"))
+    monkeypatch.setenv("RECEIPTS_STORE", str(tmp_path / "new" / "folder" / "other.sqlite"))
     with open_store() as store:
-        assert store.url == str(tmp_path / "other.sqlite")
+        assert store.url == str(tmp_path / "new" / "folder" / "other.sqlite")
 
 
 def test_a_folder_that_is_missing_is_named_and_not_made(tmp_path: Path) -> None:
