@@ -20,7 +20,7 @@ from receipts.store import Store, index, open_store
 from receipts.store.engine import writing
 from receipts.store.index import Interned
 from receipts.store.rows import cut
-from receipts.store.statement import write
+from receipts.store.sql import engine_of
 from receipts.store.submission import Prepared, _New, _rows
 from receipts.store.tables import configurations, receipts, verdicts
 
@@ -102,7 +102,7 @@ class Writer:
             _New(item, last + at, verdict + at, int(replaced is not None), list(_said(item, replaced)))
             for at, (item, replaced) in enumerate(made, 1)
         ]
-        write(connection, _rows(connection, new, placed))
+        engine_of(connection).write(connection, _rows(new, placed))
 
     def _placed(self, connection: Connection, asked: Sequence[Configuration]) -> dict[bytes, int]:
         found = {item.whole: item for item in asked}

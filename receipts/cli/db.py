@@ -157,7 +157,7 @@ The owner of the tables upgrades, reindexes, purges, imports and restores."""
 @click.option("--json", "as_json", is_flag=True, help="Print the statements as a JSON list.")
 def roles(submitter: str, reader: str, place: str, as_json: bool) -> int:
     """Print the SQL of least-privilege roles for a store on PostgreSQL. It opens no store."""
-    from receipts.store.roles import statements
+    from receipts.store.sql.roles import statements
 
     found = list(statements(submitter, reader, place))
     if as_json:

@@ -9,10 +9,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
-    String,
-    any_,
-    bindparam,
-    func,
     literal,
     or_,
     select,
@@ -20,9 +16,8 @@ from sqlalchemy import (
 )
 
 from receipts.axes.configuration import Configuration
-from receipts.store.arrays import Array
-from receipts.store.lock import ALONE, TOGETHER
-from receipts.store.statement import Driven, Row, Statement, together
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Ask, Driven, Statement
 from receipts.store.tables import configurations, purges, receipts, supersessions, verdicts
 
 
@@ -63,58 +58,23 @@ def _neighbours(
     )
 
 
-def _among(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-    return column == any_(bindparam(name, type_=Array(String())))
-
-
-_NAMED_BY: Final = receipts.c.supersedes.in_([bindparam("id"), bindparam("launch")])
-_ERASED: Final = purges.c.receipt == bindparam("id")
-_NEIGHBOURS: Final = Statement(
-    _neighbours(receipts.c.id == bindparam("id"), receipts.c.launch == bindparam("launch"), _NAMED_BY, erased=_ERASED)
-)
-_NEIGHBOURS_OF_SUCCESSOR: Final = Statement(
-    _neighbours(
-        receipts.c.id.in_([bindparam("id"), bindparam("target")]),
-        receipts.c.launch.in_([bindparam("launch"), bindparam("target")]),
-        _NAMED_BY,
-        erased=_ERASED,
-    )
-)
-_NEIGHBOURS_OF_MANY: Final = Statement(
-    _neighbours(
-        _among(receipts.c.id, "ids"),
-        _among(receipts.c.launch, "launches"),
-        _among(receipts.c.supersedes, "named"),
-        erased=_among(purges.c.receipt, "new"),
+_AROUND: Final = Statement(
+    lambda engine: _neighbours(
+        engine.among_named(receipts.c.id, "ids"),
+        engine.among_named(receipts.c.launch, "launches"),
+        engine.among_named(receipts.c.supersedes, "named"),
+        erased=engine.among_named(purges.c.receipt, "new"),
     )
 )
 _CONFIGURED: Final = Statement(
-    select(configurations.c.whole, configurations.c.seq).where(
-        configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")
+    lambda engine: select(configurations.c.whole, configurations.c.seq).where(
+        engine.among_named(configurations.c.digest, "digests")
     )
 )
-_CONFIGURED_OF_MANY: Final = Statement(
-    select(configurations.c.whole, configurations.c.seq).where(
-        configurations.c.digest == any_(bindparam("digests", type_=Array(configurations.c.digest.type)))
-    )
-)
-_HELD_COLUMNS: Final = (*(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _said.label("said"))
-_HELD: Final = Statement(select(*_HELD_COLUMNS).where(receipts.c.id == bindparam("id")))
-_HELD_OF_MANY: Final = Statement(select(*_HELD_COLUMNS).where(_among(receipts.c.id, "ids")))
-# Numbers are given out before anything is written, so that every row can be written at once. On PostgreSQL writers
-# pass side by side, and a number that is not used is left out; SQLite has one writer at a time.
-_LAST: Final = Statement(
-    select(
-        select(func.coalesce(func.max(receipts.c.seq), 0)).scalar_subquery(),
-        select(func.coalesce(func.max(verdicts.c.seq), 0)).scalar_subquery(),
-    )
-)
-_NUMBERS: Final = Statement(
-    # A sequence's name is asked for once, and not for every number.
-    select(
-        func.nextval(select(func.pg_get_serial_sequence("receipts", "seq")).scalar_subquery()),
-        func.nextval(select(func.pg_get_serial_sequence("verdicts", "seq")).scalar_subquery()),
-    ).select_from(func.generate_series(1, bindparam("count", type_=receipts.c.chips.type)))
+_HELD: Final = Statement(
+    lambda engine: select(
+        *(receipts.c[name] for name in ("id", "label", "status", "submitted_at")), _said.label("said")
+    ).where(engine.among_named(receipts.c.id, "ids"))
 )
 
 
@@ -170,37 +130,18 @@ class Around(NamedTuple):
 
 def around(connection: Driven, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Around:
     """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
-    asked = {one.whole: one for one in configured}
-    if connection.dialect.name == "postgresql":
-        return _in_one(connection, rows, [one.digest for one in asked.values()])
-    found = [Neighbour(*other) for row in rows for other in _around_one(connection, row)]
-    keys = [{"digest": one.digest, "whole": one.whole} for one in asked.values()]
-    placed = [pair for given in keys for pair in _CONFIGURED.all(connection, given)]
-    ((receipt, verdict),) = _LAST.all(connection, {})
-    return Around(World(found), dict(placed), ((receipt + step, verdict + step) for step in range(1, len(rows) + 1)))
-
-
-def _around_one(connection: Driven, row: Mapping[str, Any]) -> list[Row]:
-    names = {"id": row["id"], "launch": row["launch"]}
-    if row["supersedes"] is None:
-        return _NEIGHBOURS.all(connection, names)
-    return _NEIGHBOURS_OF_SUCCESSOR.all(connection, {**names, "target": row["supersedes"]})
-
-
-def _in_one(connection: Driven, rows: Sequence[Mapping[str, Any]], digests: Sequence[int]) -> Around:
+    engine = engine_of(connection)
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
     targets = [row["supersedes"] for row in rows if row["supersedes"] is not None]
     names = {"ids": ids + targets, "launches": launches + targets, "named": ids + launches, "new": ids}
-    _, found, placed, numbers = together(
-        connection,
-        [
-            (ALONE if targets else TOGETHER, {}),
-            (_NEIGHBOURS_OF_MANY, names),
-            (_CONFIGURED_OF_MANY, {"digests": digests}),
-            (_NUMBERS, {"count": len(rows)}),
-        ],
-    )
-    return Around(World(Neighbour(*row) for row in found), dict(placed), iter(numbers))
+    asks: list[Ask] = [
+        (_AROUND, {name: engine.values(some) for name, some in names.items()}),
+        (_CONFIGURED, {"digests": engine.values(sorted({one.digest for one in configured}))}),
+        engine.numbers((receipts, verdicts), len(rows)),
+    ]
+    # Numbers are given out before anything is written, so that every row can be written at once.
+    *_, found, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=bool(targets)), *asks])
+    return Around(World(Neighbour(*row) for row in found), {bytes(whole): seq for whole, seq in placed}, iter(numbers))
 
 
 class Held(NamedTuple):
@@ -220,8 +161,6 @@ class Held(NamedTuple):
 
 def held(connection: Driven, ids: Sequence[str]) -> dict[str, Held]:
     """Those of some ids that are stored; of PostgreSQL in one round trip."""
-    if connection.dialect.name == "postgresql":
-        (rows,) = together(connection, [(_HELD_OF_MANY, {"ids": list(ids)})], end=True)
-    else:
-        rows = [row for name in dict.fromkeys(ids) for row in _HELD.all(connection, {"id": name})]
+    engine = engine_of(connection)
+    (rows,) = engine.together(connection, [(_HELD, {"ids": engine.values(list(ids))})], end=True)
     return {one.id: one for one in map(Held._make, rows)}

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select,
 
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
-from receipts.store import schema, triggers
+from receipts.store import schema
 from receipts.store.address import Address, address
 from receipts.store.engine import connect, snapshot, told, writing
+from receipts.store.sql import engine_of
 from receipts.store.tables import HEAD, metadata, receipts, stores, version
 
 _AT_ONCE: Final = 1000  # rows
@@ -48,7 +49,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
     try:
         with told(source), _beside(file, force=force) as made:
             schema.ensure(engine, source, create=False)
-            if engine.dialect.name == "sqlite":
+            if source.file is not None:
                 _copy_pages(engine, made)
             else:
                 _copy_out(engine, made)
@@ -109,7 +110,7 @@ def _make(connection: Connection) -> None:
 
 def _finish(connection: Connection) -> None:
     """Triggers when the rows are in: they would look at each of them, and refuse a store's second id."""
-    for statement in triggers.statements(connection.dialect.name):
+    for statement in engine_of(connection).triggers():
         connection.execute(text(statement))
     connection.execute(insert(version).values(version_num=HEAD))
 
@@ -214,5 +215,4 @@ def _copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str
     if "seq" in table.c:
         last = connection.execute(select(func.max(table.c.seq))).scalar()
         if last is not None:
-            query = text("SELECT setval(pg_get_serial_sequence(:name, 'seq'), :last)")
-            connection.execute(query, {"name": table.name, "last": last})
+            connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))

@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.store.index import unpacked
-from receipts.store.many import Lookup
 from receipts.store.near import sharing
-from receipts.store.rows import Entry, entries, entry
+from receipts.store.rows import Entry, entries, entry, standing
+from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axis_values, configurations, placements, receipts
 
 MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
@@ -50,8 +50,8 @@ _VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c[name] for name in ("
 _LAUNCHES: Final = Lookup(
     [placements.c.configuration],
     [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome],
-    joined="JOIN receipts ON receipts.seq = placements.receipt",
-    and_="NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)",
+    joined=(receipts, receipts.c.seq == placements.c.receipt),
+    where=standing(),
     newest=placements.c.receipt,
 )
 

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Engine
 
 from receipts.base.errors import NotFound
 from receipts.receipt import Parsed
-from receipts.store import submission as submission_module
 from receipts.store.address import Address
 from receipts.store.engine import reading, snapshot, told, write
 from receipts.store.rows import Entry, entries, entry
+from receipts.store.sql import engine_of
 from receipts.store.tables import receipts
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Connected:
 
     def _write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
         def locked(connection: Connection) -> T:
-            submission_module.lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
+            engine_of(connection).lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
             return work(connection)
 
         with told(self._address):

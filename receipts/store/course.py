@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, func, null, select
+from sqlalchemy import Connection, case, func, null, select
 
 from receipts.metrics.reading import Taint
 from receipts.store import samples
 from receipts.store.ran import SHAPE
 from receipts.store.rows import Entry, entries, entry, standing
+from receipts.store.sql import engine_of
 from receipts.store.store import Store
 from receipts.store.tables import receipts
 
@@ -44,9 +45,7 @@ def days(store: Store, shape: Mapping[str, Any], since: datetime, until: datetim
 
 
 def _ranked(connection: Connection, shape: Mapping[str, Any], since: datetime, until: datetime) -> Iterator[Entry]:
-    day: ColumnElement[Any] = func.date(receipts.c.started)
-    if connection.dialect.name == "postgresql":
-        day = func.date(func.timezone("UTC", receipts.c.started))
+    day = engine_of(connection).day(receipts.c.started)
     alike = (
         *(receipts.c[name].is_not_distinct_from(shape[name]) for name in SHAPE if name != "lane"),
         receipts.c.lane == shape["lane"],

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
-from receipts.store.engine import reading, told
+from receipts.store import engine as engine_module
+from receipts.store.engine import told
 from receipts.store.packing import unpack
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
@@ -178,8 +179,5 @@ class Snapshot:
 @contextmanager
 def snapshot(store: Store) -> Iterator[Snapshot]:
     """One state of a store, on both engines, however long the reading takes. Raises StoreError."""
-    engine = store._engine
-    if engine.dialect.name == "postgresql":
-        engine = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    with told(store._address), reading(engine) as connection:
+    with told(store._address), engine_module.snapshot(store._engine) as connection:
         yield Snapshot(connection)

@@ -9,22 +9,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from receipts.base.errors import StoreError, Unreachable, UsageError
 from receipts.store.address import Address
-from receipts.store.statement import Driven, bare, run
+from receipts.store.sql import engine_of
+from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, is_busy
+from receipts.store.sql.statement import Driven, run
 
 T = TypeVar("T")
-BUSY_SECONDS: Final = 30
 ATTEMPTS: Final = 12
 C = TypeVar("C")
 _WRITES = "receipts_writes"
-# Taking the write lock first means that a writer waits for another, and never fails half-way.
-_BEGIN: Final = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 # A commit that finds so many pages in the log copies them into the file, while its submit waits. At SQLite's 1,000 that
 # is every hundredth submit; the log is on the disk in any case, and 16 MB of it are read in a moment.
 _CHECKPOINT_PAGES: Final = 4000
@@ -88,7 +87,7 @@ def _sqlite(file: Path) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get(_WRITES)
-        run(connection, _BEGIN[bool(writes)])
+        run(connection, BEGIN[bool(writes)])
 
     return engine
 
@@ -122,8 +121,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def snapshot(engine: Engine) -> Iterator[Connection]:
     """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
     with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        connection = engine_of(engine).snapshot(connection)
         with connection.begin():
             yield connection
 
@@ -135,27 +133,9 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-@contextmanager
-def at_once(engine: Engine, *, writes: bool = False) -> Iterator[Driven]:
-    """A transaction of a few statements that the driver runs, for who waits for each: `reading`, or `writing`.
-
-    On SQLite SQLAlchemy's connection is left out, which takes longer to set up than most statements take to run. On
-    PostgreSQL it begins with the first `together` and may end with `statement.write`, so that neither takes a round
-    trip of its own; nothing else may be run before.
-    """
-    if engine.dialect.name != "postgresql":
-        with bare(engine, _BEGIN[writes]) as made:
-            yield made
-        return
-    with engine.connect() as connection:
-        driver: Any = connection.connection.driver_connection
-        driver.autocommit = True  # the driver's word for: it begins no transaction by itself
-        try:
-            with connection.begin():
-                yield connection
-        finally:
-            if not driver.closed:
-                driver.autocommit = False
+def at_once(engine: Engine, *, writes: bool = False) -> AbstractContextManager[Driven]:
+    """A transaction of a few statements that the driver runs, for a caller that waits: `reading`, or `writing`."""
+    return engine_of(engine).at_once(engine, writes=writes)
 
 
 def write(engine: Engine, work: Callable[[Connection], T]) -> T:
@@ -186,8 +166,7 @@ def _is_passing(error: DBAPIError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _AGAIN
-    text = str(error.orig)
-    return "UNIQUE constraint" in text or "replace refused" in text or "locked" in text or "busy" in text
+    return is_busy(error)
 
 
 @contextmanager

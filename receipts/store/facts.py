@@ -34,7 +34,8 @@ from receipts.store.packing import unpack
 from receipts.store.rows import PATHS, cut, safe, standing
 from receipts.store.shapes import spread
 from receipts.store.signatures import earlier
-from receipts.store.statement import Ask, Driven, Row, Statement, together
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Ask, Driven, Row, Statement
 from receipts.store.tables import receipts, supersessions
 from receipts.store.varied import varied
 
@@ -107,10 +108,10 @@ def _asked(
     decided = {item.id: settings(item) for item in group}
     kind_of = {item.id: (item.receipt.run.lane, decided[item.id].shape) for item in group}
     kinds = list(dict.fromkeys(kind_of.values()))
-    at_once = connection.dialect.name == "postgresql"
+    at_once = engine_of(connection).lateral
     walks: list[Ask] = [(_ALL_SHAPES, _given(kind)) for kind in kinds] if at_once else []
     questions = list(kin.questions(group, decided, together=at_once))
-    answers = iter(together(connection, [*walks, *(item.ask for item in questions)], end=end))
+    answers = iter(engine_of(connection).together(connection, [*walks, *(item.ask for item in questions)], end=end))
     sustained = {
         kind: tuple(_sustained(kind, next(answers) if at_once else _shapes(connection, kind))) for kind in kinds
     }

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from receipts.base.errors import ConflictError, UsageError
 from receipts.store import index
-from receipts.store.submission import lock
+from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
     claim_verdicts,
@@ -64,7 +64,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) ->
     from receipts.store.seal import keep_leaves  # a purge alone needs it, and every command opens a store
 
     _need(reason, "purge")
-    lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
+    engine_of(connection).lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
     number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
     spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
     claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection, insert, select
 
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.submission import lock
+from receipts.store.sql import engine_of
 from receipts.store.tables import origins, receipts, stores, subjects, verdicts
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def take_verdicts(connection: Connection, store: str, batch: Sequence[Judgement]
 
     Gives how many were new, and how many were left out.
     """
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     wanted = {receipt for item in batch for _, receipt in item.subjects}
     query = select(receipts.c.id, receipts.c.seq).where(receipts.c.id.in_(wanted))
     numbers: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, delete, exists, insert, select
 
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.axes.effective import OPEN_MAPS
 from receipts.store import listed
 from receipts.store.listed import LISTED, Listed
-from receipts.store.many import Insertion, Lookup, change
 from receipts.store.rows import cut
-from receipts.store.statement import Driven, Statement
-from receipts.store.tables import Number, axes, axis_values, configurations, placements, receipts
+from receipts.store.sql.lookup import Insertion, Lookup
+from receipts.store.sql.statement import Driven, Statement
+from receipts.store.tables import Number, axes, axis_values, configurations, facets, placements, receipts
 
 _PLACE: Final = Statement(
     insert(placements).from_select(
@@ -40,7 +40,7 @@ OF_VALUE: Final = Lookup(
     [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "early", "value")],
 )
 EARLY_OF_AXIS: Final = Lookup(
-    [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], and_="axis_values.early = 1"
+    [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], where=axis_values.c.early == 1
 )
 _PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
 _OLDEST: Final = Statement(
@@ -51,6 +51,20 @@ _OLDEST: Final = Statement(
 )
 _INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
+_UNPLACE: Final = Statement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
+# What another row still has stays.
+_DROP_FACET: Final = Statement(
+    delete(facets).where(facets.c.digest == bindparam("gone"), ~exists().where(placements.c.facet == facets.c.digest))
+)
+_DROP_AXIS: Final = Statement(
+    delete(axes).where(axes.c.value == bindparam("of"), axes.c.configuration == bindparam("configured"))
+)
+_DROP_CONFIGURATION: Final = Statement(delete(configurations).where(configurations.c.seq == bindparam("gone")))
+_DROP_VALUE: Final = Statement(
+    delete(axis_values).where(
+        axis_values.c.seq == bindparam("gone"), ~exists().where(axes.c.value == axis_values.c.seq)
+    )
+)
 _NEW_CONFIGURATIONS: Final = Insertion(
     [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
 )
@@ -207,9 +221,8 @@ def forget(connection: Driven, seqs: Sequence[int]) -> None:
     """
     places = _PLACES.read(connection, ((seq,) for seq in seqs))
     had, facets = {row[0] for row in places}, {row[1] for row in places if row[1] is not None}
-    change(connection, "DELETE FROM placements WHERE receipt = ?", ((seq,) for seq in seqs))
-    alone = "DELETE FROM facets WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM placements WHERE facet = digest)"
-    change(connection, alone, ((facet,) for facet in sorted(facets)))
+    _UNPLACE.each(connection, ({"receipt": seq} for seq in seqs))
+    _DROP_FACET.each(connection, ({"gone": facet} for facet in sorted(facets)))
     empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
     drop(connection, empty)
 
@@ -217,14 +230,15 @@ def forget(connection: Driven, seqs: Sequence[int]) -> None:
 def drop(connection: Driven, empty: Iterable[int]) -> None:
     """Take out configurations that no receipt has, and the values that they alone had."""
     gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
-    rows = ((value, seq) for seq, values in gone for value in values)
-    change(connection, "DELETE FROM axes WHERE value = ? AND configuration = ?", rows)
-    change(connection, "DELETE FROM configurations WHERE seq = ?", ((seq,) for seq, _ in gone))
+    drop_axes(connection, ((value, seq) for seq, values in gone for value in values))
+    _DROP_CONFIGURATION.each(connection, ({"gone": seq} for seq, _ in gone))
     values = sorted({value for _, members in gone for value in members})
-    alone = (
-        "DELETE FROM axis_values WHERE seq = ? AND NOT EXISTS (SELECT 1 FROM axes WHERE axes.value = axis_values.seq)"
-    )
-    change(connection, alone, ((value,) for value in values))
+    _DROP_VALUE.each(connection, ({"gone": value} for value in values))
+
+
+def drop_axes(connection: Driven, pairs: Iterable[tuple[int, int]]) -> None:
+    """Take out that configurations have values: pairs of a value and a configuration."""
+    _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for value, seq in pairs))
 
 
 def members(item: Configuration, values: dict[AxisPart, Interned]) -> bytes:

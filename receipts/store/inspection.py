@@ -16,6 +16,7 @@ from receipts.store.leaves import KINDS
 from receipts.store.packing import unpack
 from receipts.store.rows import COLUMNS, Answer
 from receipts.store.seal import Held, Seal, all_seals, held
+from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
     claim_supersessions,
@@ -242,8 +243,8 @@ class Inspection:
             try:
                 yield from list(make(self._connection.execute(rows).all()))
             except _DAMAGE as error:
-                if self._connection.dialect.name == "postgresql" and isinstance(error, DBAPIError):
-                    raise  # the transaction has ended with it
+                if engine_of(self._connection).ends_on_error(error):
+                    raise
                 yield from self._one_by_one(query, number, numbers, table, make)
             after = numbers[-1]
 

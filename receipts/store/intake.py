@@ -20,7 +20,7 @@ from receipts.store.incoming import Judgement, come_from, insert_rows, judge, to
 from receipts.store.listed import listed
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import Answer, promoted
-from receipts.store.submission import lock
+from receipts.store.sql import engine_of
 from receipts.store.tables import documents, purges, receipts, supersessions
 
 PURGED: Final = "superseded by a receipt that was purged"
@@ -107,7 +107,7 @@ def take(
     A receipt whose launch has another one here that stands is refused, and nothing of it is written. Of a store that
     is not exported ``whole`` some successor may never come: what it replaced is then withdrawn.
     """
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     here = _Here(connection, batch, said, whole=whole)
     fates = [here.admit(item) for item in batch]
     admitted = [item for item, fate in zip(batch, fates, strict=True) if fate.what == "new"]

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, func, insert, select
 
 from receipts.store.incoming import come_from, insert_rows, to_add
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.submission import lock
+from receipts.store.sql import engine_of
 from receipts.store.tables import (
     claim_subjects,
     claim_supersessions,
@@ -50,7 +50,7 @@ class Came(NamedTuple):
 
 def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Tombstones. What is here and was purged there is not erased by an import, which is said instead."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     ids = [row["receipt"] for row in rows]
     here = set(connection.execute(select(receipts.c.id).where(receipts.c.id.in_(ids))).scalars())
     known = set(connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(ids))).scalars())
@@ -97,7 +97,7 @@ def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row
 
     A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
     """
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     plain = _PLAIN[name]
     every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions") else rows
     table, group = plain.table, plain.table.c[plain.group]
@@ -169,7 +169,7 @@ def _replaced(successor: str | None) -> str:
 
 def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Claims. One of the same name that says something else is a conflict, and stays as it is here."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     query = select(claims).where(claims.c.id.in_([row["id"] for row in rows]))
     here = {row.id: row for row in connection.execute(query)}
     new = [row for row in rows if row["id"] not in here]
@@ -195,7 +195,7 @@ def _same_claim(here: str, there: str) -> bool:
 
 def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Verdicts on claims that are here, but for those that stood on a receipt that was purged here."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     names = {row["claim"] for row in rows}
     known = set(connection.execute(select(claims.c.id).where(claims.c.id.in_(names))).scalars())
     subjects = {item["receipt"] for row in rows for item in row["subjects"]}
@@ -261,7 +261,7 @@ def _same_verdict(row: Row) -> tuple[Any, ...]:
 
 def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Digests that purges left there, so that seals over what they erased still hold."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     columns = tuple(column.name for column in erased.columns if column.name != "seq")
     query = select(erased).where(erased.c.receipt.in_({row["receipt"] for row in rows}))
     known = {tuple(getattr(row, key) for key in columns) for row in connection.execute(query)}
@@ -275,7 +275,7 @@ def take_erased(connection: Connection, store: str, rows: Sequence[Row]) -> Came
 
 def take_origins(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     """Where rows of the other store came from: rows that came here with it are rows of a third store as well."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     own = connection.execute(select(stores.c.id)).scalar_one()
     by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
@@ -300,7 +300,7 @@ def take_seals(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
     from receipts.store.leaves import SHARED
     from receipts.store.seal import Seal, held
 
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     own = connection.execute(select(stores.c.id)).scalar_one()
     key = ("store", "what", "first", "root")
     query = select(*(seals.c[name] for name in key)).where(seals.c.store.in_({row["store"] for row in rows}))

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import (
-    Column,
     DateTime,
     Select,
     String,
@@ -28,10 +27,10 @@ from sqlalchemy import (
 from receipts.axes.settings import Settings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
-from receipts.store.arrays import Array
 from receipts.store.rows import safe, standing
 from receipts.store.signatures import ask_earlier, earlier_of
-from receipts.store.statement import Ask, Row, Statement
+from receipts.store.sql.postgres import unnested
+from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import documents, receipts
 
 _MOST_WITNESSES: Final = 20
@@ -138,22 +137,14 @@ def questions(group: Sequence[Parsed], settings: Mapping[str, Settings], *, toge
 
 @cache
 def _witnesses_of_many() -> Statement:
-    asked = _asked(id=String(), launch=String())
+    asked = unnested({"id": String(), "launch": String()})
     return _of_each(asked, _naming(asked.c.id, asked.c.launch))
 
 
 @cache
 def _earlier_of_many() -> Statement:
-    asked = _asked(signature=String(), launch=String(), started=DateTime(timezone=True))
+    asked = unnested({"signature": String(), "launch": String(), "started": DateTime(timezone=True)})
     return _of_each(asked, earlier_of(asked.c.signature, asked.c.launch, asked.c.started))
-
-
-def _asked(**kinds: Any) -> TableValuedAlias:
-    """A row for each receipt that is asked about, made of a parameter for each column: an array of its type."""
-    arrays = (bindparam(name, type_=Array(kind)) for name, kind in kinds.items())
-    columns = (Column(name, kind) for name, kind in kinds.items())
-    made = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
-    return made.render_derived()
 
 
 def _of_each(asked: TableValuedAlias, query: Select[Any]) -> Statement:

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, exists, insert, select
 
 from receipts.receipt import Parsed
 from receipts.store.rows import cut
-from receipts.store.statement import Statement
+from receipts.store.sql.statement import Statement
 from receipts.store.tables import facets
 
 # Columns of `receipts` with few values; a facet's text has them in this order.

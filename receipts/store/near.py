@@ -15,9 +15,9 @@ from receipts.metrics.reading import Taint
 from receipts.receipt import Parsed
 from receipts.store import samples
 from receipts.store.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
-from receipts.store.many import Lookup
 from receipts.store.rows import Entry, cut, entries, entry, standing
-from receipts.store.statement import Statement
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Statement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
@@ -45,12 +45,11 @@ _OF_DIGEST: Final = Lookup(
 )
 _MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
 _AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
-_STANDING: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
 _LAUNCHES: Final = Lookup(
     [placements.c.configuration],
     [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
-    joined="JOIN receipts ON receipts.seq = placements.receipt",
-    and_=_STANDING,
+    joined=(receipts, receipts.c.seq == placements.c.receipt),
+    where=standing(),
     newest=placements.c.receipt,
 )
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    UnaryExpression,
     and_,
     bindparam,
     exists,
@@ -23,31 +23,31 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.sql.operators import custom_op
 
 from receipts.axes.configuration import Configuration
 from receipts.metrics.reading import Taint
 from receipts.store import near, samples
-from receipts.store.many import Lookup
 from receipts.store.packing import unpack
+from receipts.store.query.conditions import Condition
+from receipts.store.query.lists import Filters, find
 from receipts.store.rows import Entry, entries, entry, entry_of, standing
-from receipts.store.statement import Statement
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Statement
 from receipts.store.store import Store
 from receipts.store.tables import documents, placements, receipts, subjects, verdicts
 
 _AT_ONCE: Final = 500  # keys of one statement
 _FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
 RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
-_STANDS: Final = "NOT EXISTS (SELECT 1 FROM supersessions WHERE supersessions.receipt = receipts.id)"
 _SAID: Final = Lookup(
     [subjects.c.receipt],
     [subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))],
-    joined="JOIN verdicts ON verdicts.seq = subjects.verdict",
-    and_="verdicts.kind = 'receipt'",
+    joined=(verdicts, verdicts.c.seq == subjects.c.verdict),
+    where=verdicts.c.kind == "receipt",
 )
-_WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], and_=_STANDS)
+_WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], where=standing())
 _OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
-_OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], and_=_STANDS)
+_OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], where=standing())
 _DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
 
 _LAUNCHES: Final = Statement(
@@ -184,19 +184,15 @@ class Ran:
     def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
         """The launches of one lane that started last, stand and ended well; at most so many."""
         (lane,) = sought.lanes
-        of_lane: ColumnElement[bool] = receipts.c.lane == lane
+        conditions = (
+            Condition("lane", "=", lane),
+            Condition("outcome", "=", "ok"),
+            Condition("started", "<=", sought.until.isoformat()),
+        )
         with self._store._reading() as connection:
-            if connection.dialect.name == "sqlite":
-                # SQLite would look the lane up and sort all of it; it looks nothing up by an expression.
-                of_lane = UnaryExpression(of_lane.self_group(), operator=custom_op("+"), type_=of_lane.type)
-            query = (
-                entries()
-                .where(of_lane, *sought._replace(lanes=()).clauses, receipts.c.kind.in_(kinds))
-                .where(receipts.c.outcome == "ok", standing())
-                .order_by(receipts.c.started.desc(), receipts.c.seq.desc())
-                .limit(most)
-            )
-            return [entry(row) for row in connection.execute(query)]
+            rows = find(connection, Filters(conditions))
+            wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
+            return list(islice(wanted, most))
 
     def near(self, ran: Configuration, most: int, axis: str | None = None) -> dict[int, str]:
         """Numbers of configurations that may be one axis away from this one, or in this axis, with the axis.

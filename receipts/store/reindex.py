@@ -25,9 +25,8 @@ from receipts.store import index, schema, signatures, sound
 from receipts.store.address import Address
 from receipts.store.engine import connect, reading, told, write
 from receipts.store.listed import COLUMNS, LISTED, Listed, listed
-from receipts.store.lock import lock
-from receipts.store.many import change
 from receipts.store.packing import unpack
+from receipts.store.sql import engine_of
 from receipts.store.tables import configurations, documents, facets, placements, receipts
 
 WINDOW: Final = 2000
@@ -247,14 +246,14 @@ def _replace(connection: Connection, made: Sequence[_Made]) -> int:
     moved = [item for item in made if item.moved]
     # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
     # them since. Nobody may place a receipt in one while it is taken away.
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
     there = set(connection.execute(query).scalars())
     moved = [item for item in moved if item.row.seq in there]
     index.forget(connection, [item.row.seq for item in moved])
     index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
     index.name(connection, [item.listed for item in made if item.row.seq in there])
-    change(connection, "DELETE FROM signatures WHERE receipt = ?", ((seq,) for seq in sorted(there)))
+    signatures.forget(connection, sorted(there))
     for item in made:
         if item.row.seq in there:
             outcome = item.launch.parsed.receipt.run.outcome

@@ -7,19 +7,18 @@ There is one revision so far, so a store of any other is refused: its receipts c
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, func, insert, inspect, select, text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from receipts.base.errors import StoreError
-from receipts.store import triggers
 from receipts.store.address import Address
-from receipts.store.engine import BUSY_SECONDS, connect, reading, told, writing
-from receipts.store.tables import HEAD, REBUILT, metadata, stores, version
+from receipts.store.engine import connect, reading, told, writing
+from receipts.store.sql import engine_of, triggers
+from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -88,8 +87,7 @@ def compare(address: Address, found: str) -> None:
 
 def make(engine: Engine, address: Address) -> None:
     """Make the tables in an empty database, once, whoever else is making them."""
-    if engine.dialect.name == "sqlite":
-        _use_wal(engine)
+    engine_of(engine).prepare(engine)
     with writing(engine) as connection:
         lock(connection)
         found = revision(connection) if "alembic_version" in inspect(connection).get_table_names() else None
@@ -107,24 +105,8 @@ def make(engine: Engine, address: Address) -> None:
 def create(connection: Connection) -> None:
     """Create all tables, indexes and triggers in an empty database, without the revision."""
     metadata.create_all(connection, checkfirst=False)
-    for statement in triggers.statements(connection.dialect.name):
+    for statement in engine_of(connection).triggers():
         connection.execute(text(statement))
-
-
-def _use_wal(engine: Engine) -> None:
-    """Set the journal mode, which the file keeps. It needs the file alone for a moment."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            with engine.connect() as connection:
-                raw = connection.connection.driver_connection
-                assert raw is not None
-                raw.execute("PRAGMA journal_mode = WAL")
-                return
-        except Exception as error:  # sqlite3 is asked directly: a journal mode cannot be set in a transaction
-            if "locked" not in str(error) or time.monotonic() > until:
-                raise OperationalError("PRAGMA journal_mode", None, error) from error
-            time.sleep(0.01)
 
 
 def _refuse_strangers(connection: Connection, address: Address) -> None:
@@ -149,9 +131,8 @@ def identify(connection: Connection) -> None:
 
 
 def lock(connection: Connection) -> None:
-    """Let one migrator in at a time; released with the transaction. SQLite has one writer anyway."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    """Let one migrator in at a time; released with the transaction."""
+    engine_of(connection).lock_schema(connection, _LOCK)
 
 
 def upgrade(address: Address) -> Upgrade:
@@ -165,8 +146,7 @@ def upgrade(address: Address) -> Upgrade:
     engine = connect(address)
     try:
         with told(address):
-            if engine.dialect.name == "sqlite":
-                _use_wal(engine)
+            engine_of(engine).prepare(engine)
             with writing(engine) as connection:
                 lock(connection)
                 found = _known(connection, address)
@@ -175,12 +155,6 @@ def upgrade(address: Address) -> Upgrade:
                 return Upgrade(str(address), found, revision(connection) or "")
     finally:
         engine.dispose()
-
-
-def _raw(connection: Connection, statement: str) -> None:
-    raw = connection.connection.driver_connection
-    assert raw is not None
-    raw.execute(statement)
 
 
 def _known(connection: Connection, address: Address) -> str:
@@ -225,7 +199,7 @@ def check(address: Address) -> Check:
             if not found:
                 raise StoreError(f"{address}: this is no store of receipts")
             problems = list(_problems(connection, address, found))
-            count = connection.exec_driver_sql("SELECT count(*) FROM receipts").scalar() or 0
+            count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
             return Check(str(address), found, HEAD, count, tuple(problems))
     finally:
         engine.dispose()
@@ -240,44 +214,19 @@ def _problems(connection: Connection, address: Address, found: str) -> Iterable[
     missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
     if missing:
         yield f"tables are missing: {', '.join(sorted(missing))}; restore a backup"
-    without = triggers.names(connection.dialect.name) - _triggers(connection)
+    engine = engine_of(connection)
+    without = triggers.names(engine.triggers()) - engine.trigger_names(connection)
     if without:
         yield f"triggers are missing, so that rows can be changed: {', '.join(sorted(without))}; restore a backup"
-    if connection.dialect.name == "sqlite":
-        for row in connection.exec_driver_sql("PRAGMA integrity_check(10)"):
-            if row[0] != "ok":
-                yield f"the file is damaged: {row[0]}; restore a backup"
-        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            which = "a row" if row[1] is None else f"row {row[1]}"  # tables without row numbers tell none
-            yield f"{which} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
-
-
-def _triggers(connection: Connection) -> set[str]:
-    if connection.dialect.name == "sqlite":
-        query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-    else:
-        query = (
-            "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
-            "WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace"
-        )
-    return {row[0] for row in connection.exec_driver_sql(query)}
+    yield from engine.damage(connection)
 
 
 def overwrite_deleted(engine: Engine) -> None:
-    """Have SQLite write zeros over what the next transaction deletes."""
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            _raw(connection, "PRAGMA secure_delete = ON")
+    """Have the engine write over what the next transaction deletes, where it can."""
+    engine_of(engine).overwrite_deleted(engine)
 
 
 def erase(engine: Engine) -> None:
     """See that deleted rows leave the files, as far as the engine lets this user."""
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            # Readers of an older state hold the log back; the next checkpoint without them takes it.
-            _raw(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
-        return
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        erased = ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions")
-        for table in (*erased, *(table.name for table in REBUILT)):
-            connection.exec_driver_sql(f"VACUUM {table}")
+    erased = ("receipts", "documents", "verdicts", "claim_verdicts", "supersessions")
+    engine_of(engine).erase(engine, [*erased, *(table.name for table in REBUILT)])

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from receipts.store import leaves, merkle
 from receipts.store.leaves import KINDS, Leaf
-from receipts.store.submission import lock
+from receipts.store.sql import engine_of
 from receipts.store.tables import erased, origins, seals, stores
 
 MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
@@ -63,7 +63,7 @@ def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
     On PostgreSQL a number may be given before another and its row be seen after it: whoever writes rows holds the
     lock of `submission.lock` together with others, and this takes it alone, so that none is left behind a seal.
     """
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     store: str = connection.execute(select(stores.c.id)).scalar_one()
     made: list[Seal] = []
     for what in KINDS:

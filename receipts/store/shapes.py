@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, select
+from sqlalchemy import Connection, asc, bindparam, desc, distinct, func, literal, select
 
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import ReachedShape
 from receipts.metrics.reading import Taint
 from receipts.store import samples
 from receipts.store.rows import cut, safe, standing
-from receipts.store.statement import Statement
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Statement
 from receipts.store.tables import receipts
 
 _KEY: Final = ShapeKey._fields
@@ -56,9 +57,7 @@ def reached(
     """
     keys = [receipts.c[name] for name in (*_KEY, "accelerator", *_SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
-    day: ColumnElement[Any] = func.date(receipts.c.started)
-    if connection.dialect.name == "postgresql":
-        day = func.date(func.timezone("UTC", receipts.c.started))
+    day = engine_of(connection).day(receipts.c.started)
     query = (
         select(
             *keys,

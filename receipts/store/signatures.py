@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
 
 from receipts.axes.settings import Settings
 from receipts.axes.signature import Signature, unstated
@@ -15,7 +15,7 @@ from receipts.judging.facts import EarlierFailure
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.store.rows import safe, standing
-from receipts.store.statement import Ask, Row, Statement
+from receipts.store.sql.statement import Ask, Row, Statement
 from receipts.store.tables import receipts, signatures
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ _COLUMNS: Final = (
     *(signatures.c[name] for name in ("signature", "micro_batch", "sequence_length", "extras")),
 )
 INSERT: Final = Statement.insert(signatures)
+_FORGET: Final = Statement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
 
 
 _NEWEST: Final = (signatures.c.receipt.desc(),)
@@ -135,6 +136,11 @@ def write(connection: Connection, seq: int, outcome: str, made: Signature | None
     """Write the signature of the receipt of that number; nothing where there is none."""
     if made is not None:
         INSERT.run(connection, row_of(seq, outcome, made))
+
+
+def forget(connection: Connection, seqs: Sequence[int]) -> None:
+    """Take out the signatures of receipts."""
+    _FORGET.each(connection, ({"gone": seq} for seq in seqs))
 
 
 def row_of(seq: int, outcome: str, made: Signature) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from receipts.axes.configuration import AxisPart, Configuration
 from receipts.store import index
 from receipts.store.index import OF_VALUE, Interned, by_sums, column_text, unpacked
 from receipts.store.listed import OF_FACET, facet
-from receipts.store.lock import lock
-from receipts.store.many import Lookup, change
 from receipts.store.rows import cut
+from receipts.store.sql import engine_of
+from receipts.store.sql.lookup import Lookup
 from receipts.store.tables import axes, axis_values, configurations, facets, placements, receipts
 
 _ROWS: Final = Lookup(
@@ -117,7 +117,7 @@ def _wanted(item: Placed, values: Mapping[AxisPart, Interned]) -> dict[tuple[int
 
 def mend(connection: Connection, unsound: Sequence[Placed]) -> None:
     """Write configurations anew, under new numbers, with all that is placed in them; the caller's transaction."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     for item in unsound:
         row = next(iter(_ROWS.read(connection, [(item.number,)])), None)
         if row is None:
@@ -128,8 +128,7 @@ def mend(connection: Connection, unsound: Sequence[Placed]) -> None:
         moved = update(placements).where(placements.c.configuration == item.number).values(configuration=number)
         connection.execute(moved)
         members = _read(bytes(row[5]))
-        pairs = ((value, item.number) for value in members)
-        change(connection, "DELETE FROM axes WHERE value = ? AND configuration = ?", pairs)
+        index.drop_axes(connection, ((value, item.number) for value in members))
         connection.execute(delete(configurations).where(configurations.c.seq == item.number))
 
 
@@ -156,7 +155,7 @@ def _digest(value: str) -> int | None:
 
 def mend_facets(connection: Connection, amiss: Iterable[int]) -> None:
     """Write facets anew from a receipt that has them; those that none has go."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     for digest in amiss:
         of = select(*(receipts.c[name] for name in OF_FACET)).join(placements, placements.c.receipt == receipts.c.seq)
         rows = connection.execute(of.where(placements.c.facet == digest).distinct())
@@ -167,7 +166,7 @@ def mend_facets(connection: Connection, amiss: Iterable[int]) -> None:
 
 def sweep(connection: Connection) -> None:
     """Take out what nothing has: rows of configurations that are not there, and values of none."""
-    lock(connection, alone=True)
+    engine_of(connection).lock(connection, alone=True)
     gone = ~exists().where(configurations.c.seq == axes.c.configuration)
     connection.execute(delete(axes).where(gone))
     connection.execute(delete(axis_values).where(~exists().where(axes.c.value == axis_values.c.seq)))

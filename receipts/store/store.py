@@ -26,7 +26,7 @@ from receipts.store.query import lists
 from receipts.store.query.lists import Filters, ListPlan, Progress
 from receipts.store.rows import Entry
 from receipts.store.said import Said
-from receipts.store.statement import Statement
+from receipts.store.sql.statement import Statement
 from receipts.store.submission import Prepared, Submitted
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.verdicts import StoredVerdict, Verdict

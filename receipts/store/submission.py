@@ -17,14 +17,14 @@ from receipts.metrics import Launch
 from receipts.store import index, listed, signatures
 from receipts.store.around import Neighbour, World, around
 from receipts.store.listed import Listed
-from receipts.store.lock import lock
 from receipts.store.packing import CODEC, pack
 from receipts.store.rows import Answer, promoted
-from receipts.store.statement import Driven, Rows, Statement, write
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Driven, Rows, Statement
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import row_of
 
-__all__ = ["Prepared", "Submitted", "lock", "prepare", "take"]
+__all__ = ["Prepared", "Submitted", "prepare", "take"]
 
 
 class Submitted(NamedTuple):
@@ -103,7 +103,7 @@ def take(connection: Driven, items: Sequence[Prepared]) -> list[Submitted | Conf
         unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
         if unknown:
             placed |= index.numbers(connection, unknown)
-        write(connection, _rows(connection, new, placed))
+        engine_of(connection).write(connection, _rows(new, placed))
     return told
 
 
@@ -202,10 +202,10 @@ def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequenc
             )
 
 
-def _rows(connection: Driven, new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
+def _rows(new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
     """Rows of every table, parents before what refers to them."""
     # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
-    ordered = sorted(new, key=lambda one: one.item.row["id"]) if connection.dialect.name == "postgresql" else new
+    ordered = sorted(new, key=lambda one: one.item.row["id"])
     return [
         (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation} for one in ordered]),
         (

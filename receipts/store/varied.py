@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from receipts.store.index import unpacked
-from receipts.store.many import Lookup
 from receipts.store.rows import cut, safe
-from receipts.store.statement import Driven
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Driven
 from receipts.store.tables import axis_values, configurations, placements
 
 # The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.

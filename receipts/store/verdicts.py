@@ -15,7 +15,7 @@ from receipts.base.errors import NotFound
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.statement import Statement
+from receipts.store.sql.statement import Statement
 from receipts.store.tables import receipts, subjects, verdicts
 
 Verdict = ReceiptVerdict | Comparison
@@ -76,7 +76,7 @@ def _add(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]]
     if len(rows) == 1:
         _SUBJECT.run(connection, rows[0])
     else:
-        connection.execute(_SUBJECT.declared, rows)
+        _SUBJECT.each(connection, rows)
     return seq
 
 

@@ -23,7 +23,7 @@ from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, condition, kin, open_store
 from receipts.store.engine import reading
-from receipts.store.statement import run
+from receipts.store.sql.statement import run
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK
 

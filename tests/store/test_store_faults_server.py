@@ -291,13 +291,18 @@ def _tables(url: str) -> set[str]:
 
 KILLED = """
 import os, signal, sys
-from receipts.store import schema, triggers
+from receipts.store import schema
 from receipts.store.address import address
-statements = triggers.statements
-def some(dialect):
-    yield next(statements(dialect))
-    os.kill(os.getpid(), signal.SIGKILL)
-triggers.statements = some
+from receipts.store.sql import triggers
+statements = triggers.postgresql
+class Some(list):
+    def __init__(self, every):
+        self.first = next(every)
+    def __iter__(self):
+        yield self.first
+        os.kill(os.getpid(), signal.SIGKILL)
+from receipts.store.sql.postgres import Postgres
+Postgres.triggers = lambda self: Some(statements())
 schema.upgrade(address(sys.argv[1]))
 """
 

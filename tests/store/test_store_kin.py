@@ -12,9 +12,10 @@ from sqlalchemy.exc import IntegrityError
 
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.arrays import written
 from receipts.store.engine import reading, write_at_once
-from receipts.store.statement import Driven, Statement, run, together
+from receipts.store.sql import engine_of
+from receipts.store.sql.arrays import written
+from receipts.store.sql.statement import Driven, Statement, run
 from receipts.store.tables import axis_values, receipts
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, parsed, raw, ready
@@ -136,7 +137,7 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
     rows = Statement(receipts.select())
 
     def broken(connection: Driven) -> None:
-        together(connection, [(rows, {})])  # with which it begins on PostgreSQL
+        engine_of(connection).together(connection, [(rows, {})])  # with which it begins on PostgreSQL
         run(connection, f"INSERT INTO purges VALUES ('{kept}', 'why', '2026-01-01')")
         raise ValueError("broken")
 
@@ -155,6 +156,6 @@ def test_an_error_in_one_round_trip_is_raised_and_not_logged_beside(
     torn = Statement(receipts.insert().from_select(list(receipts.c.keys()), select(receipts)))
     asks = [(torn, {}), *[(Statement(receipts.select()), {})] * 400]
     with pytest.raises(IntegrityError), reading(store._engine) as connection:
-        together(connection, asks)
+        engine_of(connection).together(connection, asks)
     assert caplog.records == []
     assert store.parsed(kept).id == kept

@@ -17,7 +17,7 @@ from receipts.store.engine import reading
 from receipts.store.query import documents as documents_module
 from receipts.store.query import leads, terms
 from receipts.store.query.plan import Lead
-from receipts.store.statement import run
+from receipts.store.sql.statement import run
 from receipts.store.tables import axis_values
 from store_receipts import parsed, ready
 

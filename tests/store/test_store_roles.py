@@ -19,7 +19,7 @@ from receipts.base.errors import StoreError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.roles import OWNERS, quoted, statements
+from receipts.store.sql.roles import OWNERS, quoted, statements
 from receipts.store.tables import metadata
 from receipts.workflows.submit import submit
 from store_receipts import publish, raw

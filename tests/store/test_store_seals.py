@@ -193,9 +193,9 @@ def test_a_seal_waits_for_writers_whose_numbers_are_smaller(postgres_store: str)
         engine = connect(address(postgres_store))
         made: list[Seal] = []
         with engine.connect() as connection, connection.begin():
-            from receipts.store.submission import lock
+            from receipts.store.sql import engine_of
 
-            lock(connection, alone=False)
+            engine_of(connection).lock(connection, alone=False)
             connection.execute(text("SELECT nextval(pg_get_serial_sequence('receipts', 'seq'))"))
             store.submit(*ready())
             sealer = threading.Thread(target=lambda: made.extend(store.seal()))

@@ -21,7 +21,7 @@ from receipts.receipt import Document
 from receipts.receipt.load import MAX_BYTES
 from receipts.receipt.stream import documents
 from receipts.store import Store, open_store
-from receipts.store.statement import COPIED
+from receipts.store.sql.postgres import COPIED
 from receipts.workflows.submit import BATCH, Submission, pipeline, submit
 from receipts.workflows.submit.workers import AHEAD
 from store_receipts import RULEBOOK, raw

@@ -8,11 +8,18 @@ from receipts.store.sql.postgres import Postgres
 from receipts.store.sql.sqlite import Sqlite
 
 if TYPE_CHECKING:
-    from receipts.store.statement import Driven
+    from sqlalchemy import Engine
+
+    from receipts.store.sql.statement import Driven
 
 _ENGINES: Final[dict[str, Sqlite | Postgres]] = {"sqlite": Sqlite(), "postgresql": Postgres()}
 
 
-def engine_of(connection: Driven) -> Sqlite | Postgres:
-    """The engine that a connection is of."""
-    return _ENGINES[connection.dialect.name]
+def engine_of(connection: Driven | Engine) -> Sqlite | Postgres:
+    """The engine of a connection."""
+    return engine_of_name(connection.dialect.name)
+
+
+def engine_of_name(name: str) -> Sqlite | Postgres:
+    """The engine of a dialect."""
+    return _ENGINES[name]

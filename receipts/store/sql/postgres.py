@@ -1,19 +1,267 @@
-"""PostgreSQL."""
+"""PostgreSQL: writers side by side, and a round trip that costs more than most statements, so that they share it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, String, any_, bindparam
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Index,
+    Insert,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    any_,
+    bindparam,
+    func,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.exc import DBAPIError
 
-from receipts.store.arrays import Array
+from receipts.store.sql import triggers
+from receipts.store.sql.arrays import Array, written
+from receipts.store.sql.statement import Ask, Driven, Row, Rows, Statement, driver_of, run
+
+if TYPE_CHECKING:
+    from receipts.store.sql.lookup import Insertion, Lookup
+
+# Rows of one table from which on COPY is quicker than so many inserts in one round trip.
+COPIED: Final = 20
+_IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
+# Any number will do, so long as every version of the program takes the same one; schema.py takes another.
+_KEY: Final = 0x7265636569707475
+# A writer looks up what it needs. A plan made while a table was small would read all of it, and a load keeps its plans
+# while the tables grow.
+_LOOK_UP: Final = func.set_config("enable_seqscan", "off", true())
+_ALONE: Final = Statement(select(func.pg_advisory_xact_lock(_KEY), _LOOK_UP))
+_TOGETHER: Final = Statement(select(func.pg_advisory_xact_lock_shared(_KEY), _LOOK_UP))
+_ARRAYS: Final = ((SmallInteger, "smallint"), (String, "text"), (LargeBinary, "bytea"))
 
 
 class Postgres:
-    """What PostgreSQL does in its own way."""
+    """What PostgreSQL does in its own way; `Sqlite` has the same methods."""
 
-    def among(self, column: ColumnElement[Any], values: Sequence[Any]) -> ColumnElement[bool]:
+    # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
+    lateral: Final = True
+
+    # Expressions
+
+    def among(self, target: ColumnElement[Any], values: Sequence[Any]) -> ColumnElement[bool]:
         """That a column has one of some values: one parameter, so that a statement is the same however many."""
-        kind = String() if isinstance(column.type, String) else column.type  # without its collation
-        return column == any_(bindparam(None, values, type_=Array(kind)))
+        return target == any_(bindparam(None, values, type_=Array(_plain(target))))
+
+    def among_named(self, target: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """The same of values that a `Statement` is given under a name, by `values`."""
+        return target == any_(bindparam(name, type_=Array(_plain(target))))
+
+    def values(self, some: Sequence[Any]) -> Any:
+        """Values as a parameter of `among_named`."""
+        return list(some)
+
+    def day(self, moment: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The day of a moment, in UTC."""
+        return func.date(func.timezone("UTC", moment))
+
+    # Statements
+
+    def together(self, connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+        """The rows of several queries, in one round trip. ``end`` ends the transaction with it."""
+        made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
+        with driver_of(connection, "; ".join(one.sql for one, _ in made)) as driver, _pipeline(driver):
+            if driver.autocommit and driver.info.transaction_status == _IDLE:
+                driver.execute("BEGIN")
+            cursors = [driver.execute(one.sql, one.bound(given)) for one, given in made]
+            if end:
+                driver.execute("COMMIT")
+        return [one.read(cursor) if cursor.description else [] for (one, _), cursor in zip(made, cursors, strict=True)]
+
+    def write(self, connection: Driven, tables: Sequence[Rows]) -> None:
+        """Insert rows of several tables, in their order, and commit: in one round trip, many by COPY."""
+        few: list[Rows] = []
+        for statement, rows in tables:
+            # COPY takes rows as they are given, and none out of a query.
+            if len(rows) >= COPIED and _is_plain_insert(statement):
+                self._copy(connection, statement, rows)
+            else:
+                few.append((statement, rows))
+        made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
+        with driver_of(connection, "; ".join(one.sql for one, _ in made)) as driver, _pipeline(driver):
+            for one, rows in made:
+                for row in rows:
+                    driver.execute(one.sql, one.bound(row))
+            driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own
+
+    def _copy(self, connection: Driven, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert many rows; triggers and constraints hold as they do of an insert."""
+        assert isinstance(statement.declared, Insert)
+        sql = f"COPY {statement.declared.table} ({', '.join(statement.parameters)}) FROM STDIN"
+        named = statement.compiled(connection.dialect).named
+        with driver_of(connection, sql) as driver, driver.cursor() as cursor, cursor.copy(sql) as stream:
+            for row in rows:
+                values = named(row)
+                stream.write_row([values[name] for name in statement.parameters])
+
+    def look_up(
+        self, connection: Driven, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
+    ) -> list[Row]:
+        """Rows of each key: one statement over arrays."""
+        if "postgresql" not in lookup.prepared:
+            kinds = {f"key{at}": _plain(column) for at, column in enumerate(lookup.key)}
+            asked = unnested(kinds)
+            each = lookup.of(list(asked.c)[:-1]).correlate(asked).lateral("found")
+            lookup.prepared["postgresql"] = Statement(select(*each.c).select_from(asked.join(each, true())))
+        given: dict[str, Any] = {f"key{at}": column for at, column in enumerate(zip(*keys, strict=True))}
+        if lookup.limited:
+            given["most"] = limit
+        statement: Statement = lookup.prepared["postgresql"]
+        return statement.all(connection, given)
+
+    def insert_new(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows in their order, but for those whose key is taken."""
+        run(connection, _inserting(into), _turned(into, rows))
+
+    def insert_counted(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+        """The same; gives the first ``by`` values and the number of each that was inserted."""
+        names = ", ".join(column.name for column in into.columns[:by])
+        sql = f"{_inserting(into)} RETURNING {names}, seq"
+        inserted: list[Row] = run(connection, sql, _turned(into, rows)).fetchall()
+        return inserted
+
+    # Transactions
+
+    @contextmanager
+    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Driven]:
+        """A transaction of a few statements that the driver runs, for a caller that waits for each.
+
+        It begins with the first `together` and may end with `write`, so that neither takes a round trip of its own;
+        nothing else may be run before.
+        """
+        with engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.autocommit = True  # the driver's word for: it begins no transaction by itself
+            try:
+                with connection.begin():
+                    yield connection
+            finally:
+                if not driver.closed:
+                    driver.autocommit = False
+
+    def snapshot(self, connection: Connection) -> Connection:
+        """A connection whose next transaction reads one state of the store, however long it takes."""
+        return connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def lock(self, connection: Driven, *, alone: bool) -> None:
+        """Keep writers apart that must not pass one another; others share the lock."""
+        (_ALONE if alone else _TOGETHER).run(connection, {})
+
+    def asks_locked(self, *, alone: bool) -> list[Ask]:
+        """`lock` as the first of what is asked together."""
+        return [(_ALONE if alone else _TOGETHER, {})]
+
+    def numbers(self, tables: Sequence[Any], count: int) -> Ask:
+        """A question for the next ``count`` numbers of some tables: a row each. One that is not used is left out."""
+        return _numbers(tuple(table.name for table in tables)), {"count": count}
+
+    def ends_on_error(self, error: Exception) -> bool:
+        """Whether a transaction ends with an error."""
+        return isinstance(error, DBAPIError)
+
+    # Schema
+
+    def prepare(self, engine: Engine) -> None:
+        """Set what a database keeps of its engine: nothing."""
+
+    def lock_schema(self, connection: Connection, key: int) -> None:
+        """Let one migrator in at a time; released with the transaction."""
+        connection.execute(select(func.pg_advisory_xact_lock(key)))
+
+    def restrict(self, index: Index, where: ColumnElement[bool]) -> None:
+        """Make an index partial, when the table is made: to name the dialect before is to import it, 18 ms."""
+        index.dialect_options["postgresql"]["where"] = where
+
+    def triggers(self) -> list[str]:
+        """The DDL of the triggers, in the order to run it in."""
+        return list(triggers.postgresql())
+
+    def trigger_names(self, connection: Connection) -> set[str]:
+        """Triggers that are there and not disabled."""
+        query = (
+            "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+            "WHERE NOT tgisinternal AND tgenabled <> 'D' AND relnamespace = current_schema()::regnamespace"
+        )
+        return set(connection.execute(text(query)).scalars())
+
+    def damage(self, connection: Connection) -> Iterator[str]:
+        """What the engine finds wrong in its own files: a server sees to them itself."""
+        yield from ()
+
+    def overwrite_deleted(self, engine: Engine) -> None:
+        """Write zeros over what the next transaction deletes: see `erase`."""
+
+    def erase(self, engine: Engine, tables: Sequence[str]) -> None:
+        """See that deleted rows leave the files, as far as the engine lets this user."""
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            for table in tables:
+                connection.exec_driver_sql(f"VACUUM {table}")
+
+
+def unnested(kinds: Mapping[str, Any]) -> Any:
+    """A row for each key, with its place: made of a parameter for each column, an array of its type."""
+    arrays = (bindparam(name, type_=Array(kind)) for name, kind in kinds.items())
+    columns = (Column(name, kind) for name, kind in kinds.items())
+    made = func.unnest(*arrays).table_valued(*columns, with_ordinality="place", name="asked")
+    return made.render_derived()
+
+
+def _is_plain_insert(statement: Statement) -> bool:
+    return isinstance(statement.declared, Insert) and statement.declared.select is None
+
+
+def _plain(column: ColumnElement[Any]) -> Any:
+    """A column's type, without its collation."""
+    return String() if isinstance(column.type, String) else column.type
+
+
+@cache
+def _numbers(tables: Sequence[str]) -> Statement:
+    # A sequence's name is asked for once, and not for every number.
+    sequences = (select(func.pg_get_serial_sequence(name, "seq")).scalar_subquery() for name in tables)
+    count = bindparam("count", type_=Integer())
+    return Statement(select(*map(func.nextval, sequences)).select_from(func.generate_series(1, count)))
+
+
+def _inserting(into: Insertion) -> str:
+    kinds = (next((name for kind, name in _ARRAYS if isinstance(one.type, kind)), "bigint") for one in into.columns)
+    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    return f"{into.into} SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
+
+
+def _turned(into: Insertion, rows: Sequence[Sequence[Any]]) -> list[str]:
+    """An array for each column."""
+    return [written(column.type, values) for column, values in zip(into.columns, zip(*rows, strict=True), strict=True)]
+
+
+@contextmanager
+def _pipeline(driver: Any) -> Iterator[None]:
+    """One round trip of psycopg's. It would log what follows from an error as well; the error itself is raised."""
+    first: Exception | None = None
+    try:
+        with driver.pipeline():
+            try:
+                yield
+            except Exception as error:
+                first = error
+    except Exception:
+        if first is None:
+            raise
+    if first is not None:
+        raise first

@@ -1,18 +1,202 @@
-"""SQLite."""
+"""SQLite: one writer at a time, and a statement that costs next to nothing, so that each is run for itself."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Index, Integer, bindparam, column, func, select
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from receipts.store.sql import triggers
+from receipts.store.sql.statement import Ask, Driven, Row, Rows, Statement, bare, driver_of, run, run_each
+
+if TYPE_CHECKING:
+    from receipts.store.sql.lookup import Insertion, Lookup
+
+BUSY_SECONDS: Final = 30
+# Taking the write lock first means that a writer waits for another, and never fails half-way.
+BEGIN: Final = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 
 
 class Sqlite:
-    """What SQLite does in its own way."""
+    """What SQLite does in its own way; `Postgres` has the same methods."""
 
-    def among(self, column: ColumnElement[Any], values: Sequence[Any]) -> ColumnElement[bool]:
+    # Whether a query may refer to rows beside it (LATERAL), so that many questions are one statement.
+    lateral: Final = False
+
+    # Expressions
+
+    def among(self, target: ColumnElement[Any], values: Sequence[Any]) -> ColumnElement[bool]:
         """That a column has one of some values: one parameter, so that a statement is the same however many."""
-        each = func.json_each(json.dumps(values)).table_valued("value")
-        return column.in_(select(each.c.value))
+        return self._in(target, json.dumps(values))
+
+    def among_named(self, target: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """The same of values that a `Statement` is given under a name, by `values`."""
+        return self._in(target, bindparam(name))
+
+    def _in(self, target: ColumnElement[Any], text: Any) -> ColumnElement[bool]:
+        each = func.json_each(text).table_valued("value")
+        return target.in_(select(each.c.value))
+
+    def values(self, some: Sequence[Any]) -> Any:
+        """Values as a parameter of `among_named`."""
+        return json.dumps(some)
+
+    def day(self, moment: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The day of a moment, in UTC."""
+        return func.date(moment)
+
+    # Statements
+
+    def together(self, connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
+        """The rows of several queries. ``end`` ends the transaction where that spares a round trip."""
+        return [statement.all(connection, given) for statement, given in asks]
+
+    def write(self, connection: Driven, tables: Sequence[Rows]) -> None:
+        """Insert rows of several tables, in their order; the transaction may end with it."""
+        filled = [(statement.compiled(connection.dialect), rows) for statement, rows in tables if rows]
+        with driver_of(connection, "INSERT") as driver:
+            for compiled, rows in filled:
+                if len(rows) == 1:
+                    driver.execute(compiled.sql, compiled.bound(rows[0]))
+                else:
+                    driver.executemany(compiled.sql, map(compiled.bound, rows))
+
+    def look_up(
+        self, connection: Driven, lookup: Lookup, keys: Sequence[Sequence[Any]], limit: int | None
+    ) -> list[Row]:
+        """Rows of each key."""
+        names = [f"key{at}" for at in range(len(lookup.key))]
+        if "sqlite" not in lookup.prepared:
+            binds = [bindparam(name, type_=column.type) for name, column in zip(names, lookup.key, strict=True)]
+            lookup.prepared["sqlite"] = Statement(lookup.of(binds)).compiled(connection.dialect)
+        compiled = lookup.prepared["sqlite"]
+        places = [compiled.order.index(name) for name in names]
+        fixed: Mapping[str, Any] = {**compiled.constants, "most": limit}
+        parameters = [fixed.get(name) for name in compiled.order]
+
+        def each() -> Iterator[list[Any]]:
+            for key in keys:
+                for place, value in zip(places, key, strict=True):
+                    parameters[place] = value
+                yield parameters
+
+        return run_each(connection, compiled.sql, each())
+
+    def insert_new(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows in their order, but for those whose key is taken."""
+        for row in rows:
+            run(connection, self._inserting(into), row)
+
+    def insert_counted(self, connection: Driven, into: Insertion, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+        """The same; gives the first ``by`` values and the number of each that was inserted."""
+        inserted = []
+        for row in rows:
+            cursor = run(connection, self._inserting(into), row)
+            if cursor.rowcount:
+                inserted.append((*row[:by], cursor.lastrowid))
+        return inserted
+
+    def _inserting(self, into: Insertion) -> str:
+        return f"{into.into} VALUES ({', '.join('?' * len(into.columns))}) ON CONFLICT DO NOTHING"
+
+    # Transactions
+
+    @contextmanager
+    def at_once(self, engine: Engine, *, writes: bool) -> Iterator[Driven]:
+        """A transaction of a few statements that the driver runs, for a caller that waits for each.
+
+        SQLAlchemy's connection is left out, which takes longer to set up than most statements take to run.
+        """
+        with bare(engine, BEGIN[writes]) as made:
+            yield made
+
+    def snapshot(self, connection: Connection) -> Connection:
+        """A connection whose next transaction reads one state of the store, however long it takes."""
+        return connection
+
+    def lock(self, connection: Driven, *, alone: bool) -> None:
+        """Keep writers apart. There is one writer anyway."""
+
+    def asks_locked(self, *, alone: bool) -> list[Ask]:
+        """`lock` as the first of what is asked together."""
+        return []
+
+    def numbers(self, tables: Sequence[Any], count: int) -> Ask:
+        """A question for the next ``count`` numbers of some tables: a row each. One writer knows what is last."""
+        return _numbers(tuple(tables)), {"steps": json.dumps(list(range(1, count + 1)))}
+
+    def ends_on_error(self, error: Exception) -> bool:
+        """Whether a transaction can go on after an error."""
+        return False
+
+    # Schema
+
+    def prepare(self, engine: Engine) -> None:
+        """Set the journal mode, which the file keeps. It needs the file alone for a moment."""
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                with engine.connect() as connection:
+                    self._raw(connection, "PRAGMA journal_mode = WAL")
+                    return
+            except Exception as error:  # sqlite3 is asked directly: a journal mode cannot be set in a transaction
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise OperationalError("PRAGMA journal_mode", None, error) from error
+                time.sleep(0.01)
+
+    def lock_schema(self, connection: Connection, key: int) -> None:
+        """Let one migrator in at a time. There is one writer anyway."""
+
+    def restrict(self, index: Index, where: ColumnElement[bool]) -> None:
+        """Make an index partial. SQLite's tables say so themselves."""
+
+    def triggers(self) -> list[str]:
+        """The DDL of the triggers, in the order to run it in."""
+        return list(triggers.sqlite())
+
+    def trigger_names(self, connection: Connection) -> set[str]:
+        """Triggers that are there and not disabled."""
+        return set(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").scalars())
+
+    def damage(self, connection: Connection) -> Iterator[str]:
+        """What the engine finds wrong in its own files, in sentences."""
+        for row in connection.exec_driver_sql("PRAGMA integrity_check(10)"):
+            if row[0] != "ok":
+                yield f"the file is damaged: {row[0]}; restore a backup"
+        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+            which = "a row" if row[1] is None else f"row {row[1]}"  # tables without row numbers have none
+            yield f"{which} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
+
+    def overwrite_deleted(self, engine: Engine) -> None:
+        """Write zeros over what the next transaction deletes."""
+        with engine.connect() as connection:
+            self._raw(connection, "PRAGMA secure_delete = ON")
+
+    def erase(self, engine: Engine, tables: Sequence[str]) -> None:
+        """See that deleted rows leave the files, as far as the engine lets this user."""
+        with engine.connect() as connection:
+            # Readers of an older state hold the log back; the next checkpoint without them takes it.
+            self._raw(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _raw(self, connection: Connection, statement: str) -> None:
+        driver: Any = connection.connection.driver_connection
+        driver.execute(statement)
+
+
+@cache
+def _numbers(tables: Sequence[Any]) -> Statement:
+    last = (select(func.coalesce(func.max(table.c.seq), 0)).scalar_subquery() for table in tables)
+    step = func.json_each(bindparam("steps")).table_valued(column("value", Integer))
+    return Statement(select(*(number + step.c.value for number in last)))
+
+
+def is_busy(error: DBAPIError) -> bool:
+    """Whether the same work may succeed the next time."""
+    text = str(error.orig)
+    return "UNIQUE constraint" in text or "replace refused" in text or "locked" in text or "busy" in text

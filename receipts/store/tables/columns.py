@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
 
 
-class Utc(TypeDecorator[datetime]):
-    """A moment with its zone: `timestamptz` on PostgreSQL, ISO text in UTC on SQLite; always read back in UTC."""
+class _Utc(TypeDecorator[datetime]):
+    """A moment with its zone, `timestamptz`; always read back in UTC."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -23,10 +23,22 @@ class Utc(TypeDecorator[datetime]):
     # Processors of its own: those that SQLAlchemy wraps around a type's take several times as long over each moment.
 
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], Any] | None:
-        return _text if dialect.name == "sqlite" else _utc
+        return _utc
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None] | None:
-        return _moment if dialect.name == "sqlite" else _utc
+        return _utc
+
+
+class _UtcText(_Utc):
+    """The same as ISO text in UTC, for an engine that has no such type."""
+
+    cache_ok = True
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], Any] | None:
+        return _text
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None] | None:
+        return _moment
 
 
 def _text(value: datetime | None) -> str | None:
@@ -41,6 +53,7 @@ def _utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.astimezone(UTC)
 
 
+Utc = _Utc().with_variant(_UtcText(), "sqlite")
 # Byte order on both engines, so that prefixes are ranges and lists come in one order whatever the server's locale.
 Words = String().with_variant(String(collation="C"), "postgresql")
 Number = BigInteger().with_variant(Integer(), "sqlite")

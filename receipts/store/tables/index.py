@@ -21,6 +21,7 @@ from sqlalchemy import (
     event,
 )
 
+from receipts.store.sql import engine_of
 from receipts.store.tables.columns import Number, key, metadata, number, words
 
 if TYPE_CHECKING:
@@ -155,11 +156,9 @@ _EARLY: Final = Index("axis_values_early", axis_values.c.axis, sqlite_where=axis
 
 @event.listens_for(axis_values, "before_create")
 @event.listens_for(axes, "before_create")
-def _partial_on_postgresql(_table: Table, connection: Connection, **_options: Any) -> None:
-    # Said only when the table is made: to name the dialect is to import it.
-    if connection.dialect.name == "postgresql":
-        _LEAVE_ONE_OUT.dialect_options["postgresql"]["where"] = axes.c.leave_one_out.is_not(None)
-        _EARLY.dialect_options["postgresql"]["where"] = axis_values.c.early == 1
+def _restrict(_table: Table, connection: Connection, **_options: Any) -> None:
+    engine_of(connection).restrict(_LEAVE_ONE_OUT, axes.c.leave_one_out.is_not(None))
+    engine_of(connection).restrict(_EARLY, axis_values.c.early == 1)
 
 
 # With their numbers, so that PostgreSQL reads those of a lane without their rows.

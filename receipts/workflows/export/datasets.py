@@ -164,7 +164,7 @@ def _field(column: Any) -> DatasetField:
 
     if column.name == "seq":
         return _NUMBER
-    kind = "timestamp" if isinstance(column.type, Utc) else _KIND[column.type.python_type]
+    kind = "timestamp" if isinstance(column.type, type(Utc)) else _KIND[column.type.python_type]
     # AT is a word of SQL's own in DuckDB and BigQuery.
     name = "written_at" if column.name == "at" else column.name
     return DatasetField(name, kind, column.comment, required=not column.nullable)

@@ -8,7 +8,7 @@ On SQLite `INSERT OR REPLACE` deletes without firing delete triggers, so that in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 # What a row must belong to before it may be deleted. OLD is the row; every condition asks for a tombstone.
@@ -93,17 +93,13 @@ END
 $$"""
 
 
-def statements(dialect: str) -> Iterator[str]:
-    """The DDL of one engine, `sqlite` or `postgresql`, in the order to run it in."""
-    yield from _sqlite() if dialect == "sqlite" else _postgresql()
+def names(statements: Iterable[str]) -> set[str]:
+    """The triggers that some DDL makes."""
+    return {text.split()[2] for text in statements if text.startswith("CREATE TRIGGER")}
 
 
-def names(dialect: str) -> set[str]:
-    """The triggers that a store of that engine must have."""
-    return {text.split()[2] for text in statements(dialect) if text.startswith("CREATE TRIGGER")}
-
-
-def _sqlite() -> Iterator[str]:
+def sqlite() -> Iterator[str]:
+    """The DDL of SQLite, in the order to run it in."""
     for table in TABLES:
         yield (
             f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN "
@@ -120,7 +116,8 @@ def _sqlite() -> Iterator[str]:
         )
 
 
-def _postgresql() -> Iterator[str]:
+def postgresql() -> Iterator[str]:
+    """The DDL of PostgreSQL, in the order to run it in."""
     yield _FUNCTION
     yield _ERASED
     yield (

@@ -1,27 +1,24 @@
 """Statements as the driver runs them: declared in Core, compiled once a dialect, run on the driver's own connection.
 
 A training job waits for its submit, which is a dozen small statements. Core's execution takes several times as long
-over each as SQLite does; the columns, the types and the dialect's SQL that it is needed for are asked for once. Where
-a server answers, `together` asks it everything in one round trip, and `write` leaves with the commit in one.
+over each as SQLite does; the columns, the types and the dialect's SQL that it is needed for are asked for once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Dialect, Engine, Float, Insert, Select, Table, insert
+from sqlalchemy import Delete, Dialect, Engine, Float, Insert, Select, Table, insert
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.selectable import CompoundSelect
 from sqlalchemy.types import TypeEngine
 
 Convert = Callable[[Any], Any]
 Row = tuple[Any, ...]
-# Rows of one table from which on COPY is quicker than so many inserts in one round trip.
-COPIED: Final = 20
-_IDLE: Final = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 
 
 class Holder(Protocol):
@@ -81,12 +78,18 @@ class Compiled(NamedTuple):
         return rows
 
 
-class Statement:
-    """A query, or the insert of one row, under its parameters' names."""
+Declared = Select[Any] | CompoundSelect[Any] | Insert | Delete
 
-    def __init__(self, declared: Select[Any] | CompoundSelect[Any] | Insert, parameters: Iterable[str] = ()) -> None:
+
+class Statement:
+    """A query, the insert of one row, or a deletion, under its parameters' names.
+
+    It may be declared for each engine: by a function that is called with a `Sqlite` or a `Postgres`.
+    """
+
+    def __init__(self, declared: Declared | Callable[[Any], Declared], parameters: Iterable[str] = ()) -> None:
         self.declared = declared
-        self._parameters = list(parameters)
+        self.parameters = list(parameters)
         self._compiled: dict[str, Compiled] = {}
 
     @classmethod
@@ -100,6 +103,11 @@ class Statement:
         compiled = self.compiled(connection.dialect)
         return run(connection, compiled.sql, compiled.bound(given))
 
+    def each(self, connection: Driven, given: Iterable[Mapping[str, Any]]) -> None:
+        """Run a change with each of some parameters."""
+        for values in given:
+            self.run(connection, values)
+
     def all(self, connection: Driven, given: Mapping[str, Any]) -> list[Row]:
         """Every row of a query."""
         return self.compiled(connection.dialect).read(self.run(connection, given))
@@ -110,22 +118,6 @@ class Statement:
         number: int = cursor.fetchone()[0] if self.compiled(connection.dialect).number_returned else cursor.lastrowid
         return number
 
-    @property
-    def copies(self) -> bool:
-        """Whether it inserts rows as they are given, and none out of a query."""
-        return isinstance(self.declared, Insert) and self.declared.select is None
-
-    def copy(self, connection: Driven, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert many rows into a table of PostgreSQL; triggers and constraints hold as they do of an insert."""
-        assert isinstance(self.declared, Insert)
-        names = ", ".join(self._parameters)
-        sql = f"COPY {self.declared.table} ({names}) FROM STDIN"
-        named = self.compiled(connection.dialect).named
-        with _told(connection, sql) as driver, driver.cursor() as cursor, cursor.copy(sql) as stream:
-            for row in rows:
-                values = named(row)
-                stream.write_row([values[name] for name in self._parameters])
-
     def compiled(self, dialect: Dialect) -> Compiled:
         """The statement in a dialect."""
         found = self._compiled.get(dialect.name)
@@ -133,11 +125,20 @@ class Statement:
             found = self._compiled[dialect.name] = self._compile(dialect)
         return found
 
+    def declared_for(self, dialect: Dialect) -> Declared:
+        """The statement as it is declared for the engine of a dialect."""
+        if isinstance(self.declared, ClauseElement):
+            return self.declared
+        from receipts.store.sql import engine_of_name
+
+        return self.declared(engine_of_name(dialect.name))
+
     def _compile(self, dialect: Dialect) -> Compiled:
-        compiled = self.declared.compile(dialect=dialect, column_keys=self._parameters or None)
+        declared = self.declared_for(dialect)
+        compiled = declared.compile(dialect=dialect, column_keys=self.parameters or None)
         assert isinstance(compiled, SQLCompiler)
         types = {name: bind.type for name, bind in compiled.binds.items()}
-        columns = [] if isinstance(self.declared, Insert) else [item.type for item in self.declared.selected_columns]
+        columns = [] if isinstance(declared, Insert | Delete) else [item.type for item in declared.selected_columns]
         into = {name: _dialects(kind, dialect).bind_processor(dialect) for name, kind in types.items()}
         # A float comes from both drivers as it is; psycopg's converter would ask for a type that no row has told yet.
         back = [
@@ -161,13 +162,13 @@ def _dialects(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
 
 def run(connection: Driven, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
     """Run a statement on the driver's connection; gives its cursor. Raises SQLAlchemy's DBAPIError, as Core does."""
-    with _told(connection, sql) as driver:
+    with driver_of(connection, sql) as driver:
         return driver.execute(sql, values)
 
 
 def run_each(connection: Driven, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
     """Run a query with each of some parameters; gives the rows of all. Raises as `run` does."""
-    with _told(connection, sql) as driver:
+    with driver_of(connection, sql) as driver:
         return [row for values in given for row in driver.execute(sql, values)]
 
 
@@ -191,7 +192,7 @@ def bare(engine: Engine, begin: str) -> Iterator[Bare]:
 
 
 @contextmanager
-def _told(connection: Driven, sql: str) -> Iterator[Any]:
+def driver_of(connection: Driven, sql: str) -> Iterator[Any]:
     """The driver's own connection, its errors as SQLAlchemy's."""
     driver, errors = connection.connection.driver_connection, connection.dialect.loaded_dbapi.Error
     assert driver is not None
@@ -201,68 +202,5 @@ def _told(connection: Driven, sql: str) -> Iterator[Any]:
         raise DBAPIError.instance(sql, None, error, errors, dialect=connection.dialect) from error
 
 
-@contextmanager
-def _pipeline(driver: Any) -> Iterator[None]:
-    """One round trip of psycopg's. It would log what follows from an error as well; the error itself is told."""
-    first: Exception | None = None
-    try:
-        with driver.pipeline():
-            try:
-                yield
-            except Exception as error:
-                first = error
-    except Exception:
-        if first is None:
-            raise
-    if first is not None:
-        raise first
-
-
 Ask = tuple[Statement, Mapping[str, Any]]
-
-
-def together(connection: Driven, asks: Sequence[Ask], *, end: bool = False) -> list[list[Row]]:
-    """The rows of several queries; of PostgreSQL in one round trip, with the transaction's ``end`` where that is asked.
-
-    A statement that gives no rows gives none here.
-    """
-    if connection.dialect.name != "postgresql":
-        return [statement.all(connection, given) for statement, given in asks]
-    made = [(statement.compiled(connection.dialect), given) for statement, given in asks]
-    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, _pipeline(driver):
-        if driver.autocommit and driver.info.transaction_status == _IDLE:
-            driver.execute("BEGIN")
-        cursors = [driver.execute(compiled.sql, compiled.bound(given)) for compiled, given in made]
-        if end:
-            driver.execute("COMMIT")
-    return [
-        compiled.read(cursor) if cursor.description else [] for (compiled, _), cursor in zip(made, cursors, strict=True)
-    ]
-
-
 Rows = tuple[Statement, Sequence[Mapping[str, Any]]]
-
-
-def write(connection: Driven, tables: Sequence[Rows]) -> None:
-    """Insert rows of several tables, in their order, and commit: on PostgreSQL in one round trip, many by COPY."""
-    if connection.dialect.name != "postgresql":
-        filled = [(statement.compiled(connection.dialect), rows) for statement, rows in tables if rows]
-        with _told(connection, "INSERT") as driver:
-            for compiled, rows in filled:
-                if len(rows) == 1:
-                    driver.execute(compiled.sql, compiled.bound(rows[0]))
-                else:
-                    driver.executemany(compiled.sql, map(compiled.bound, rows))
-        return
-    few: list[Rows] = []
-    for statement, rows in tables:
-        if len(rows) >= COPIED and statement.copies:
-            statement.copy(connection, rows)
-        else:
-            few.append((statement, rows))
-    made = [(statement.compiled(connection.dialect), rows) for statement, rows in few]
-    with _told(connection, "; ".join(compiled.sql for compiled, _ in made)) as driver, _pipeline(driver):
-        for compiled, rows in made:
-            for row in rows:
-                driver.execute(compiled.sql, compiled.bound(row))
-        driver.execute("COMMIT")  # and not `commit`, which waits for an answer of its own

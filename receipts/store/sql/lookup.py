@@ -1,0 +1,64 @@
+"""Many rows at once: look-ups of keys, and inserts that leave what another writer inserted first as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, select
+
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Driven, Row
+
+
+class Lookup:
+    """Rows whose key columns have given values, for many values: each is a look-up in the key's index.
+
+    ``where`` is a further condition, ``joined`` what the key's table is joined to, and on what. ``newest`` is the
+    column by which, descending, the first few rows of each key are taken.
+    """
+
+    def __init__(
+        self,
+        key: Sequence[Column[Any]],
+        wanted: Sequence[Column[Any]],
+        *,
+        joined: tuple[Table, ColumnElement[bool]] | None = None,
+        where: ColumnElement[bool] | None = None,
+        newest: Column[Any] | None = None,
+    ) -> None:
+        self.key = tuple(key)
+        self.limited = newest is not None
+        query = select(*wanted).select_from(key[0].table)
+        query = query.join(*joined) if joined is not None else query
+        query = query.where(where) if where is not None else query
+        if newest is not None:
+            query = query.order_by(newest.desc()).limit(bindparam("most", type_=newest.type))
+        self._query = query
+        self.prepared: dict[str, Any] = {}  # what an engine made of it, by the engine's name
+
+    def of(self, values: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        """The query for one key."""
+        return self._query.where(*(column == value for column, value in zip(self.key, values, strict=True)))
+
+    def read(self, connection: Driven, keys: Iterable[Sequence[Any]], limit: int | None = None) -> list[Row]:
+        """Rows of all these keys; with ``newest``, at most ``limit`` of each. No key may occur twice."""
+        asked = list(keys)
+        return engine_of(connection).look_up(connection, self, asked, limit) if asked else []
+
+
+class Insertion:
+    """Inserts into some columns of a table. What another writer inserted first is left as it is."""
+
+    def __init__(self, columns: Sequence[Column[Any]]) -> None:
+        self.columns = tuple(columns)
+        self.into = f"INSERT INTO {columns[0].table.name} ({', '.join(column.name for column in columns)})"
+
+    def put(self, connection: Driven, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows in their order."""
+        if rows:
+            engine_of(connection).insert_new(connection, self, rows)
+
+    def counted(self, connection: Driven, rows: Sequence[Sequence[Any]], by: int) -> list[Row]:
+        """Insert rows in their order; gives the first ``by`` values and the number of each that was inserted."""
+        return engine_of(connection).insert_counted(connection, self, rows, by) if rows else []
