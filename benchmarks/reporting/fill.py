@@ -27,11 +27,13 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.store import Store, index, open_store, signatures
+from receipts.store import Store, open_store
+from receipts.store.entries import Answer, promoted
+from receipts.store.history.verdicts import row_of
 from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.rows import Answer, promoted
+from receipts.store.query import signatures
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
-from receipts.store.verdicts import row_of
+from receipts.store.write import index
 
 WEEKS: Final = 52
 BEGIN: Final = datetime(2025, 1, 6, tzinfo=UTC)  # a Monday

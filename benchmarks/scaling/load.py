@@ -16,13 +16,14 @@ from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import Launch, launches
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.store import Store, index, open_store
-from receipts.store.engine import writing
-from receipts.store.index import Interned
-from receipts.store.rows import cut
+from receipts.store import Store, open_store
+from receipts.store.entries import cut
 from receipts.store.sql import engine_of
-from receipts.store.submission import Prepared, _New, _rows
+from receipts.store.sql.transactions import writing
 from receipts.store.tables import configurations, receipts, verdicts
+from receipts.store.write import index
+from receipts.store.write.index import Interned
+from receipts.store.write.submission import Prepared, _New, _rows
 
 AT_ONCE: Final = 2000
 _TOLD: Final = 10  # batches from one line to the next

@@ -26,8 +26,8 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
 from receipts.store import Prepared, prepare
-from receipts.store.listed import instant
 from receipts.store.packing import pack
+from receipts.store.write.listing import instant
 
 _OF_A_STATE: Final = ("code", "parallelism.bucket_bytes")  # axes in which launches of one kind may differ
 _SUBMITTED: Final = LASTS * 2

@@ -12,7 +12,7 @@ from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.seal import Seal
+    from receipts.store.integrity.seals import Seal
     from receipts.workflows.audit import Audit
 
 EPILOG = """\b

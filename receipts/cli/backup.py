@@ -29,7 +29,7 @@ def command(session: Session, file: Path, force: bool, as_json: bool) -> int:
     The copy is checked before it gets its name. If the check fails, no file is left.
     """
     from receipts.store.address import address
-    from receipts.store.backup import backup
+    from receipts.store.transfer.backup import backup
 
     made = backup(address(session.store_url), file.expanduser().absolute(), force=force)
     if as_json:

@@ -10,7 +10,7 @@ from receipts.cli import output
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from receipts.store.reindex import Reindexed
+    from receipts.store.integrity.reindex import Reindexed
 
 EPILOG = """\b
 Examples:
@@ -39,7 +39,7 @@ def upgrade(session: Session, as_json: bool) -> int:
     """
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.reindex import coverage
+    from receipts.store.integrity.reindex import coverage
 
     place = address(session.store_url)
     done = schema.upgrade(place)
@@ -82,7 +82,7 @@ def reindex(session: Session, everything: bool, as_json: bool) -> int:
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
-    from receipts.store.reindex import reindex
+    from receipts.store.integrity.reindex import reindex
 
     shown: output.Progress | None = None
 
@@ -121,7 +121,7 @@ def check(session: Session, as_json: bool) -> int:
     from receipts.cli.spooling import remind
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.reindex import coverage
+    from receipts.store.integrity.reindex import coverage
 
     place = address(session.store_url)
     found = schema.check(place)

@@ -27,7 +27,7 @@ def command(session: Session, file: Path, as_json: bool) -> int:
     It is the same store, with the same id and the same row numbers, so every seal still holds.
     """
     from receipts.store.address import address
-    from receipts.store.backup import restore
+    from receipts.store.transfer.backup import restore
 
     made = restore(file.expanduser().absolute(), address(session.store_url))
     if as_json:

@@ -20,7 +20,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
-    from receipts.store.near import Neighbour
+    from receipts.store.query.neighbours import Neighbour
 
 MOST: Final = 10  # configurations of one axis that are compared, the newest
 Progress = Callable[[int, int], None]

@@ -6,14 +6,14 @@ added. See `tables` for the schema, `schema` for making, upgrading and checking 
 
 from __future__ import annotations
 
-from receipts.store.around import Held
-from receipts.store.history import Pin, Supersession
-from receipts.store.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
+from receipts.store.entries import Entry
+from receipts.store.history.published import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
+from receipts.store.history.standing import Pin, Supersession
+from receipts.store.history.verdicts import StoredVerdict
 from receipts.store.query.lists import Condition, Filters, ListPlan, condition
-from receipts.store.rows import Entry
 from receipts.store.store import Store, open_store
-from receipts.store.submission import Prepared, Submitted, prepare
-from receipts.store.verdicts import StoredVerdict
+from receipts.store.write.existing import Held
+from receipts.store.write.submission import Prepared, Submitted, prepare
 
 __all__ = [
     "Condition",

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine
 from receipts.base.errors import NotFound
 from receipts.receipt import Parsed
 from receipts.store.address import Address
-from receipts.store.engine import reading, snapshot, told, write
-from receipts.store.rows import Entry, entries, entry
+from receipts.store.entries import Entry, entries, entry
 from receipts.store.sql import engine_of
+from receipts.store.sql.transactions import reading, snapshot, told, write
 from receipts.store.tables import receipts
 
 T = TypeVar("T")

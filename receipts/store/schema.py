@@ -16,8 +16,8 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
-from receipts.store.engine import connect, reading, told, writing
 from receipts.store.sql import engine_of, triggers
+from receipts.store.sql.transactions import connect, reading, told, writing
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:

@@ -13,27 +13,29 @@ from receipts.base.errors import ConflictError, NoStore, NotFound, StoreError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store import around, history, names, schema
-from receipts.store import submission as submission_module
-from receipts.store import verdicts as verdicts_module
+from receipts.store import schema
 from receipts.store.address import Address, address
-from receipts.store.around import Held
-from receipts.store.asked import Asked
-from receipts.store.engine import at_once, connect, snapshot, told, write, write_at_once
-from receipts.store.history import Pin, Supersession
+from receipts.store.entries import Entry
+from receipts.store.history import standing as history
+from receipts.store.history import verdicts as verdicts_module
+from receipts.store.history.standing import Pin, Supersession
+from receipts.store.history.store import Said
+from receipts.store.history.verdicts import StoredVerdict, Verdict
 from receipts.store.packing import unpack
-from receipts.store.query import lists
+from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
-from receipts.store.rows import Entry
-from receipts.store.said import Said
+from receipts.store.query.store import Asked
 from receipts.store.sql.statement import Statement
-from receipts.store.submission import Prepared, Submitted
+from receipts.store.sql.transactions import at_once, connect, snapshot, told, write, write_at_once
 from receipts.store.tables import documents, receipts, stores
-from receipts.store.verdicts import StoredVerdict, Verdict
+from receipts.store.write import existing as around
+from receipts.store.write import submission as submission_module
+from receipts.store.write.existing import Held
+from receipts.store.write.submission import Prepared, Submitted
 
 if TYPE_CHECKING:
-    from receipts.store.inspection import Inspection
-    from receipts.store.seal import Seal
+    from receipts.store.integrity.inspection import Inspection
+    from receipts.store.integrity.seals import Seal
 
 T = TypeVar("T")
 KEPT: Final = 1000  # parsed receipts, some 50 kB each
@@ -108,12 +110,12 @@ class Store(Said, Asked):
         return found
 
     def resolve(self, text: str) -> str:
-        """The id of the one receipt that a text names; see `receipts.store.names`."""
+        """The id of the one receipt that a text names; see `receipts.store.query.names`."""
         with self._reading() as connection:
             return names.resolve(connection, text)
 
     def resolve_all(self, text: str) -> list[str]:
-        """Ids of all receipts that a text names, at least one; see `receipts.store.names`."""
+        """Ids of all receipts that a text names, at least one; see `receipts.store.query.names`."""
         with self._reading() as connection:
             return names.resolve_all(connection, text)
 
@@ -187,7 +189,7 @@ class Store(Said, Asked):
     @contextmanager
     def inspect(self) -> Iterator[Inspection]:
         """Everything that it holds, in one state of it, for an audit."""
-        from receipts.store.inspection import Inspection
+        from receipts.store.integrity.inspection import Inspection
 
         with told(self._address), snapshot(self._engine) as connection:
             yield Inspection(connection)
@@ -198,7 +200,7 @@ class Store(Said, Asked):
 
     def seal(self) -> list[Seal]:
         """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
-        from receipts.store import seal as seal_module
+        from receipts.store.integrity import seals as seal_module
 
         made: list[Seal] = []
         while True:

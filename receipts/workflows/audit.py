@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from receipts.base.errors import InputError, ReceiptsError, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
-from receipts.store.amiss import Read
-from receipts.store.inspection import Unreadable
-from receipts.store.listed import listed
-from receipts.store.rows import Answer, promoted
-from receipts.store.samples import kinds_of
-from receipts.store.signatures import signed
+from receipts.store.entries import Answer, promoted
+from receipts.store.integrity.index_differences import Read
+from receipts.store.integrity.inspection import Unreadable
+from receipts.store.query.samples import kinds_of
+from receipts.store.query.signatures import signed
+from receipts.store.write.listing import listed
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.inspection import Given, Inspection, Kept
-    from receipts.store.seal import Held
+    from receipts.store.integrity.inspection import Given, Inspection, Kept
+    from receipts.store.integrity.seals import Held
 
 RESTORE: Final = "restore a backup: receipts restore FILE"
 # What the registries and formulas of the version that took a receipt in had a say in.

@@ -24,7 +24,7 @@ from receipts.receipt import Document, Parsed, parse_again
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.stale import Compared, Stale, Told
+    from receipts.store.history.stale import Compared, Stale, Told
 
 Kind = Literal["receipt", "comparison", "claim"]
 GOOD = ("valid", "accepted", "supported")
@@ -104,7 +104,7 @@ class Revalidation:
 
     @cached_property
     def _stale(self) -> Stale:
-        from receipts.store.stale import Scope, Stale
+        from receipts.store.history.stale import Scope, Stale
 
         return Stale(self.store, Scope(self.rulebook.rules.digest, VERSION, self.since))
 

@@ -87,7 +87,7 @@ def counted(found: Difference, under: Lane) -> set[str]:
 
 
 def candidates(one: Configuration, other: Configuration) -> bool:
-    """Whether the index finds the other when it is asked for neighbours of this one; see `receipts.store.near`."""
+    """Whether the index finds the other when it is asked for neighbours of this one; see `query.neighbours`."""
     shared = {one.without(axis) for axis in (*one.parts, *one.follow)} | {one.digest}
     lacking = {one.without(axis) for axis in one.parts if axis.partition(".")[0] in MAPS}
     by_axis = {other.without(axis) for axis in other.parts}

@@ -22,8 +22,8 @@ from receipts.publish.report.week import Week
 from receipts.questions.ceiling import frontiers
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store
-from receipts.store.ran import SHAPE
-from receipts.store.rows import Answer, promoted
+from receipts.store.entries import Answer, promoted
+from receipts.store.query.reports import SHAPE
 from store_receipts import RULEBOOK, parsed, ready
 
 NOW = datetime(2026, 3, 9, tzinfo=UTC)

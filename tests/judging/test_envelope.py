@@ -11,7 +11,7 @@ from receipts.judging.envelope import COUNTED, envelope, grade, standing
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.judging.rule import Case
 from receipts.metrics import Launch
-from receipts.store.facts import MOST_COUNTED
+from receipts.store.query.facts import MOST_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
 CEILING = ReachedShape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)

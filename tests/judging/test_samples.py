@@ -24,8 +24,9 @@ from receipts.metrics.reading import Taint
 from receipts.publish.report import Week, collect, moment
 from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, open_store, samples
-from receipts.store.engine import reading
+from receipts.store import Filters, Store, open_store
+from receipts.store.query import samples
+from receipts.store.sql.transactions import reading
 from receipts.store.tables import receipts
 from store_receipts import ready
 

@@ -21,9 +21,10 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.judging.witness import RECOMPUTE, lend
 from receipts.publish.report.shelf import Shelf
 from receipts.receipt import Document, Parsed
-from receipts.store import Filters, Store, condition, kin, open_store
-from receipts.store.engine import reading
+from receipts.store import Filters, Store, condition, open_store
+from receipts.store.query import related as kin
 from receipts.store.sql.statement import run
+from receipts.store.sql.transactions import reading
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK
 

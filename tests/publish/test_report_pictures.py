@@ -22,8 +22,8 @@ from receipts.publish.report.pictures.over_sequence import interval
 from receipts.publish.report.shelf import Item, Shelf
 from receipts.receipt import Document, Parsed
 from receipts.store import Entry, Store, open_store
-from receipts.store.course import MOST, days
-from receipts.store.ran import SHAPE
+from receipts.store.query.daily_best import MOST, days
+from receipts.store.query.reports import SHAPE
 from receipts.workflows.submit import submit
 
 pytestmark = pytest.mark.slow

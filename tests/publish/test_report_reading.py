@@ -12,7 +12,7 @@ import rule_cases as cases
 from receipts.judging.judge import VERSION
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.ran import Ran, Rules, Sought
+from receipts.store.query.reports import Ran, Rules, Sought
 from receipts.workflows.submit import submit
 
 BOOK = cases.rulebook()

@@ -35,7 +35,7 @@ from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
-from receipts.store.stale import Compared
+from receipts.store.history.stale import Compared
 from receipts.workflows.revalidate import Revalidation
 from thorough import unless_thorough
 

@@ -16,14 +16,15 @@ from receipts.axes import configuration as configuration_module
 from receipts.axes.configuration import configuration
 from receipts.questions.replicates import with_replicates
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, condition, index, open_store, prepare
-from receipts.store import reindex as reindex_module
+from receipts.store import Filters, Store, condition, open_store, prepare
 from receipts.store.address import address
-from receipts.store.engine import reading, writing
-from receipts.store.near import holds_all
+from receipts.store.integrity import reindex as reindex_module
+from receipts.store.integrity.reindex import coverage, reindex
 from receipts.store.query import documents, plan, terms
-from receipts.store.reindex import coverage, reindex
+from receipts.store.query.neighbours import holds_all
+from receipts.store.sql.transactions import reading, writing
 from receipts.store.tables import axes, axis_values, configurations, facets, placements
+from receipts.store.write import index
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
 from thorough import unless_thorough
@@ -160,7 +161,7 @@ def test_the_newest_come_first_after_a_reindex_too(
     with writing(store._engine) as connection:
         for table in (axes, placements, configurations, axis_values, facets):
             connection.execute(delete(table))
-    monkeypatch.setattr("receipts.store.reindex.WINDOW", 8)
+    monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 8)
     assert reindex(address(made_url), LANES).placed == 21
     # The last window holds four; those of one window are numbered in the order of their digests.
     assert {item for _, item in near(store, one, limit=4)} == {item.id for item in others[-4:]}
@@ -390,7 +391,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     before = rows(store)
     with writing(store._engine) as connection:
         connection.execute(delete(placements))
-    monkeypatch.setattr("receipts.store.reindex.WINDOW", 10)
+    monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 10)
 
     def stop(done: int, _total: int) -> None:
         if done >= 20:

@@ -17,11 +17,11 @@ from receipts.base.errors import StoreError, UsageError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Store, open_store, schema
-from receipts.store import backup as module
 from receipts.store.address import address
-from receipts.store.backup import backup, restore
-from receipts.store.engine import connect, reading, writing
+from receipts.store.sql.transactions import connect, reading, writing
 from receipts.store.tables import metadata, origins
+from receipts.store.transfer import backup as module
+from receipts.store.transfer.backup import backup, restore
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import publish, ready

@@ -11,8 +11,9 @@ from sqlalchemy import text, update
 
 from receipts.axes.configuration import Configuration, configuration
 from receipts.receipt import Parsed
-from receipts.store import Store, between, open_store
-from receipts.store.engine import reading, writing
+from receipts.store import Store, open_store
+from receipts.store.query import mixtures as between
+from receipts.store.sql.transactions import reading, writing
 from receipts.store.tables import configurations
 from store_receipts import RULEBOOK, judged, parsed
 

@@ -12,10 +12,10 @@ import pytest
 
 from receipts.base.errors import UsageError
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.engine import reading
 from receipts.store.query import leads, lists, plan, terms
 from receipts.store.query.conditions import meets
 from receipts.store.query.plan import Lead, Order
+from receipts.store.sql.transactions import reading
 from store_receipts import ready
 
 CONDITIONS = (

@@ -12,10 +12,10 @@ from sqlalchemy.exc import IntegrityError
 
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.store.engine import reading, write_at_once
 from receipts.store.sql import engine_of
 from receipts.store.sql.arrays import written
 from receipts.store.sql.statement import Driven, Statement, run
+from receipts.store.sql.transactions import reading, write_at_once
 from receipts.store.tables import axis_values, receipts
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, parsed, raw, ready

@@ -12,12 +12,12 @@ from receipts.axes.shape import shape_key
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.facts import ReachedShape
 from receipts.receipt import Document, Parsed, parse
-from receipts.store import Filters, Store, Submitted, condition, facts, open_store
-from receipts.store.engine import reading
+from receipts.store import Filters, Store, Submitted, condition, open_store
 from receipts.store.query import documents as documents_module
-from receipts.store.query import leads, terms
+from receipts.store.query import facts, leads, terms
 from receipts.store.query.plan import Lead
 from receipts.store.sql.statement import run
+from receipts.store.sql.transactions import reading
 from receipts.store.tables import axis_values
 from store_receipts import parsed, ready
 
@@ -58,7 +58,7 @@ def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> N
     made = put(store)
     from sqlalchemy import insert
 
-    from receipts.store.engine import writing
+    from receipts.store.sql.transactions import writing
     from receipts.store.tables import receipts
 
     with writing(store._engine) as connection:

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 from receipts.base.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, prepare
 from receipts.store.address import address
-from receipts.store.engine import connect, writing
 from receipts.store.sql import triggers
+from receipts.store.sql.transactions import connect, writing
 from receipts.store.tables import erased, origins, seals
 from store_receipts import judged, parsed, publish, ready
 

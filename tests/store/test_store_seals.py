@@ -14,12 +14,13 @@ import pytest
 from sqlalchemy import func, select, text
 
 from receipts.judging.verdict import ReceiptVerdict
-from receipts.store import Store, merkle, open_store
+from receipts.store import Store, open_store
 from receipts.store.address import address
-from receipts.store.backup import backup, restore
-from receipts.store.engine import connect, reading, writing
-from receipts.store.leaves import KINDS
-from receipts.store.seal import Seal, all_seals, held, seal
+from receipts.store.integrity import merkle
+from receipts.store.integrity.leaves import KINDS
+from receipts.store.integrity.seals import Seal, all_seals, held, seal
+from receipts.store.sql.transactions import connect, reading, writing
+from receipts.store.transfer.backup import backup, restore
 from store_receipts import publish, ready
 from tampering import tamper
 from thorough import unless_thorough

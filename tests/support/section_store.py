@@ -124,7 +124,7 @@ def clock(at: datetime) -> Iterator[None]:
     """What is said to a store is said at that moment."""
     told = mock.Mock(wraps=datetime)
     told.now.return_value = at
-    with mock.patch("receipts.store.store.datetime", told), mock.patch("receipts.store.said.datetime", told):
+    with mock.patch("receipts.store.store.datetime", told), mock.patch("receipts.store.history.store.datetime", told):
         yield
 
 

@@ -14,7 +14,8 @@ from command_line import Shell
 from receipts.judging.compare import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.store import Store, merkle, open_store
+from receipts.store import Store, open_store
+from receipts.store.integrity import merkle
 from receipts.store.packing import pack
 from receipts.workflows.audit import Audit, audit
 from receipts.workflows.submit import submit
@@ -200,7 +201,7 @@ def test_a_missing_trigger_is_found(store: Store) -> None:
     tamper(store.url, "DELETE FROM quotes WHERE seq = 77")
     assert _found(store) == []
     from receipts.store.address import address
-    from receipts.store.engine import connect
+    from receipts.store.sql.transactions import connect
 
     engine = connect(address(store.url))
     with engine.begin() as connection:

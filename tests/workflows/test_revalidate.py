@@ -167,7 +167,7 @@ def test_only_what_was_asked_for_is_judged(store: Store, tmp_path: Path) -> None
 def test_one_that_was_interrupted_goes_on_where_it_was(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from receipts.store import stale
+    from receipts.store.history import stale
 
     monkeypatch.setattr(stale, "AT_ONCE", 2)
     other = _rules(tmp_path, "nobody")

@@ -99,7 +99,7 @@ def _told(text: str) -> StoreError:
     import psycopg
     from sqlalchemy.exc import OperationalError
 
-    from receipts.store.engine import told
+    from receipts.store.sql.transactions import told
 
     with pytest.raises(StoreError) as found, told(address(AWAY)):
         raise OperationalError("SELECT", None, psycopg.OperationalError(f"connection failed: FATAL:  {text}"))

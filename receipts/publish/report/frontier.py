@@ -21,7 +21,7 @@ from receipts.publish.report.neighbours import PROVENANCES
 from receipts.publish.report.sections.regime import work
 from receipts.publish.report.shelf import Item, Shelf
 from receipts.questions.answers import answers
-from receipts.store.ran import SHAPE
+from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:
     from receipts.publish.report.links import Links

@@ -25,7 +25,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
-    from receipts.store.ran import Placed, Rules, Sought
+    from receipts.store.query.reports import Placed, Rules, Sought
 
 FAILED = ("oom", "crash", "nan", "hang")
 KEPT = 1000  # launches that are held parsed, some 50 kB each
@@ -111,7 +111,7 @@ class Shelf:
         lanes: Sequence[str] = (),
         since: datetime | None = None,
     ) -> None:
-        from receipts.store.ran import Ran, Rules, Sought
+        from receipts.store.query.reports import Ran, Rules, Sought
 
         self.store = store
         self.rulebook = rulebook

@@ -14,7 +14,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.signatures import Known
+    from receipts.store.query.signatures import Known
 
 Estimator = Callable[[Parsed, Lane], Fit | None]
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind

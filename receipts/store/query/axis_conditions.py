@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.receipt.maps import COMPLETE
-from receipts.store.index import column_text
 from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.tables import axis_values
+from receipts.store.write.index import column_text
 
 # More values than that in one statement cost more than reading what is asked for.
 _MOST_VALUES: Final = 1000

@@ -11,8 +11,8 @@ from typing import Any, Final
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.catalogue import leaves
+from receipts.store.entries import COLUMNS, PATHS
 from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
-from receipts.store.rows import COLUMNS, PATHS
 from receipts.store.tables import receipts
 
 _TIMES: Final = ("started", "finished", "submitted_at")

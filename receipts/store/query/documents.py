@@ -12,9 +12,9 @@ from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
+from receipts.store.entries import Entry
 from receipts.store.packing import unpack
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
-from receipts.store.rows import Entry
 from receipts.store.tables import documents
 
 _AT_ONCE: Final = 100

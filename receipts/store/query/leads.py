@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
 
-from receipts.store.listed import instant
 from receipts.store.query.columns import prefix
 from receipts.store.query.conditions import Condition, is_pattern
 from receipts.store.query.plan import COUNTED, Kind, Lead, ListPlan, Order
 from receipts.store.query.terms import Bounds, Terms
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, configurations, placements, receipts
+from receipts.store.write.listing import instant
 
 Place = tuple[int, int]  # microseconds since 1970 when a receipt started, and its number: what lists are ordered by
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, func, or_, select
 
-from receipts.store.index import unpacked
-from receipts.store.listed import OF_FACET, instant
+from receipts.store.entries import Entry, entries, entry
 from receipts.store.query import leads
 from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.conditions import Condition, condition, meets
@@ -21,9 +20,10 @@ from receipts.store.query.documents import meeting_leaves
 from receipts.store.query.leads import Place
 from receipts.store.query.plan import ListPlan, Order, plan_list
 from receipts.store.query.terms import TEXTS, Terms, resolve
-from receipts.store.rows import Entry, entries, entry
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, configurations, placements, receipts
+from receipts.store.write.index import unpacked
+from receipts.store.write.listing import OF_FACET, instant
 
 __all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
 

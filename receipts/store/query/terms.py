@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from receipts.store.listed import COMMIT, OF_FACET, instant
-from receipts.store.near import holds_all
+from receipts.store.entries import MOST_INDEXED, PATHS, cut
 from receipts.store.query import axis_conditions
 from receipts.store.query.axis_conditions import AxisTerm
 from receipts.store.query.columns import ColumnTest, column_of, path_of, prefix, typed
 from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets
-from receipts.store.rows import MOST_INDEXED, PATHS, cut
+from receipts.store.query.neighbours import holds_all
 from receipts.store.tables import FIGURES, facets, placements
+from receipts.store.write.listing import COMMIT, OF_FACET, instant
 
 # Columns that have an index of their own, and few receipts a value.
 NAMES: Final = ("id", "launch", "label", "supersedes", "witness_for")

@@ -148,7 +148,7 @@ def _columns() -> tuple[DatasetField, ...]:
 
 def _receipt_field(column: Any) -> DatasetField:
     from receipts import metrics
-    from receipts.store.rows import METRICS, PATHS
+    from receipts.store.entries import METRICS, PATHS
 
     field = _field(column)
     path = PATHS.get(field.name, f"run.{field.name}" if field.name in ("started", "finished") else None)

@@ -29,7 +29,7 @@ from receipts.workflows.export.target import ABOUT, whole_file, whole_folder
 
 if TYPE_CHECKING:
     from receipts.store import Filters, Store
-    from receipts.store.dump import Identity, Snapshot
+    from receipts.store.transfer.export import Identity, Snapshot
 
 Format = Literal["parquet", "jsonl", "csv"]
 Progress = Callable[[int, int], None]
@@ -108,7 +108,7 @@ def export(
 
     Raises UsageError where the place may not be written, and StoreError; then nothing is left there.
     """
-    from receipts.store.dump import snapshot
+    from receipts.store.transfer.export import snapshot
 
     with snapshot(store) as state:
         about = About(state.identity, datetime.now(UTC), asked.whole, asked.words())

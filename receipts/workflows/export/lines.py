@@ -14,7 +14,7 @@ from receipts.axes.effective import effective, flag_text
 from receipts.receipt import Document, parse_again
 
 if TYPE_CHECKING:
-    from receipts.store.dump import Said, Whole
+    from receipts.store.transfer.export import Said, Whole
 
 Row = dict[str, Any]
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.

@@ -18,9 +18,8 @@ from receipts.workflows.export.lines import Row, stored
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.incoming import Judgement
-    from receipts.store.intake import Arrival, Saying
-    from receipts.store.intake_rows import Came
+    from receipts.store.transfer.origins import Came, Judgement
+    from receipts.store.transfer.receipts import Arrival, Saying
     from receipts.workflows.export.source import ExportSource
 
 Progress = Callable[[int, int], None]
@@ -83,7 +82,7 @@ def import_store(
 
 class _StoreImport:
     def __init__(self, source: ExportSource, store: Store, rulebook: Rulebook) -> None:
-        from receipts.store.taking import Taking
+        from receipts.store.transfer.receiver import Taking
 
         self._source = source
         self._rulebook = rulebook
@@ -129,7 +128,7 @@ class _StoreImport:
 
     def _add_statements(self, rows: Sequence[Row]) -> None:
         """Kept until their receipts come: a receipt and its standing are one transaction."""
-        from receipts.store.intake import Saying
+        from receipts.store.transfer.receipts import Saying
 
         for row in rows:
             self._statements.setdefault(row["receipt"], []).append(
@@ -164,8 +163,8 @@ class _StoreImport:
 
     def _arrival(self, row: Row, judgements: Sequence[Judgement]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
-        from receipts.store.intake import arrival
-        from receipts.store.rows import Answer
+        from receipts.store.entries import Answer
+        from receipts.store.transfer.receipts import arrival
 
         document = Document(row["document"].encode(), row["id"][:12])
         if document.id != row["id"]:
@@ -195,7 +194,7 @@ class _StoreImport:
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> Judgement | None:
         """A row as a verdict; None where its document is none or says something else than its columns."""
-        from receipts.store.incoming import Judgement
+        from receipts.store.transfer.origins import Judgement
 
         judgement = Judgement(
             row["number"],

@@ -53,8 +53,8 @@ class Course:
 
 def courses(shelf: Shelf, lane: str, results: Sequence[Result], end: datetime) -> tuple[Course, ...]:
     """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
-    from receipts.store.course import days
-    from receipts.store.ran import SHAPE
+    from receipts.store.query.daily_best import days
+    from receipts.store.query.reports import SHAPE
 
     last = Week.of(end - timedelta(microseconds=1))
     since = last.since - timedelta(weeks=WEEKS - 1)

@@ -19,7 +19,7 @@ from receipts.questions.claims.judge import waits
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Store, StoredClaim
-    from receipts.store.chronicle import Chronicle, Told
+    from receipts.store.history.events import Chronicle, Told
 
 MOST_JUDGED = 200
 MOST = 40

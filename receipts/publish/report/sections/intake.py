@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.shelf import Item
     from receipts.store import Store
-    from receipts.store.chronicle import Chronicle
+    from receipts.store.history.events import Chronicle
 
 MOST = 20
 NAMED = 4

@@ -16,7 +16,7 @@ from receipts.publish.report.text import UNKNOWN, plain
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.store import Entry, Store
-    from receipts.store.alike import Alike
+    from receipts.store.query.recurring import Alike
 
 MOST = 20
 NAMED = 6

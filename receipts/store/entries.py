@@ -1,0 +1,234 @@
+"""The row of a receipt: what is lifted out of the document so that it can be looked up, and how it is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Row, Select, exists, select
+
+from receipts import metrics
+from receipts.base.errors import InputError, Problem
+from receipts.judging.sample import status_for, unspoilt
+from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
+from receipts.metrics import Launch
+from receipts.metrics.reading import Taint
+from receipts.receipt.accelerators import find as find_accelerator
+from receipts.store.query.samples import kinds_of, text_of
+from receipts.store.tables import receipts, supersessions
+
+# Column → where it stands in the document. `list` takes either name.
+PATHS: Final[Mapping[str, str]] = {
+    "launch": "run.launch",
+    "lane": "run.lane",
+    "kind": "run.kind",
+    "outcome": "run.outcome",
+    "provenance": "run.provenance",
+    "label": "run.label",
+    "context": "run.context",
+    "host": "run.host",
+    "supersedes": "run.supersedes.target",
+    "supersedes_reason": "run.supersedes.reason",
+    "accelerator": "hardware.accelerator",
+    "chips": "hardware.chips",
+    "sequence_length": "batch.sequence_length",
+    "micro_batch": "batch.micro_batch",
+    "global_batch": "batch.global_batch",
+    "depth": "model.depth",
+    "model": "model.name",
+    "family": "model.family",
+    "failure_phase": "failure.phase",
+    "failure_class": "failure.class",
+    "witness_for": "run.witness_for",
+}
+# Columns that hold a metric's reading, by the metric's own name.
+METRICS: Final = (
+    "tokens_per_second",
+    "tokens_per_second_per_chip",
+    "step_seconds",
+    "tflops_per_second_per_chip",
+    "mfu",
+    "peak_bytes",
+    "peak_reserved_bytes",
+    "compile_seconds",
+)
+
+
+class Entry(NamedTuple):
+    """One receipt as the store lists it: the columns of the table `receipts`, and whether it stands.
+
+    Times are in UTC; units are those of the columns' comments. `superseded_by` is the successor's id where the
+    receipt no longer stands, and empty where it was retracted.
+    """
+
+    seq: int
+    id: str
+    launch: str
+    generation: int
+    lane: str
+    kind: str
+    outcome: str
+    provenance: str
+    status: str
+    path_answer: str
+    tainted: str
+    undecided: str
+    schema_version: str
+    started: datetime
+    finished: datetime | None
+    submitted_at: datetime
+    label: str | None
+    context: str | None
+    host: str | None
+    supersedes: str | None
+    supersedes_reason: str | None
+    accelerator: str | None
+    chips: int | None
+    sequence_length: int | None
+    micro_batch: int | None
+    global_batch: int | None
+    depth: int | None
+    model: str | None
+    family: str | None
+    tokens_per_second: float | None
+    tokens_per_second_per_chip: float | None
+    step_seconds: float | None
+    tflops_per_second_per_chip: float | None
+    mfu: float | None
+    rate_source: str | None
+    rate_of: str | None
+    peak_bytes: float | None
+    peak_reserved_bytes: float | None
+    compile_seconds: float | None
+    failure_phase: str | None
+    failure_class: str | None
+    witness_for: str | None
+    geometry: int | None
+    layout: int | None
+    superseded_by: str | None = None
+    stands: bool = True
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence: its label, else the start of its id."""
+        return self.label or self.id[:12]
+
+    def is_sample(self, kind: Taint) -> bool:
+        """Whether no offence spoils that kind of metric, by the first verdict."""
+        return unspoilt(self.path_answer, kinds_of(self.tainted), kind)
+
+    @property
+    def rate_status(self) -> Status:
+        """The status as far as rates go."""
+        return status_for(Taint.RATE, self.path_answer, kinds_of(self.tainted), kinds_of(self.undecided))
+
+
+class Answer(NamedTuple):
+    """What the first verdict on a receipt fills columns with."""
+
+    status: str
+    path: str
+    tainted: Collection[str]
+    undecided: Collection[str]
+
+    @classmethod
+    def of(cls, status: str, document: Mapping[str, Any]) -> Answer:
+        """Of a verdict's status and its document, as it was stored."""
+        findings = [item for item in document.get("findings") or () if isinstance(item, dict)]
+        asked = ((item.get("level", ""), item.get("question", ""), item.get("taints") or ()) for item in findings)
+        return cls(status, str(document.get("path")), document.get("tainted") or (), undecided_by(asked))
+
+    @classmethod
+    def by(cls, verdict: ReceiptVerdict) -> Answer:
+        """Of a verdict that was just given."""
+        return cls(verdict.status, verdict.path, verdict.tainted, undecided(verdict.findings))
+
+
+MOST_INDEXED: Final = 200
+COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("superseded_by", "stands"))
+
+
+def promoted(launch: Launch, answer: Answer, now: datetime) -> dict[str, Any]:
+    """The columns of a new row, but for `seq` and `generation`.
+
+    Raises InputError where a time cannot be told in UTC.
+    """
+    parsed, leaves = launch.parsed, launch.parsed.flat.leaves
+    run = parsed.receipt.run
+    row: dict[str, Any] = {column: safe(leaves.get(path)) for column, path in PATHS.items()}
+    known = find_accelerator(row["accelerator"]) if row["accelerator"] else None
+    if known is not None:
+        row["accelerator"] = known.key
+    readings = {name: launch.shown(metrics.get(name)) for name in METRICS}
+    row["lane"], row["accelerator"] = cut(row["lane"]), cut(row["accelerator"])
+    row.update({name: reading.value for name, reading in readings.items()})
+    rate = readings["tokens_per_second"]
+    row.update(
+        id=parsed.id,
+        status=answer.status,
+        path_answer=answer.path,
+        tainted=text_of(answer.tainted),
+        undecided=text_of(answer.undecided),
+        schema_version=parsed.receipt.schema_version,
+        started=_utc(run.started, "run.started", parsed.source),
+        finished=_utc(run.finished, "run.finished", parsed.source) if run.finished else None,
+        submitted_at=now,
+        rate_source=rate.source if rate.value is not None else None,
+        rate_of=rate.text if rate.source in ("steps", "unsteady") else None,
+        **launch.settings.shape._asdict(),
+    )
+    return row
+
+
+def cut(text: Any) -> Any:
+    """A text as indexes over several columns hold it; the document has the whole."""
+    return text[:MOST_INDEXED] if isinstance(text, str) else text
+
+
+def safe(value: Any) -> Any:
+    """PostgreSQL holds every character but one, and the document keeps that one."""
+    return value.replace("\0", "\\u0000") if isinstance(value, str) else value
+
+
+def _utc(moment: datetime, at: str, source: str) -> datetime:
+    from datetime import UTC
+
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InputError(
+            source, [Problem(at, f"{moment.isoformat()} is no year in UTC", "state when it ran")]
+        ) from None
+
+
+def standing() -> ColumnElement[bool]:
+    """Whether a receipt stands: nothing superseded or retracted it."""
+    return ~exists().where(supersessions.c.receipt == receipts.c.id)
+
+
+def entries() -> Select[Any]:
+    """Every receipt's columns with the last word on whether it stands; `entry` reads a row of it."""
+    last = (
+        select(supersessions.c.successor, supersessions.c.seq)
+        .where(supersessions.c.receipt == receipts.c.id)
+        .order_by(supersessions.c.seq.desc())
+        .limit(1)
+    )
+    successor = last.with_only_columns(supersessions.c.successor).correlate(receipts).scalar_subquery()
+    said = last.with_only_columns(supersessions.c.seq).correlate(receipts).scalar_subquery()
+    columns = [receipts.c[name] for name in COLUMNS]
+    return select(*columns, successor.label("superseded_by"), said.label("said"))
+
+
+def entry(row: Row[Any]) -> Entry:
+    """A row of `entries`."""
+    return entry_of(tuple(row))
+
+
+def entry_of(values: Sequence[Any]) -> Entry:
+    """The values of a row of `entries`."""
+    successor, said = values[-2:]
+    if said is None:
+        return Entry(*values[:-2])
+    return Entry(*(*values[:-2], successor or "", False))

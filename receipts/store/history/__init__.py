@@ -1,0 +1,1 @@
+"""What is recorded of receipts afterwards: verdicts, pins, claims, decisions, retractions."""

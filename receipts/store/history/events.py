@@ -1,0 +1,96 @@
+"""What people published and decided within a stretch of time, and which documents quote receipts at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from receipts.store.history.published import Decision, Quote
+from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, quotes, supersessions
+
+MOST: Final = 200
+_CHUNK: Final = 400  # names in one question: SQLite of old took 999 parameters
+
+
+class Told(NamedTuple):
+    """The status that a verdict gave a claim. Time in UTC."""
+
+    claim: str
+    status: str
+    rules: str
+    at: datetime
+
+
+class Replaced(NamedTuple):
+    """A claim, or a receipt, that was superseded; `successor` is None where it was withdrawn."""
+
+    id: str
+    successor: str | None
+    reason: str
+    at: datetime
+
+
+class Chronicle(NamedTuple):
+    """What was said from one moment to another, the latter left out, in the order in which it was said.
+
+    ``before`` is the last status that each claim had when the stretch began. Of the receipts that were superseded, the
+    first `MOST` are listed and all are counted.
+    """
+
+    decisions: tuple[Decision, ...]
+    added: tuple[str, ...]
+    before: dict[str, Told]
+    told: tuple[Told, ...]
+    replaced: tuple[Replaced, ...]
+    superseded: tuple[Replaced, ...]
+    superseded_count: int
+
+
+def chronicle(connection: Connection, since: datetime, until: datetime) -> Chronicle:
+    """Decisions, claims that were added, judged or replaced, and receipts that were superseded, within a stretch."""
+
+    def within(table: Any) -> Any:
+        return select(table).where(table.c.at >= since, table.c.at < until).order_by(table.c.seq)
+
+    first = select(func.max(claim_verdicts.c.seq)).where(claim_verdicts.c.at < since).group_by(claim_verdicts.c.claim)
+    word = select(*claim_verdicts.c["claim", "status", "rules", "at"])
+    before = [Told._make(row) for row in connection.execute(word.where(claim_verdicts.c.seq.in_(first)))]
+    later = word.where(claim_verdicts.c.at >= since, claim_verdicts.c.at < until).order_by(claim_verdicts.c.seq)
+    return Chronicle(
+        decisions=tuple(
+            Decision(row.receipt, row.decision, row.reason, row.at) for row in connection.execute(within(decisions))
+        ),
+        added=tuple(row.id for row in connection.execute(within(claims))),
+        before={item.claim: item for item in before},
+        told=tuple(Told._make(row) for row in connection.execute(later)),
+        replaced=tuple(
+            Replaced(row.claim, row.successor, row.reason, row.at)
+            for row in connection.execute(within(claim_supersessions))
+        ),
+        superseded=tuple(
+            Replaced(row.receipt, row.successor, row.reason, row.at)
+            for row in connection.execute(within(supersessions).limit(MOST))
+        ),
+        superseded_count=connection.execute(
+            select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until)
+        ).scalar_one(),
+    )
+
+
+def quoting(connection: Connection, receipts: Iterable[str], until: datetime) -> list[Quote]:
+    """Where documents quote some receipts, by the last reading of each before a moment; in the order of documents."""
+    wanted = list(dict.fromkeys(receipts))
+    newest = select(func.max(quotes.c.seq)).where(quotes.c.at < until).group_by(quotes.c.document)
+    last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
+    found: list[Quote] = []
+    for start in range(0, len(wanted), _CHUNK):
+        query = (
+            select(*quotes.c["document", "receipt", "says", "at"])
+            .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
+            .where(quotes.c.receipt.in_(wanted[start : start + _CHUNK]))
+        )
+        found += [Quote._make(row) for row in connection.execute(query)]
+    return sorted(found, key=lambda item: (item.document, item.receipt))

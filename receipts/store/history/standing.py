@@ -1,0 +1,117 @@
+"""What happens to receipts after they are stored: retracted, purged, pinned. Each is a row that is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select
+
+from receipts.base.errors import ConflictError, UsageError
+from receipts.store.sql import engine_of
+from receipts.store.tables import (
+    claim_subjects,
+    claim_verdicts,
+    documents,
+    pins,
+    purges,
+    receipts,
+    subjects,
+    supersessions,
+    verdicts,
+)
+from receipts.store.write import index
+
+_PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
+
+
+class Supersession(NamedTuple):
+    """A receipt that no longer stands; `successor` is None where it was retracted. Ids, and time in UTC."""
+
+    receipt: str
+    successor: str | None
+    reason: str
+    at: datetime
+
+
+class Pin(NamedTuple):
+    """A named reference at some time; `receipt` is None where the name was taken away."""
+
+    name: str
+    receipt: str | None
+    note: str | None
+    at: datetime
+
+
+def retract(connection: Connection, receipt_id: str, reason: str, at: datetime) -> None:
+    """Withdraw a receipt without a successor. Raises ConflictError where it no longer stands already."""
+    _need(reason, "retract")
+    query = select(supersessions).where(supersessions.c.receipt == receipt_id).order_by(supersessions.c.seq.desc())
+    said = connection.execute(query).first()
+    if said is not None:
+        how = f"superseded by {said.successor[:12]}" if said.successor else "retracted"
+        raise ConflictError(f"{receipt_id[:12]} was {how} on {said.at:%Y-%m-%d} already: {said.reason}")
+    connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, at=at))
+
+
+def purge(connection: Connection, receipt_id: str, reason: str, at: datetime) -> None:
+    """Erase a receipt, its bytes, and every verdict that speaks of it; a tombstone with id and reason stays.
+
+    A verdict quotes the document, and so does the reason for which the receipt superseded another.
+    """
+    from receipts.store.integrity.seals import keep_leaves  # a purge alone needs it, and every command opens a store
+
+    _need(reason, "purge")
+    engine_of(connection).lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
+    number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
+    spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
+    claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)
+    said = select(supersessions.c.seq).where(supersessions.c.successor == receipt_id)
+    doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": said}
+    going = {what: list(connection.execute(query.distinct()).scalars()) for what, query in doomed.items()}
+    keep_leaves(connection, receipt_id, {**going, "columns": going["receipts"]})
+    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, at=at))
+    connection.execute(delete(verdicts).where(verdicts.c.seq.in_(spoken)))
+    connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
+    index.purge(connection, going["receipts"])
+    connection.execute(delete(documents).where(documents.c.receipt == number))
+    connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
+    query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id)
+    replaced = list(connection.execute(query).scalars())
+    if replaced:
+        connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
+        told = "superseded by a receipt that was purged"
+        rows = [{"receipt": item, "successor": receipt_id, "reason": told, "at": at} for item in replaced]
+        connection.execute(insert(supersessions), rows)
+
+
+def _need(reason: str, verb: str) -> None:
+    if not reason.strip():
+        raise UsageError(f'say why: receipts {verb} ID --reason "…"')
+
+
+def all_supersessions(connection: Connection) -> Iterator[Supersession]:
+    """Every supersession and retraction, in the order in which they were said."""
+    for row in connection.execute(select(supersessions).order_by(supersessions.c.seq)):
+        yield Supersession(row.receipt, row.successor, row.reason, row.at)
+
+
+def pin(connection: Connection, name: str, receipt_id: str | None, note: str | None, at: datetime) -> Pin:
+    """Point a name at a receipt, or take the name away. Raises UsageError for a name that cannot be one."""
+    bare = name.removeprefix("@")
+    if not _PIN.match(bare):
+        raise UsageError(f"{name!r} is no name for a pin; write @ and a letter, then letters, digits, . _ or -")
+    made = Pin(bare, receipt_id, note, at)
+    connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, at=at))
+    return made
+
+
+def all_pins(connection: Connection, name: str | None = None) -> Iterator[Pin]:
+    """The history of one pin, or of all, oldest first."""
+    query = select(pins).order_by(pins.c.seq)
+    if name is not None:
+        query = query.where(pins.c.name == name.removeprefix("@"))
+    for row in connection.execute(query):
+        yield Pin(row.name, row.receipt, row.note, row.at)

@@ -1,0 +1,36 @@
+"""Bodies and rows that may be damaged, read without raising."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from receipts.base.errors import StoreError
+from receipts.store.packing import unpack
+
+
+def words(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def unpacked(codec: str, body: bytes) -> tuple[bytes | None, str]:
+    """What a packed body holds, or why it cannot be read."""
+    try:
+        return unpack(codec, body, "it"), ""
+    except (StoreError, TypeError) as error:
+        return None, str(error).partition(";")[0]
+
+
+def as_json(codec: str, body: bytes) -> tuple[Mapping[str, Any] | None, str]:
+    """The JSON object that a packed body holds, or why it cannot be read."""
+    import json
+
+    raw, problem = unpacked(codec, body)
+    if raw is None:
+        return None, problem
+    try:
+        found = json.loads(raw)
+    except ValueError as error:
+        return None, f"it is no JSON: {error}"
+    return (found, "") if isinstance(found, dict) else (None, "it is no JSON object")

@@ -1,0 +1,280 @@
+"""Reading everything that a store holds, in one state of it, however damaged: what an audit looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Column, Connection, Select, Table, exists, func, select
+from sqlalchemy.exc import DBAPIError
+
+from receipts.base.errors import StoreError
+from receipts.store.entries import COLUMNS, Answer
+from receipts.store.integrity import index_audit as sound
+from receipts.store.integrity import merkle
+from receipts.store.integrity.damage import as_json, unpacked, words
+from receipts.store.integrity.index_differences import Amiss, Read, amiss
+from receipts.store.integrity.leaves import KINDS
+from receipts.store.integrity.seals import Held, Seal, all_seals, held
+from receipts.store.sql import engine_of
+from receipts.store.tables import (
+    claim_subjects,
+    claim_supersessions,
+    claim_verdicts,
+    claims,
+    decisions,
+    documents,
+    erased,
+    pins,
+    purges,
+    receipts,
+    seals,
+    stores,
+    subjects,
+    supersessions,
+    verdicts,
+)
+
+_AT_ONCE: Final = 200  # rows with their bodies
+# What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
+_DAMAGE: Final = (DBAPIError, StoreError, ValueError, TypeError, OverflowError)
+
+
+class Unreadable(NamedTuple):
+    """A row that cannot be read, by its table and number."""
+
+    table: str
+    number: int
+    why: str
+
+
+class Kept(NamedTuple):
+    """A receipt as it is kept. `columns` are those of its row, `raw` its bytes or why there are none.
+
+    `answer` and `rules` are those of its first verdict, None where it has none that can be read.
+    """
+
+    number: int
+    id: str
+    columns: Mapping[str, Any]
+    raw: bytes | None
+    why: str
+    size: int | None
+    answer: Answer | None
+    rules: str | None
+
+
+class Given(NamedTuple):
+    """A verdict as it is kept: what its row says, its body or why it cannot be read, and its subjects in order."""
+
+    table: str
+    number: int
+    row: Mapping[str, Any]
+    body: Mapping[str, Any] | None
+    why: str
+    subjects: tuple[tuple[str, str | None], ...]
+
+
+class Dangling(NamedTuple):
+    """A row that names what is not there."""
+
+    table: str
+    number: int
+    names: str
+
+
+class Inspection:
+    """One state of a store, open for reading. Nothing here raises for a row that is damaged: it is given as such."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.store: str | None = connection.execute(select(stores.c.id)).scalars().first()
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.store!r})"
+
+    def count(self, table: Table) -> int:
+        """How many rows a table has."""
+        found: int = self._connection.execute(select(func.count()).select_from(table)).scalar_one()
+        return found
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many receipts, verdicts and seals there are."""
+        return {table.name: self.count(table) for table in (receipts, verdicts, claim_verdicts, seals, purges)}
+
+    def receipts(self) -> Iterator[Kept | Unreadable]:
+        """Every receipt in the order of their numbers."""
+        columns = [receipts.c[name] for name in COLUMNS]
+        query = select(*columns, documents.c.codec, documents.c.size, documents.c.body)
+        query = query.outerjoin(documents, documents.c.receipt == receipts.c.seq)
+        yield from self._each(query, receipts.c.seq, self._kept)
+
+    def _kept(self, rows: Sequence[Any]) -> Iterator[Kept]:
+        first = self._first_verdicts([row[0] for row in rows])
+        for row in rows:
+            columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
+            codec, size, body = row[len(COLUMNS) :]
+            raw, why = (None, "its document is not there") if body is None else unpacked(codec, body)
+            yield Kept(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
+
+    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[Answer, str]]:
+        query = (
+            select(subjects.c.receipt, verdicts.c.status, verdicts.c.rules, verdicts.c.codec, verdicts.c.body)
+            .join(verdicts, verdicts.c.seq == subjects.c.verdict)
+            .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_(numbers))
+            .order_by(verdicts.c.seq)
+        )
+        found: dict[int, tuple[Answer, str]] = {}
+        for number, status, rules, codec, body in self._connection.execute(query):
+            if number not in found:
+                found[number] = Answer.of(status, as_json(codec, body)[0] or {}), rules
+        return found
+
+    def verdicts(self) -> Iterator[Given | Unreadable]:
+        """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
+        yield from self._each(select(*verdicts.c), verdicts.c.seq, partial(_given, verdicts, self._subjects))
+        of_claims = partial(_given, claim_verdicts, self._claim_subjects)
+        yield from self._each(select(*claim_verdicts.c), claim_verdicts.c.seq, of_claims)
+
+    def _subjects(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str | None]]:
+        query = (
+            select(subjects.c.verdict, subjects.c.side, receipts.c.id)
+            .outerjoin(receipts, receipts.c.seq == subjects.c.receipt)
+            .where(subjects.c.verdict.in_(numbers))
+        )
+        for row in self._connection.execute(query.order_by(subjects.c.verdict, subjects.c.position)):
+            yield row[0], row[1], row[2]
+
+    def _claim_subjects(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str | None]]:
+        table = claim_subjects
+        query = select(table.c.verdict, table.c.side, table.c.receipt).where(table.c.verdict.in_(numbers))
+        for row in self._connection.execute(query.order_by(table.c.verdict, table.c.position)):
+            yield row[0], row[1], row[2]
+
+    def dangling(self) -> Iterator[Dangling]:
+        """Rows that name a receipt or a claim which is neither there nor has a tombstone."""
+        here = (
+            (supersessions, supersessions.c.receipt),
+            (supersessions, supersessions.c.successor),
+            (pins, pins.c.receipt),
+            (decisions, decisions.c.receipt),
+        )
+        for table, column in here:
+            gone = ~exists().where(receipts.c.id == column) & ~exists().where(purges.c.receipt == column)
+            yield from self._without(table, column, gone)
+        of_claims = (
+            (claim_supersessions, claim_supersessions.c.claim),
+            (claim_supersessions, claim_supersessions.c.successor),
+            (claim_verdicts, claim_verdicts.c.claim),
+        )
+        for table, column in of_claims:
+            yield from self._without(table, column, ~exists().where(claims.c.id == column))
+        yield from self._without(erased, erased.c.receipt, ~exists().where(purges.c.receipt == erased.c.receipt))
+
+    def _without(self, table: Table, column: Column[str], gone: Any) -> Iterator[Dangling]:
+        query = select(table.c.seq, column).where(column.is_not(None), gone).order_by(table.c.seq)
+        for number, name in self._connection.execute(query):
+            yield Dangling(table.name, number, str(name))
+
+    def index(self) -> sound.Soundness:
+        """What the axis index holds, to be held against documents by `amiss`."""
+        return sound.Soundness(self._connection)
+
+    def amiss(self, soundness: sound.Soundness, batch: Sequence[Read]) -> Amiss:
+        """What the index says otherwise of some receipts than their documents."""
+        return amiss(self._connection, soundness, batch)
+
+    def facets_amiss(self) -> list[int]:
+        """Facets, by their digests, whose text is another."""
+        return sound.facets_amiss(self._connection)
+
+    def raised(self) -> Iterator[str]:
+        """Ids of receipts that are there and have a tombstone."""
+        query = select(receipts.c.id).join(purges, purges.c.receipt == receipts.c.id)
+        yield from self._connection.execute(query).scalars()
+
+    def seals(self) -> Iterator[Held | Unreadable]:
+        """Every seal with what is there of its rows."""
+        for one in list(all_seals(self._connection)):
+            if one.what not in KINDS:
+                yield Unreadable("seals", one.seq, f"it is over {one.what}, and no table of that name is sealed")
+                continue
+            try:
+                yield held(self._connection, one, self.store)
+            except _DAMAGE as error:
+                yield Unreadable("seals", one.seq, words(error))
+
+    def missing(self, one: Held) -> list[int]:
+        """Numbers of a seal's range that have no row: those that were taken away are among them."""
+        there = {item.number for item in one.leaves}
+        return [number for number in range(one.seal.first, one.seal.last + 1) if number not in there]
+
+    def unsealed(self) -> int:
+        """How many receipts and verdicts came since the last seal, as far as their numbers tell."""
+        total = 0
+        for what in ("receipts", "verdicts", "claim_verdicts"):
+            last = select(func.max(seals.c.last)).where(seals.c.store == self.store, seals.c.what == what)
+            number = KINDS[what].number
+            after = self._connection.execute(last).scalar() or 0
+            query = select(func.count()).select_from(KINDS[what].table).where(number > after)
+            total += self._connection.execute(query).scalar_one()
+        return total
+
+    def proof(self, receipt: str) -> tuple[Seal, list[merkle.Step]] | None:
+        """The seal that holds a receipt, and the way from its leaf to the root; None where no seal holds it."""
+        number = self._connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar()
+        for one in all_seals(self._connection, self.store, "receipts"):
+            if number is None or not one.first <= number <= one.last:
+                continue
+            there = held(self._connection, one, self.store).leaves
+            at = next((place for place, item in enumerate(there) if item.number == number), None)
+            if at is not None:
+                return one, merkle.proof([item.digest for item in there], at)
+        return None
+
+    def _each(
+        self, query: Select[Any], number: Column[int], make: Callable[[Sequence[Any]], Iterator[Any]]
+    ) -> Iterator[Any]:
+        """Rows in the order of their numbers, some at a time; where some cannot be read, one at a time."""
+        table, after = str(number.table), -1
+        while numbers := self._numbers(number, after):
+            rows = query.where(number >= numbers[0], number <= numbers[-1]).order_by(number)
+            try:
+                yield from list(make(self._connection.execute(rows).all()))
+            except _DAMAGE as error:
+                if engine_of(self._connection).ends_on_error(error):
+                    raise
+                yield from self._one_by_one(query, number, numbers, table, make)
+            after = numbers[-1]
+
+    def _numbers(self, number: Column[int], after: int) -> list[int]:
+        query = select(number).where(number > after).order_by(number).limit(_AT_ONCE)
+        return list(self._connection.execute(query).scalars())
+
+    def _one_by_one(
+        self,
+        query: Select[Any],
+        number: Column[int],
+        numbers: Sequence[int],
+        table: str,
+        make: Callable[[Sequence[Any]], Iterator[Any]],
+    ) -> Iterator[Any]:
+        for one in numbers:
+            try:
+                yield from list(make(self._connection.execute(query.where(number == one)).all()))
+            except _DAMAGE as error:
+                yield Unreadable(table, one, words(error))
+
+
+def _given(
+    table: Table, related: Callable[[Sequence[int]], Iterator[tuple[int, str, str | None]]], rows: Sequence[Any]
+) -> Iterator[Given]:
+    sides: dict[int, list[tuple[str, str | None]]] = {}
+    for number, side, receipt in related([row.seq for row in rows]):
+        sides.setdefault(number, []).append((side, receipt))
+    for row in rows:
+        body, why = as_json(row.codec, row.body)
+        told = {name: value for name, value in row._mapping.items() if name != "body"}
+        yield Given(table.name, row.seq, told, body, why, tuple(sides.get(row.seq, ())))

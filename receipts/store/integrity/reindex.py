@@ -1,0 +1,264 @@
+"""Making the indexes anew from the documents: axis index and signatures, in batches, beside writers.
+
+It goes through the receipts as they came in, so that configurations get their numbers in that order, as a submit gives
+them: by these the newest are known. The oldest alone comes last, since its place says that all others have theirs. What
+is right already is left out, so that it can be stopped at any time and started again; a receipt that comes in meanwhile
+is indexed by who submits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Engine, Select, case, func, select
+
+from receipts.axes.catalogue import catalogue_of
+from receipts.axes.configuration import Configuration
+from receipts.axes.lane_files import Lanes
+from receipts.axes.settings import SettingsCache
+from receipts.base.errors import InputError, StoreError
+from receipts.metrics import Launch
+from receipts.receipt import Document, parse_again
+from receipts.store import schema
+from receipts.store.address import Address
+from receipts.store.integrity import index_audit as sound
+from receipts.store.packing import unpack
+from receipts.store.query import signatures
+from receipts.store.sql import engine_of
+from receipts.store.sql.transactions import connect, reading, told, write
+from receipts.store.tables import configurations, documents, facets, placements, receipts
+from receipts.store.write import index
+from receipts.store.write.listing import COLUMNS, LISTED, Listed, listed
+
+WINDOW: Final = 2000
+BATCH: Final = 100  # receipts whose rows are written in one transaction: a writer beside it waits for no more
+Progress = Callable[[int, int], None]
+_NAMED: Final = facets.c.digest == placements.c.facet
+
+
+class Reindexed(NamedTuple):
+    """What was made anew: receipts that were looked at, those that were placed, and those whose bytes are damaged."""
+
+    store: str
+    receipts: int
+    placed: int
+    damaged: tuple[str, ...]
+
+
+class Coverage(NamedTuple):
+    """Receipts that the axis index does not hold, and those that it holds as they were read before."""
+
+    missing: int
+    outdated: int
+
+    @property
+    def problem(self) -> str:
+        """What is wrong and what to do, in a sentence; empty where nothing is."""
+        said = []
+        if self.missing:
+            said.append(f"the axis index does not hold {_counted(self.missing)}")
+        if self.outdated:
+            said.append(f"it holds {_counted(self.outdated)} under an older catalogue of axes or another lane file")
+        return f"{', and '.join(said)}; run: receipts db reindex" if said else ""
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} receipt" if number == 1 else f"{number:,} receipts"
+
+
+class _Row(NamedTuple):
+    """A receipt, the columns that lists are made of, and how it is placed and listed."""
+
+    seq: int
+    id: str
+    lane: str
+    columns: Mapping[str, Any]
+    configuration: int | None
+    catalogue: int | None
+    whole: bytes | None
+    had: tuple[Any, ...]
+
+
+class _Made(NamedTuple):
+    row: _Row
+    launch: Launch
+    configuration: Configuration
+    listed: Listed
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is not placed and listed like that yet."""
+        row = self.row
+        return (
+            row.whole is None
+            or bytes(row.whole) != self.configuration.whole
+            or row.had != tuple(self.listed.row.values())
+        )
+
+
+def coverage(address: Address, lanes: Lanes) -> Coverage:
+    """How much of a store its axis index does not hold as it would be read now."""
+    engine = connect(address)
+    try:
+        with told(address), reading(engine) as connection:
+            counted = (select(func.count()).select_from(rows) for rows in (receipts, placements.join(facets, _NAMED)))
+            held, placed = (connection.execute(query).scalar_one() for query in counted)
+            query = (
+                select(configurations.c.lane, configurations.c.catalogue, func.count())
+                .join(placements, placements.c.configuration == configurations.c.seq)
+                .group_by(configurations.c.lane, configurations.c.catalogue)
+            )
+            rows = connection.execute(query).all()
+            return Coverage(held - placed, sum(n for lane, made, n in rows if made != _catalogue(lanes, lane)))
+    finally:
+        engine.dispose()
+
+
+def _catalogue(lanes: Lanes, lane: str) -> int:
+    return catalogue_of(lanes.of(lane)).digest
+
+
+def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progress: Progress | None = None) -> Reindexed:
+    """Index every receipt that the axis index does not hold as it would be read now; with ``everything`` read all.
+
+    ``progress`` is told how many receipts of how many were looked at. Raises StoreError.
+    """
+    schema.must_exist(address)
+    engine = connect(address)
+    try:
+        with told(address):
+            schema.ensure(engine, address, create=False)
+            with reading(engine) as connection:
+                total: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
+            seen = placed = 0
+            damaged: list[str] = []
+            mending = _Mending(engine) if everything else None
+            for rows in _windows(engine):
+                for wanted in _batches([row for row in rows if everything or not _is_current(row, lanes)]):
+                    made = list(_made(engine, wanted, lanes, damaged))
+                    if mending is not None:
+                        placed += mending.mend(made)
+                    placed += write(engine, partial(_replace, made=made))
+                seen += len(rows)
+                if progress is not None:
+                    progress(min(seen, total), total)
+            if mending is not None:
+                mending.end()
+            return Reindexed(str(address), seen, placed, tuple(damaged))
+    finally:
+        engine.dispose()
+
+
+class _Mending:
+    """Writes anew what receipts share, where it is not what their documents give: facets first, then configurations."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        with reading(engine) as connection:
+            amiss = sound.facets_amiss(connection)
+            self._soundness = sound.Soundness(connection)
+            self._strays = self._soundness.strays(connection)
+        if amiss:
+            write(engine, partial(sound.mend_facets, amiss=amiss))
+
+    def mend(self, made: Sequence[_Made]) -> int:
+        """Configurations of some receipts; gives how many were written anew."""
+        placed = [sound.Placed(item.row.configuration, item.configuration) for item in made if item.row.configuration]
+        with reading(self._engine) as connection:
+            unsound = self._soundness.unsound(connection, placed)
+        if unsound:
+            write(self._engine, partial(sound.mend, unsound=unsound))
+            self._strays = True
+        return len(unsound)
+
+    def end(self) -> None:
+        """Take out what nothing has any more."""
+        if self._strays:
+            write(self._engine, sound.sweep)
+
+
+def _windows(engine: Engine) -> Iterator[list[_Row]]:
+    """Receipts with where they are placed, in the order in which the store took them in; the oldest comes last."""
+    query: Select[Any] = (
+        select(
+            *(receipts.c[name] for name in ("seq", "id", "lane")),
+            placements.c.configuration,
+            case((facets.c.digest.is_not(None), configurations.c.catalogue)),  # no list holds it without its facet
+            configurations.c.whole,
+            *(receipts.c[name].label(f"has_{name}") for name in COLUMNS),
+            *(placements.c[name].label(f"listed_{name}") for name in LISTED),
+        )
+        .outerjoin(placements, placements.c.receipt == receipts.c.seq)
+        .outerjoin(configurations, configurations.c.seq == placements.c.configuration)
+        .outerjoin(facets, _NAMED)
+        .order_by(receipts.c.seq)
+        .limit(WINDOW)
+    )
+    with reading(engine) as connection:
+        oldest = last = connection.execute(select(func.min(receipts.c.seq))).scalar() or 0
+    while rows := _read(engine, query.where(receipts.c.seq > last)):
+        yield rows
+        last = rows[-1].seq
+    yield _read(engine, query.where(receipts.c.seq == oldest))
+
+
+def _read(engine: Engine, query: Select[Any]) -> list[_Row]:
+    with reading(engine) as connection:
+        return [_row(*row) for row in connection.execute(query)]
+
+
+def _row(seq: int, name: str, lane: str, number: int | None, catalogue: int | None, whole: Any, *more: Any) -> _Row:
+    columns, had = dict(zip(COLUMNS, more, strict=False)), more[len(COLUMNS) :]
+    return _Row(seq, name, lane, columns, number, catalogue, whole, had)
+
+
+def _batches(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
+    for start in range(0, len(rows), BATCH):
+        yield rows[start : start + BATCH]
+
+
+def _is_current(row: _Row, lanes: Lanes) -> bool:
+    return row.catalogue is not None and row.catalogue == _catalogue(lanes, row.lane)
+
+
+def _made(engine: Engine, rows: Sequence[_Row], lanes: Lanes, damaged: list[str]) -> Iterator[_Made]:
+    """What receipts ran, read from their documents outside of any transaction that writes."""
+    query = select(documents.c.receipt, documents.c.codec, documents.c.body).where(
+        documents.c.receipt.in_([row.seq for row in rows])
+    )
+    with reading(engine) as connection:
+        stored = {number: (codec, body) for number, codec, body in connection.execute(query)}
+    session = SettingsCache()
+    for row in rows:
+        if row.seq not in stored:
+            continue  # purged meanwhile
+        try:
+            parsed = parse_again(Document(unpack(*stored[row.seq], row.id[:12]), row.id[:12]))
+        except (StoreError, InputError):
+            damaged.append(row.id)
+            continue
+        launch = Launch(parsed, lanes.of(parsed.receipt.run.lane), session.settings(parsed))
+        ran = launch.settings.configuration(parsed, launch.lane)
+        yield _Made(row, launch, ran, listed(row.columns, parsed))
+
+
+def _replace(connection: Connection, made: Sequence[_Made]) -> int:
+    """Write placements and signatures of one batch anew; gives how many placements were not right already."""
+    moved = [item for item in made if item.moved]
+    # A configuration may become empty, even of receipts that lay nowhere when they were read: another may have placed
+    # them since. Nobody may place a receipt in one while it is taken away.
+    engine_of(connection).lock(connection, alone=True)
+    query = select(receipts.c.seq).where(receipts.c.seq.in_([item.row.seq for item in made]))
+    there = set(connection.execute(query).scalars())
+    moved = [item for item in moved if item.row.seq in there]
+    index.forget(connection, [item.row.seq for item in moved])
+    index.add(connection, [index.Placed(item.row.seq, item.configuration, item.listed) for item in moved])
+    index.name(connection, [item.listed for item in made if item.row.seq in there])
+    signatures.forget(connection, sorted(there))
+    for item in made:
+        if item.row.seq in there:
+            outcome = item.launch.parsed.receipt.run.outcome
+            signatures.write(connection, item.row.seq, outcome, signatures.signed(item.launch))
+    return len(moved)

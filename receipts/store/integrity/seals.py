@@ -1,0 +1,214 @@
+"""Seals: Merkle roots over the rows that came since the last one, so that a row changed or taken away since is found.
+
+No row carries a chain, which would make writers wait for each other. A seal holds at most `MOST` rows, so that nobody
+waits long for the one who writes it. The last seal of a run is over the seals themselves: whoever keeps its root
+somewhere else can tell that none of those before it was rewritten.
+
+A purge leaves the digest of each sealed row that it erases (`erased`), so that the seal still holds. SQLite gives a
+number at the end of a table again when its row is gone, and a backup keeps its numbers on PostgreSQL, too: the rows
+that a seal holds are the first of those in its range, as many as it held, less those that were erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select
+
+from receipts.store.integrity import leaves, merkle
+from receipts.store.integrity.leaves import KINDS, Leaf
+from receipts.store.sql import engine_of
+from receipts.store.tables import erased, origins, seals, stores
+
+MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
+_ITSELF: Final = "seals"
+
+
+class Seal(NamedTuple):
+    """A root over `held` rows of a table, numbered `first` to `last` in the store that sealed them. Time in UTC."""
+
+    seq: int
+    store: str
+    what: str
+    first: int
+    last: int
+    held: int
+    root: str
+    at: datetime
+
+
+class Held(NamedTuple):
+    """What is there of a seal's rows, in its store's numbers, with those whose digest a purge left."""
+
+    seal: Seal
+    leaves: tuple[Leaf, ...]
+    erased: int
+
+    @property
+    def root(self) -> str:
+        """The root over what is there."""
+        return merkle.root(item.digest for item in self.leaves).hex()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is there as it was sealed."""
+        return len(self.leaves) == self.seal.held and self.root == self.seal.root
+
+
+def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
+    """Seal what no seal holds yet, at most so many rows a table; gives the seals written, none where all is sealed.
+
+    On PostgreSQL a number may be given before another and its row be seen after it: whoever writes rows holds the
+    lock of `submission.lock` together with others, and this takes it alone, so that none is left behind a seal.
+    """
+    engine_of(connection).lock(connection, alone=True)
+    store: str = connection.execute(select(stores.c.id)).scalar_one()
+    made: list[Seal] = []
+    for what in KINDS:
+        if what == _ITSELF and not made:
+            continue  # a seal over the last seal alone would be followed by another for ever
+        found = _unsealed(connection, store, what, most)
+        if found:
+            made.append(_write(connection, store, what, found, at))
+    return made
+
+
+def _write(connection: Connection, store: str, what: str, rows: Sequence[Leaf], at: datetime) -> Seal:
+    root = merkle.root(item.digest for item in rows).hex()
+    one = Seal(0, store, what, rows[0].number, rows[-1].number, len(rows), root, at)
+    values = {name: value for name, value in one._asdict().items() if name != "seq"}
+    made = connection.execute(insert(seals).values(**values)).inserted_primary_key
+    assert made is not None
+    return one._replace(seq=made[0])
+
+
+def all_seals(connection: Connection, store: str | None = None, what: str | None = None) -> Iterator[Seal]:
+    """Seals of a store, or of all, in the order in which they were written or came in."""
+    query = select(seals).order_by(seals.c.seq)
+    query = query if store is None else query.where(seals.c.store == store)
+    query = query if what is None else query.where(seals.c.what == what)
+    for row in connection.execute(query):
+        yield Seal(*row)
+
+
+def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[Leaf]:
+    query = select(func.max(seals.c.last)).where(seals.c.store == store, seals.c.what == what)
+    last = connection.execute(query).scalar() or 0
+    again = sorted(_given_again(connection, store, what))
+    rows = list(leaves.of(connection, what, again[:most]))
+    end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
+    return [*rows, *leaves.between(connection, what, last + 1, end, most - len(rows))]
+
+
+def _given_again(connection: Connection, store: str, what: str) -> set[int]:
+    """Numbers in the range of a seal that are those of newer rows, which no seal holds."""
+    gone = select(erased.c.seal).where(erased.c.store == store, erased.c.what == what).distinct()
+    torn = set(connection.execute(gone).scalars())
+    if not torn or not _has_more(connection, store, what):
+        return set()
+    every = list(all_seals(connection, store, what))
+    newer: set[int] = set()
+    for one in (item for item in every if item.root in torn):
+        present, count = _present(connection, one), _erased(connection, one)
+        newer.update(present[max(0, one.held - len(count)) :])
+    for one in every:
+        if newer and one.first <= max(newer) and one.last >= min(newer):
+            present, count = _present(connection, one), _erased(connection, one)
+            newer.difference_update(present[: max(0, one.held - len(count))])
+    return newer
+
+
+def _has_more(connection: Connection, store: str, what: str) -> bool:
+    """Whether there are more rows up to the last sealed number than seals hold."""
+    number = KINDS[what].number
+    of = select(func.max(seals.c.last), func.sum(seals.c.held)).where(seals.c.store == store, seals.c.what == what)
+    last, sealed = connection.execute(of).one()
+    if last is None:
+        return False
+    gone = select(func.count()).where(erased.c.store == store, erased.c.what == what)
+    there = select(func.count()).select_from(KINDS[what].table).where(number <= last)
+    return connection.execute(there).scalar_one() > int(sealed) - connection.execute(gone).scalar_one()
+
+
+def _present(connection: Connection, one: Seal) -> list[int]:
+    number = KINDS[one.what].number
+    query = select(number).where(number >= one.first, number <= one.last).order_by(number)
+    return list(connection.execute(query).scalars())
+
+
+def _erased(connection: Connection, one: Seal) -> list[Leaf]:
+    query = select(erased.c.number, erased.c.leaf).where(
+        erased.c.store == one.store, erased.c.what == one.what, erased.c.seal == one.root
+    )
+    return [Leaf(number, _bytes(digest)) for number, digest in connection.execute(query)]
+
+
+def _bytes(digest: str) -> bytes:
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        return digest.encode()  # no digest: it will not give the root
+
+
+def held(connection: Connection, one: Seal, own: str | None) -> Held:
+    """What is there of a seal's rows. ``own`` is this store's id, None where its row is gone.
+
+    Another's rows are found by their origins.
+    """
+    gone = _erased(connection, one)
+    if one.store == own:
+        found = list(leaves.between(connection, one.what, one.first, one.last))
+        if gone:
+            found = found[: max(0, one.held - len(gone))]
+    else:
+        found = _of_another(connection, one)
+    return Held(one, tuple(sorted([*found, *gone])), len(gone))
+
+
+def _of_another(connection: Connection, one: Seal) -> list[Leaf]:
+    query = select(origins.c.here, origins.c.number).where(
+        origins.c.store == one.store, origins.c.what == one.what, origins.c.number.between(one.first, one.last)
+    )
+    numbers: dict[int, list[int]] = {}
+    for here, there in connection.execute(query):
+        numbers.setdefault(here, []).append(there)
+    return [
+        Leaf(number, item.digest)
+        for item in leaves.of(connection, one.what, list(numbers))
+        for number in numbers[item.number]
+    ]
+
+
+def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Iterable[int]]) -> None:
+    """Before rows are erased: keep the digest of each that a seal holds. ``doomed`` are numbers by table.
+
+    ``receipt`` is the one that has the tombstone.
+    """
+    own: str = connection.execute(select(stores.c.id)).scalar_one()
+    rows = []
+    for what, numbers in doomed.items():
+        for item in leaves.of(connection, what, list(numbers)):
+            for store, number in ((own, item.number), *_elsewhere(connection, what, item.number)):
+                holder = _holder(connection, what, number, store, own)
+                if holder is not None:
+                    of = {"store": store, "what": what, "number": number, "receipt": receipt}
+                    rows.append({**of, "leaf": item.digest.hex(), "seal": holder.root})
+    if rows:
+        connection.execute(insert(erased), rows)
+
+
+def _elsewhere(connection: Connection, what: str, here: int) -> list[tuple[str, int]]:
+    query = select(origins.c.store, origins.c.number).where(origins.c.what == what, origins.c.here == here)
+    return [(store, number) for store, number in connection.execute(query)]
+
+
+def _holder(connection: Connection, what: str, number: int, store: str, own: str) -> Seal | None:
+    """The seal that holds a row by its number in a store: of several in whose range it is, the last that has it."""
+    of = (seals.c.store == store, seals.c.what == what, seals.c.first <= number, seals.c.last >= number)
+    for row in connection.execute(select(seals).where(*of).order_by(seals.c.seq.desc())).all():
+        one = Seal(*row)
+        if store != own or number in _present(connection, one)[: max(0, one.held - len(_erased(connection, one)))]:
+            return one
+    return None

@@ -1,0 +1,37 @@
+"""What varies under a context, although the context is to hold it: leaves of which launches there state two values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from receipts.store.entries import cut, safe
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Driven
+from receipts.store.tables import axis_values, configurations, placements
+from receipts.store.write.index import unpacked
+
+# The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
+MOST_LAUNCHES: Final = 1000
+_LAUNCHES: Final = Lookup([placements.c.context], [placements.c.configuration], newest=placements.c.at)
+_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.members])
+_VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c.value])
+
+
+def varied(connection: Driven, contexts: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """Axis leaves, by context, that its newest launches state with two values."""
+    return {context: _varied(connection, context) for context in contexts}
+
+
+def _varied(connection: Driven, context: str) -> frozenset[str]:
+    numbers = set(_LAUNCHES.read(connection, [(cut(safe(context)),)], MOST_LAUNCHES))
+    members = [frozenset(unpacked(bytes(body))) for (body,) in _MEMBERS.read(connection, sorted(numbers))]
+    none = frozenset[int]()
+    # What every configuration has does not vary.
+    apart = none.union(*members) - (members[0].intersection(*members) if members else none)
+    seen: dict[str, set[str]] = {}
+    for (text,) in _VALUES.read(connection, ((number,) for number in sorted(apart))):
+        for path, value in json.loads(text).items():
+            seen.setdefault(path, set()).add(json.dumps(value))
+    return frozenset(path for path, values in seen.items() if len(values) > 1)

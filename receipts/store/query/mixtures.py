@@ -1,0 +1,185 @@
+"""What the axis index holds between two configurations: those that have each axis as one or as the other has it.
+
+A mixture's digest is a sum, so that all of them are asked for at once: 2^k look-ups for k axes, none of which reads a
+row that is not wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
+
+from receipts.axes.configuration import AxisPart, Configuration
+from receipts.store.entries import Entry, entries, entry, standing
+from receipts.store.query.neighbours import sharing
+from receipts.store.sql.lookup import Lookup
+from receipts.store.tables import axis_values, configurations, placements, receipts
+from receipts.store.write.index import unpacked
+
+MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
+MOST_ASKED: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
+MOST_LAUNCHES: Final = 20  # of one configuration, the newest
+MOST_VALUES: Final = 8  # configurations that have an axis as neither side has it, the newest
+_ROWS: Final = 500  # receipts that are read in one statement
+
+
+class Between(NamedTuple):
+    """A stored configuration between two others.
+
+    ``newest`` is the launch of it that speaks for it, ``launches`` how many of its newest ended well, and ``failed``
+    the newest of those that did not; None where there is none. Each stands, and is of the kind that was asked for.
+    """
+
+    configuration: Configuration
+    newest: Entry | None
+    launches: int
+    failed: Entry | None
+
+
+_OF_DIGEST: Final = Lookup(
+    [configurations.c.digest], [configurations.c.seq, configurations.c.digest, configurations.c.whole]
+)
+_MEMBERS: Final = Lookup(
+    [configurations.c.seq], [configurations.c.seq, configurations.c.whole, configurations.c.members]
+)
+_VALUES: Final = Lookup([axis_values.c.seq], [axis_values.c[name] for name in ("seq", "axis", "digest", "value")])
+_LAUNCHES: Final = Lookup(
+    [placements.c.configuration],
+    [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome],
+    joined=(receipts, receipts.c.seq == placements.c.receipt),
+    where=standing(),
+    newest=placements.c.receipt,
+)
+
+
+def mixtures(
+    connection: Connection, a: Configuration, b: Configuration, differing: Sequence[str], kind: str
+) -> list[Between]:
+    """Stored configurations that have some of the differing axes as ``b`` and the others as ``a``, but for these two.
+
+    Every one of them for `MOST_AT_ONCE` axes and fewer; beyond, those that a row of stored ones joins to either side.
+    """
+    ordered = sorted(differing)
+    if len(ordered) <= MOST_AT_ONCE:
+        asked = _subsets(ordered)
+        found = _held(connection, a, b, (one for one in asked if 0 < len(one) < len(ordered)))
+    else:
+        found = _layered(connection, a, b, ordered)
+    return _launched(connection, found, kind)
+
+
+def detours(
+    connection: Connection, a: Configuration, b: Configuration, differing: Sequence[str], kind: str
+) -> list[Between]:
+    """Stored configurations that have one of the differing axes as neither side has it, and the others as `mixtures`.
+
+    At most `MOST_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes.
+    """
+    ordered = sorted(differing)
+    mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
+    like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MOST_VALUES))
+    known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
+    found = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
+    return _launched(connection, found, kind)
+
+
+def _subsets(ordered: Sequence[str]) -> Iterator[frozenset[str]]:
+    for size in range(len(ordered) + 1):
+        yield from map(frozenset, combinations(ordered, size))
+
+
+def _held(
+    connection: Connection, a: Configuration, b: Configuration, asked: Iterable[frozenset[str]]
+) -> dict[int, Configuration]:
+    """Those of some mixtures that are stored, by their numbers: a digest finds them, and the whole is compared."""
+    by_digest: dict[int, list[frozenset[str]]] = {}
+    for one in asked:
+        by_digest.setdefault(a.mixture(b, one), []).append(one)
+    found = {}
+    for seq, digest, whole in _OF_DIGEST.read(connection, ((digest,) for digest in by_digest)):
+        for one in by_digest[digest]:
+            item = a.mixed(b, one)
+            if item.whole == bytes(whole):
+                found[seq] = item
+    return found
+
+
+def _layered(
+    connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
+) -> dict[int, Configuration]:
+    """From both ends at once, one axis further each time, over what is stored."""
+    every, made = frozenset(ordered), dict[int, Configuration]()
+    seen: set[frozenset[str]] = {frozenset(), every}
+    layers = {True: {frozenset[str]()}, False: {every}}
+    while any(layers.values()) and len(seen) < MOST_ASKED:
+        for forward, layer in layers.items():
+            around = {further for one in layer for further in _further(a, one, every, forward=forward)} - seen
+            seen |= around
+            held = _held(connection, a, b, around)
+            made |= held
+            wholes = {item.whole for item in held.values()}
+            layers[forward] = {one for one in around if a.mixed(b, one).whole in wholes} if held else set()
+    return made
+
+
+def _further(
+    a: Configuration, one: frozenset[str], every: frozenset[str], *, forward: bool
+) -> Iterator[frozenset[str]]:
+    """What is one axis further, with what follows it and without."""
+    for axis in every - one if forward else one:
+        for group in ({axis}, {axis, *(a.followers(axis) & every)}):
+            yield one | group if forward else one - group
+
+
+def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int, Configuration]:
+    """Configurations by their numbers, each under the lane and anchor of one that it is like; others are left out."""
+    rows = [
+        (number, bytes(whole), list(unpacked(bytes(body))))
+        for number, whole, body in _MEMBERS.read(connection, ((number,) for number in like))
+    ]
+    wanted = {value for _, _, values in rows for value in values}
+    parts = {
+        seq: AxisPart(axis, value, digest)
+        for seq, axis, digest, value in _VALUES.read(connection, ((value,) for value in wanted))
+    }
+    found = {}
+    for number, whole, values in rows:
+        item = replace(like[number], parts={parts[value].axis: parts[value] for value in values if value in parts})
+        if item.whole == whole:
+            found[number] = item
+    return found
+
+
+def _launched(connection: Connection, found: Mapping[int, Configuration], kind: str) -> list[Between]:
+    """The configurations with their launches, in the order of their numbers; one without any is left out."""
+    good: dict[int, list[int]] = {}
+    bad: dict[int, list[int]] = {}
+    for number, seq, has_kind, outcome in _LAUNCHES.read(connection, ((number,) for number in found), MOST_LAUNCHES):
+        if has_kind == kind:
+            (good if outcome == "ok" else bad).setdefault(number, []).append(seq)
+    rows = _entries(connection, [*(seq for seqs in good.values() for seq in seqs), *(seqs[0] for seqs in bad.values())])
+    made = []
+    for number, item in sorted(found.items()):
+        ok = [rows[seq] for seq in good.get(number, ()) if seq in rows]
+        failed = [rows[seq] for seq in bad.get(number, ())[:1] if seq in rows]
+        if ok or failed:
+            newest = max(ok, key=_speaks, default=None)
+            made.append(Between(item, newest, len(ok), failed[0] if failed else None))
+    return made
+
+
+def _speaks(item: Entry) -> tuple[bool, bool, float, int]:
+    """What a launch must have to stand for the others: its steps, and no offence; then it is the newest."""
+    return item.rate_source == "steps", item.rate_status == "valid", item.started.timestamp(), item.seq
+
+
+def _entries(connection: Connection, seqs: Sequence[int]) -> dict[int, Entry]:
+    found = {}
+    for at in range(0, len(seqs), _ROWS):
+        query = entries().where(receipts.c.seq.in_(seqs[at : at + _ROWS]))
+        found.update({row.seq: row for row in map(entry, connection.execute(query))})
+    return found

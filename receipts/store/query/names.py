@@ -1,0 +1,127 @@
+"""From what people type to receipts: an id, its beginning, a label, ``label=glob*``, a launch, or ``@pin``."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from receipts.base.errors import NotFound
+from receipts.store.entries import standing
+from receipts.store.tables import pins, purges, receipts
+
+_HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
+_GLOB: Final = re.compile(r"[*?\[]")
+_LAST: Final = "\U0010ffff"
+SHOWN: Final = 5
+
+
+def resolve_all(connection: Connection, text: str) -> list[str]:
+    """Ids of all receipts that a text names, newest launch first; a label may name several, an id names one.
+
+    Receipts that no longer stand are found by id or pin, and by label or launch only where none of that name stands.
+    Raises NotFound where nothing is called so, where a beginning fits several ids, and where a text is both the
+    beginning of an id and a label.
+    """
+    if text.startswith("@"):
+        return [_pinned(connection, text[1:])]
+    if text.startswith("label="):
+        return _labelled(connection, text, text.removeprefix("label="))
+    by_name = _named(connection, text)
+    by_id = _by_id(connection, text.lower()) if _HEX.match(text.lower()) else []
+    if by_id and by_name and by_id != by_name:
+        raise NotFound(
+            f"{text!r} is a label and the beginning of {by_id[0][:16]}; write label={text}, or more of the id"
+        )
+    if by_name:
+        return by_name
+    if len(by_id) > 1:
+        raise NotFound(f"{text!r} is the beginning of {_listed([item[:16] for item in by_id])}; write more of it")
+    if by_id:
+        return by_id
+    raise _unknown(connection, text)
+
+
+def resolve(connection: Connection, text: str) -> str:
+    """The id of the one receipt that a text names. Raises NotFound as `resolve_all`, and where it names several."""
+    found = resolve_all(connection, text)
+    if len(found) > 1:
+        shown = _listed([item[:12] for item in found])
+        raise NotFound(f"{len(found)} receipts are called {text!r}: {shown}; write the id of one")
+    return found[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _pinned(connection: Connection, name: str) -> str:
+    query = select(pins.c.receipt).where(pins.c.name == name).order_by(pins.c.seq.desc()).limit(1)
+    found = connection.execute(query).first()
+    if found is None or found.receipt is None:
+        known = _listed(sorted(set(connection.execute(select(pins.c.name)).scalars())))
+        raise NotFound(
+            f"there is no pin @{name}; " + (f"known: {known}" if known else "set one: receipts pin @NAME ID")
+        )
+    _refuse_purged(connection, found.receipt)
+    pinned: str = found.receipt
+    return pinned
+
+
+def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
+    glob = _GLOB.search(pattern)
+    prefix = pattern[: glob.start()] if glob else pattern
+    query = select(receipts.c.id, receipts.c.label).order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+    if glob is None:
+        query = query.where(receipts.c.label == pattern)
+    else:
+        query = query.where(receipts.c.label.is_not(None))
+        if prefix:
+            query = query.where(receipts.c.label >= prefix, receipts.c.label < prefix + _LAST)
+    for narrowed in (query.where(standing()), query):
+        found = [row.id for row in connection.execute(narrowed) if fnmatch.fnmatchcase(row.label, pattern) or not glob]
+        if found:
+            return found
+    raise NotFound(f"no receipt has {text}; see: receipts list")
+
+
+def _named(connection: Connection, text: str) -> list[str]:
+    """By exact label, else by exact launch."""
+    for column in (receipts.c.label, receipts.c.launch):
+        query = select(receipts.c.id).where(column == text)
+        query = query.order_by(receipts.c.started.desc(), receipts.c.seq.desc())
+        for narrowed in (query.where(standing()), query):
+            found = list(connection.execute(narrowed).scalars())
+            if found:
+                return found
+    return []
+
+
+def _by_id(connection: Connection, beginning: str) -> list[str]:
+    column = receipts.c.id
+    if len(beginning) == 64:
+        query = select(column).where(column == beginning)
+    else:
+        query = select(column).where(column >= beginning, column < beginning + "g").order_by(column).limit(SHOWN + 1)
+    return list(connection.execute(query).scalars())
+
+
+def _unknown(connection: Connection, text: str) -> NotFound:
+    if _HEX.match(text.lower()):
+        _refuse_purged(connection, text.lower())
+    elif re.match(r"^[0-9a-fA-F]{1,3}$", text):
+        return NotFound(f"{text!r} is too short for an id; write at least 4 digits of it")
+    return NotFound(
+        f"no receipt is called {text!r}: no id begins with it, and no label or launch has that name; see: receipts list"
+    )
+
+
+def _refuse_purged(connection: Connection, beginning: str) -> None:
+    query = select(purges).where(purges.c.receipt >= beginning, purges.c.receipt < beginning + "g").limit(1)
+    row = connection.execute(query).first()
+    if row is not None:
+        raise NotFound(f"{row.receipt[:12]} was purged on {row.at:%Y-%m-%d}: {row.reason}")

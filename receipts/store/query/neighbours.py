@@ -1,0 +1,251 @@
+"""What the axis index answers: receipts one axis away, launches of one configuration, and whether it holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
+
+from receipts.axes.catalogue import EDITIONS, edition
+from receipts.axes.configuration import Configuration
+from receipts.axes.effective import OPEN_MAPS
+from receipts.metrics.reading import Taint
+from receipts.receipt import Parsed
+from receipts.store.entries import Entry, cut, entries, entry, standing
+from receipts.store.query import samples
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Statement
+from receipts.store.tables import axes, axis_values, configurations, placements, receipts
+from receipts.store.write.index import EARLY_OF_AXIS, OF_VALUE, column_text, unpacked
+
+# Configurations of one axis, and launches of one configuration, that are looked at, the newest.
+MOST_VALUES: Final = 20
+MOST_LAUNCHES: Final = 20
+
+
+class Neighbour(NamedTuple):
+    """A configuration that may be one axis away: the axis, and the newest launch of it of each outcome that stands.
+
+    `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`; `configuration` is its number.
+    """
+
+    axis: str
+    entry: Entry
+    launches: int
+    configuration: int
+
+
+_SHARED: Final = Lookup(
+    [axes.c.leave_one_out], [axes.c.configuration, axes.c.leave_one_out], newest=axes.c.configuration
+)
+_OF_DIGEST: Final = Lookup(
+    [configurations.c.digest], [configurations.c.seq, configurations.c.digest], newest=configurations.c.seq
+)
+_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
+_AXIS: Final = Lookup([axis_values.c.seq], [axis_values.c.seq, axis_values.c.axis])
+_LAUNCHES: Final = Lookup(
+    [placements.c.configuration],
+    [placements.c.configuration, receipts.c.seq, receipts.c.kind, receipts.c.outcome, receipts.c.launch],
+    joined=(receipts, receipts.c.seq == placements.c.receipt),
+    where=standing(),
+    newest=placements.c.receipt,
+)
+
+
+def neighbours(
+    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None, limit: int
+) -> list[Neighbour]:
+    """Launches of a receipt's kind that may differ from it in one axis, or in this one, newest first by axis.
+
+    ``of`` is its configuration; the receipt need not be stored.
+
+    At most ``limit`` configurations an axis. What the index finds is compared value by value; two receipts of which
+    it says that they are one axis apart can still differ in what only `difference` reads.
+    """
+    run = parsed.receipt.run
+    by_configuration = one_axis_away(connection, of, axis, limit)
+    newest: dict[tuple[int, str], list[int]] = {}
+    keys = ((number,) for number in by_configuration)
+    for number, seq, has_kind, outcome, has_launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
+        if has_kind == run.kind and has_launch != run.launch:
+            newest.setdefault((number, outcome), []).append(seq)
+    rows = _entries(connection, (seqs[0] for seqs in newest.values()))
+    made = [
+        Neighbour(by_configuration[number], rows[seqs[0]], len(seqs), number)
+        for (number, _), seqs in newest.items()
+        if seqs[0] in rows
+    ]
+    return sorted(made, key=lambda item: (item.axis, -item.entry.started.timestamp(), -item.entry.seq))
+
+
+def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
+    """Numbers of configurations that may differ in one axis, with the axis; the newest ``limit`` of each axis."""
+    found = _candidates(connection, of, axis, limit)
+    return _newest(_apart(connection, of, found, axis), limit)
+
+
+def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
+    """The configurations of each axis that were written last."""
+    numbers: dict[str, list[int]] = {}
+    for number, axis in by_configuration.items():
+        numbers.setdefault(axis, []).append(number)
+    return {number: axis for axis, held in numbers.items() for number in sorted(held)[-limit:]}
+
+
+def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
+    """Numbers of configurations that share a digest without an axis, this one's own among them."""
+    asked = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
+    found = {number for number, _ in sharing(connection, [(of, name) for name in asked], limit)}
+    if axis is None:
+        # Another may have a key that this one does not: then leaving it out leaves this one.
+        found |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
+    # And this one may have a key that another does not.
+    lacking = {of.without(name) for name in asked if name.partition(".")[0] in OPEN_MAPS}
+    keys = [(digest,) for digest in lacking if digest is not None]
+    return found | {row[0] for row in _OF_DIGEST.read(connection, keys, limit + 1)}
+
+
+def sharing(
+    connection: Connection, asked: Sequence[tuple[Configuration, str]], limit: int
+) -> list[tuple[int, Configuration]]:
+    """Numbers of configurations that share one's digest without an axis, each with the one that it is like.
+
+    The newest ``limit`` of each by leave-one-out digests, and those with an early value of the axis by their sums.
+    """
+    left = {digest: of for of, axis in asked if (digest := of.without(axis)) is not None}
+    rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
+    found = [(number, left[digest]) for number, digest in rows]
+    summed = [(of, axis) for of, axis in asked if not of.followers(axis) and axis.partition(".")[0] not in OPEN_MAPS]
+    early: dict[str, list[int]] = {}
+    for axis, digest in EARLY_OF_AXIS.read(connection, [(column_text(axis),) for axis in {axis for _, axis in summed}]):
+        early.setdefault(axis, []).append(digest)
+    sums = {of.summed(axis, value): of for of, axis in summed for value in early.get(column_text(axis), ())}
+    keys = [(digest,) for digest in sums if digest is not None]
+    return found + [(number, sums[digest]) for number, digest in _OF_DIGEST.read(connection, keys, limit + 1)]
+
+
+def _apart(connection: Connection, of: Configuration, found: Iterable[int], axis: str | None) -> dict[int, str]:
+    """The axis in which each configuration differs, by its number; those that differ in others are left out.
+
+    Compared by the values themselves: equal digests are only a hint.
+    """
+    own = {number: part.axis for number, part in _own(connection, of)}
+    unheld = set(of.parts) - set(own.values())
+    differing: dict[int, tuple[frozenset[int], set[str]]] = {}
+    for number, members in _MEMBERS.read(connection, ((number,) for number in found)):
+        held = frozenset(unpacked(bytes(members)))
+        differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
+    foreign = {value for values, _ in differing.values() for value in values}
+    names: dict[int, str] = dict(_AXIS.read(connection, ((value,) for value in foreign)))
+    made = {}
+    for number, (values, missing) in differing.items():
+        apart = missing | {names[value] for value in values if value in names}
+        first = next((name for name in sorted(apart) if apart <= {name, *of.followers(name)}), None)
+        if first is not None and axis in (None, first):
+            made[number] = first
+    return made
+
+
+def _own(connection: Connection, of: Configuration) -> Iterator[tuple[int, Any]]:
+    """Numbers of a configuration's values, with their parts, as far as the store holds them."""
+    by_key = {(column_text(part.axis), part.digest): part for part in of.parts.values()}
+    for seq, axis, digest, _twin, _early, value in OF_VALUE.read(connection, by_key):
+        part = by_key[axis, digest]
+        if part.value == value:
+            yield seq, part
+
+
+def _entries(connection: Connection, seqs: Iterable[int]) -> dict[int, Entry]:
+    wanted = list(seqs)
+    if not wanted:
+        return {}
+    query = entries().where(receipts.c.seq.in_(wanted))
+    return {row.seq: row for row in map(entry, connection.execute(query))}
+
+
+_ALIKE: Final = (
+    select(receipts.c.id)
+    .join(placements, placements.c.receipt == receipts.c.seq)
+    .join(configurations, configurations.c.seq == placements.c.configuration)
+    .where(
+        configurations.c.digest == bindparam("digest"),
+        configurations.c.whole == bindparam("whole"),
+        receipts.c.kind == bindparam("kind"),
+        receipts.c.launch != bindparam("launch"),
+        standing(),
+    )
+)
+
+
+def not_after(outcome: str, until: datetime | None) -> list[ColumnElement[bool]]:
+    """Launches beside one of this outcome, beside one that failed only such as failed alike; none that ran later."""
+    alike = [receipts.c.outcome == outcome] if outcome != "ok" else []
+    return [*alike, func.coalesce(receipts.c.finished, receipts.c.started) <= until] if until is not None else alike
+
+
+def best_first(outcome: str) -> tuple[ColumnElement[Any], ...]:
+    """The order of `alike`: spoilt and failed launches, however many and new, keep no good one from being seen."""
+    failed = receipts.c.outcome != outcome
+    return failed, ~samples.unspoilt(Taint.RATE), receipts.c.started.desc(), receipts.c.seq.desc()
+
+
+def alike(connection: Connection, of: Configuration, parsed: Parsed, until: datetime | None = None) -> list[str]:
+    """Ids of other launches of a receipt's configuration and kind, that stand; those of its outcome first."""
+    run = parsed.receipt.run
+    given = {"digest": of.digest, "whole": of.whole, "kind": run.kind, "launch": run.launch}
+    query = _ALIKE.where(*not_after(run.outcome, until)).order_by(*best_first(run.outcome))
+    return [name for (name,) in connection.execute(query, given)]
+
+
+def _gaps() -> Select[Any]:
+    """Whether no configuration of a lane was read under another catalogue, and the oldest receipt is placed.
+
+    Of receipts that came before the index the oldest is placed last, so that it speaks for all.
+    """
+    # The ends of the lane in the index, and not whether there is any before or after it: for that PostgreSQL would read
+    # every configuration, since one of several is soon found.
+    catalogue, of_lane = configurations.c.catalogue, configurations.c.lane == bindparam("lane")
+    ends = [
+        select(catalogue).where(of_lane).order_by(order).limit(1).scalar_subquery()
+        for order in (catalogue, catalogue.desc())
+    ]
+    alone = [func.coalesce(end, bindparam("catalogue")) == bindparam("catalogue") for end in ends]
+    oldest = select(receipts.c.seq).order_by(receipts.c.seq).limit(1).scalar_subquery()
+    placed = exists().where(placements.c.receipt == oldest)
+    empty = ~exists(select(literal(1)).select_from(receipts))
+    return select(and_(*alone, or_(placed, empty)).label("holds"))
+
+
+_GAPS: Final = Statement(_gaps())
+
+
+def holds_lane(connection: Connection, lane: str, catalogue: int) -> bool:
+    """Whether the index holds every receipt of a lane, read under this catalogue."""
+    ((holds,),) = _GAPS.all(connection, {"lane": cut(column_text(lane)), "catalogue": catalogue})
+    return bool(holds)
+
+
+_LANE, _CATALOGUE = configurations.c.lane, configurations.c.catalogue
+_NEXT: Final = select(_LANE, _CATALOGUE).order_by(_LANE, _CATALOGUE).limit(1)
+# Two, since SQLite looks only the first column of a pair up: it would step over every row of the lane.
+_IN_LANE: Final = Statement(_NEXT.where(bindparam("lane") == _LANE, bindparam("catalogue") < _CATALOGUE))
+_NEXT_LANE: Final = Statement(_NEXT.where(bindparam("lane") < _LANE))
+
+
+def catalogues(connection: Connection) -> Iterator[tuple[str, int]]:
+    """Every lane with the catalogues under which its configurations were read: a look-up each, however many rows."""
+    at: dict[str, Any] = {"lane": "", "catalogue": -(2**63)}
+    while rows := _IN_LANE.all(connection, at) or _NEXT_LANE.all(connection, {"lane": at["lane"]}):
+        ((lane, catalogue),) = rows
+        yield lane, catalogue
+        at = {"lane": lane, "catalogue": catalogue}
+
+
+def holds_all(connection: Connection) -> bool:
+    """Whether the index holds every receipt, with its axes as they are read now."""
+    # No lane is called nothing, so that this asks of the oldest receipt alone.
+    return holds_lane(connection, "", 0) and all(
+        catalogue & EDITIONS == edition() for _, catalogue in catalogues(connection)
+    )

@@ -1,0 +1,301 @@
+"""What a report asks of a store: what ran in an interval, the best of every shape, verdicts on it, and witnesses.
+
+A receipt *ran* when its launch ended, else when it started. The engine scans a year of launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
+
+from receipts.axes.configuration import Configuration
+from receipts.metrics.reading import Taint
+from receipts.store.entries import Entry, entries, entry, entry_of, standing
+from receipts.store.packing import unpack
+from receipts.store.query import neighbours as near
+from receipts.store.query import samples
+from receipts.store.query.conditions import Condition
+from receipts.store.query.lists import Filters, find
+from receipts.store.sql.lookup import Lookup
+from receipts.store.sql.statement import Statement
+from receipts.store.store import Store
+from receipts.store.tables import documents, placements, receipts, subjects, verdicts
+
+_AT_ONCE: Final = 500  # keys of one statement
+_FEW_SHAPES: Final = 40  # up to which each is asked for apart; launches of shapes that differ in names alone are walked
+RAN: Final = func.coalesce(receipts.c.finished, receipts.c.started)
+_SAID: Final = Lookup(
+    [subjects.c.receipt],
+    [subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))],
+    joined=(verdicts, verdicts.c.seq == subjects.c.verdict),
+    where=verdicts.c.kind == "receipt",
+)
+_WITNESSES: Final = Lookup([receipts.c.witness_for], [receipts.c.witness_for, receipts.c.seq], where=standing())
+_OF_ID: Final = Lookup([receipts.c.id], [receipts.c.id, receipts.c.seq])
+_OF_LAUNCH: Final = Lookup([receipts.c.launch], [receipts.c.launch, receipts.c.seq], where=standing())
+_DOCUMENTS: Final = Lookup([documents.c.receipt], [documents.c.receipt, documents.c.codec, documents.c.body])
+
+_LAUNCHES: Final = Statement(
+    entries()
+    .join(placements, placements.c.receipt == receipts.c.seq)
+    .where(
+        placements.c.configuration == bindparam("configuration"),
+        receipts.c.kind == bindparam("kind"),
+        receipts.c.outcome == literal("ok"),
+        bindparam("until", type_=receipts.c.started.type) >= RAN,
+        standing(),
+    )
+    # Spoilt ones last: however many and new, they keep no good one from being seen.
+    .order_by(~samples.unspoilt(Taint.RATE), placements.c.receipt.desc())
+    .limit(bindparam("most", type_=receipts.c.chips.type))
+)
+
+
+class Placed(NamedTuple):
+    """A receipt with the number of its configuration; None where the axis index does not hold it."""
+
+    entry: Entry
+    configuration: int | None
+
+
+class Sought(NamedTuple):
+    """Which receipts are looked at: those that ran until a moment, of some lanes or, where none is named, of all."""
+
+    until: datetime
+    lanes: tuple[str, ...] = ()
+
+    @property
+    def clauses(self) -> tuple[ColumnElement[bool], ...]:
+        """It in SQL."""
+        # Who had not started had not ended, and that is looked up.
+        ran = (self.until >= RAN, receipts.c.started <= self.until)
+        return (*ran, receipts.c.lane.in_(self.lanes)) if self.lanes else ran
+
+    def before(self, moment: datetime) -> Sought:
+        """The same before a moment."""
+        return self._replace(until=min(self.until, moment - timedelta(microseconds=1)))
+
+
+class Rules(NamedTuple):
+    """The rule set in force, by its digest, and the judge's version."""
+
+    digest: str
+    judge: str
+
+
+class Ran:
+    """A store as a report reads it. Every method is one transaction. Raises StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"Ran({self._store!r})"
+
+    def since(self, since: datetime | None, sought: Sought) -> list[Placed]:
+        """What ran from a moment on, or ever, superseded receipts among it; in no order."""
+        with self._store._reading() as connection:
+            return list(_since(connection, since, sought))
+
+    def newest(self, sought: Sought) -> datetime | None:
+        """When the last of them ran."""
+        with self._store._reading() as connection:
+            last: datetime | None = connection.scalar(select(func.max(RAN)).where(*sought.clauses))
+        return last
+
+    def lanes(self) -> list[str]:
+        """Every lane that has a receipt: a look-up each, however many receipts."""
+        with self._store._reading() as connection:
+            return list(_lanes(connection))
+
+    def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
+        """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
+        with self._store._reading() as connection:
+            shapes = connection.execute(_shapes(sought)).all()
+            asked = [_of_shapes(sought, rules, most)] if len(shapes) > _FEW_SHAPES else [
+                _of_shape(sought, rules, most, shape) for shape in shapes
+            ]  # fmt: skip
+            return [entry(row) for query in asked for row in connection.execute(query)]
+
+    def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
+        """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
+        found: dict[int, tuple[int, str, bytes]] = {}
+        with self._store._reading() as connection:
+            for at in range(0, len(numbers), _AT_ONCE):
+                keys = ((number,) for number in numbers[at : at + _AT_ONCE])
+                for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
+                    if rules in (None, (digest, judge)) and seq > found.get(receipt, (-1,))[0]:
+                        found[receipt] = (seq, codec, bytes(body))
+        return {number: unpack(codec, body, f"verdict {seq}") for number, (seq, codec, body) in found.items()}
+
+    def witnesses(self, of: Iterable[Entry]) -> dict[str, list[Entry]]:
+        """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
+        names = {name for row in of for name in (row.id, row.launch)}
+        with self._store._reading() as connection:
+            return _by_name(connection, [_WITNESSES], names)
+
+    def named(self, names: Iterable[str]) -> dict[str, list[Entry]]:
+        """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
+        with self._store._reading() as connection:
+            return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
+
+    def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Documents of receipts by their numbers, some at a time."""
+        for at in range(0, len(numbers), _AT_ONCE):
+            with self._store._reading() as connection:
+                rows = _DOCUMENTS.read(connection, ((number,) for number in numbers[at : at + _AT_ONCE]))
+            for number, codec, body in rows:
+                yield number, unpack(codec, bytes(body), f"document {number}")
+
+    def entries(self, ids: Sequence[str]) -> list[Entry]:
+        """The rows of some receipts by their ids; those that are not stored are left out."""
+        with self._store._reading() as connection:
+            return [entry(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
+
+    def place(self, ids: Sequence[str]) -> dict[str, int]:
+        """Numbers of the configurations of some receipts, by their ids."""
+        query = select(receipts.c.id, placements.c.configuration).join(
+            placements, placements.c.receipt == receipts.c.seq
+        )
+        with self._store._reading() as connection:
+            return {row.id: row.configuration for row in connection.execute(query.where(receipts.c.id.in_(ids)))}
+
+    def launches(self, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
+        """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
+        given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
+        with self._store._reading() as connection:
+            return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
+
+    def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
+        """The launches of one lane that started last, stand and ended well; at most so many."""
+        (lane,) = sought.lanes
+        conditions = (
+            Condition("lane", "=", lane),
+            Condition("outcome", "=", "ok"),
+            Condition("started", "<=", sought.until.isoformat()),
+        )
+        with self._store._reading() as connection:
+            rows = find(connection, Filters(conditions))
+            wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
+            return list(islice(wanted, most))
+
+    def near(self, ran: Configuration, most: int, axis: str | None = None) -> dict[int, str]:
+        """Numbers of configurations that may be one axis away from this one, or in this axis, with the axis.
+
+        The newest of each axis, so many.
+        """
+        with self._store._reading() as connection:
+            return near.one_axis_away(connection, ran, axis, most)
+
+
+def _since(connection: Connection, since: datetime | None, sought: Sought) -> Iterator[Placed]:
+    query = (
+        entries()
+        .add_columns(placements.c.configuration)
+        .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
+        .where(*sought.clauses)
+    )
+    if since is not None:
+        query = query.where(since <= RAN)
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        *values, configuration = row
+        yield Placed(entry_of(values), configuration)
+
+
+def _lanes(connection: Connection) -> Iterator[str]:
+    lane: str | None = ""
+    while True:
+        query = select(func.min(receipts.c.lane)).where(receipts.c.lane > lane)
+        lane = connection.execute(query).scalar_one()
+        if lane is None:
+            return
+        yield lane
+
+
+# What one row of a frontier has; the accelerator is part of the geometry.
+SHAPE: Final = ("lane", "geometry", "depth", "sequence_length", "chips")
+_RATE: Final = receipts.c.tokens_per_second_per_chip
+_RESULT: Final = (
+    receipts.c.kind == "training",
+    receipts.c.outcome == "ok",
+    receipts.c.provenance.in_(["measured", "quoted"]),
+    receipts.c.rate_source == "steps",
+    _RATE > 0,
+)
+
+
+def _shapes(sought: Sought) -> Select[Any]:
+    """Every shape that a result may have."""
+    return select(*(receipts.c[name] for name in SHAPE)).where(*sought.clauses, *_RESULT).distinct()
+
+
+def _of_shape(sought: Sought, rules: Rules, most: int, shape: Sequence[Any]) -> Select[Any]:
+    """The first launches of one shape by rate: a walk that keeps no more of them than it gives."""
+    alike = [receipts.c[name] == value for name, value in zip(SHAPE, shape, strict=True)]
+    ranked = select(receipts.c.seq).where(*alike, *sought.clauses, *_valid(rules))
+    numbers = ranked.order_by(_RATE.desc(), receipts.c.seq).limit(most)
+    return entries().where(receipts.c.seq.in_(numbers.scalar_subquery()))
+
+
+def _of_shapes(sought: Sought, rules: Rules, most: int) -> Select[Any]:
+    """The same of all shapes at once, where they are many: all that may be one is sorted."""
+    place = func.row_number().over(
+        partition_by=[receipts.c[name] for name in SHAPE], order_by=[_RATE.desc(), receipts.c.seq]
+    )
+    ranked = select(receipts.c.seq, place.label("place")).where(*sought.clauses, *_valid(rules)).subquery("ranked")
+    return entries().join(ranked, ranked.c.seq == receipts.c.seq).where(ranked.c.place <= most)
+
+
+def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
+    """Training launches that stand, ended well and have their rate from kept steps.
+
+    Only those whose rate can be valid under these rules: what was so when it came in, what was not judged by them, and
+    what has a witness, which may have come later.
+    """
+    witness = receipts.alias("witness")
+    otherwise = exists().where(
+        subjects.c.receipt == receipts.c.seq,
+        verdicts.c.seq == subjects.c.verdict,
+        verdicts.c.kind == "receipt",
+        verdicts.c.rules == rules.digest,
+        verdicts.c.judge == rules.judge,
+        verdicts.c.status != "valid",
+    )
+    # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
+    seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
+    return (*_RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
+
+
+def _by_name(connection: Connection, looks: Sequence[Lookup], names: set[str]) -> dict[str, list[Entry]]:
+    pairs: set[tuple[str, int]] = set()
+    ordered = sorted(names)
+    for look in looks:
+        for at in range(0, len(ordered), _AT_ONCE):
+            keys = ((name,) for name in ordered[at : at + _AT_ONCE])
+            pairs |= {(name, seq) for name, seq in look.read(connection, keys)}
+    rows = {row.seq: row for row in _numbered(connection, sorted({seq for _, seq in pairs}))}
+    found: dict[str, list[Entry]] = {}
+    for name, seq in sorted(pairs, key=lambda pair: -pair[1]):
+        found.setdefault(name, []).append(rows[seq])
+    return found
+
+
+def _numbered(connection: Connection, seqs: Sequence[int]) -> Iterator[Entry]:
+    for at in range(0, len(seqs), _AT_ONCE):
+        query = entries().where(receipts.c.seq.in_(seqs[at : at + _AT_ONCE]))
+        yield from map(entry, connection.execute(query))

@@ -1,0 +1,201 @@
+"""Signatures of launches: written with each receipt of a training launch, and asked for before the next one starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, literal, or_, select
+
+from receipts.axes.settings import Settings
+from receipts.axes.signature import Signature, unstated
+from receipts.judging.facts import EarlierFailure
+from receipts.metrics import Launch
+from receipts.receipt import Parsed
+from receipts.store.entries import safe, standing
+from receipts.store.sql.statement import Ask, Row, Statement
+from receipts.store.tables import receipts, signatures
+
+if TYPE_CHECKING:
+    pass
+
+# A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.
+FAILED: Final = ("oom", "crash", "hang")
+# Launches of one signature or base that are looked at: enough to tell, and a bound on what a look-up costs.
+MOST: Final = 50
+
+
+class Known(NamedTuple):
+    """A stored training launch as a preflight sees it. Times are in UTC."""
+
+    id: str
+    launch: str
+    label: str | None
+    outcome: str
+    phase: str | None
+    class_: str | None
+    provenance: str
+    started: datetime
+    signature: str
+    micro_batch: int | None
+    sequence_length: int | None
+    extras: tuple[str, ...]
+
+    @property
+    def failure_type(self) -> str:
+        """What kind of failure it was: its class, else how the launch ended."""
+        return self.class_ or self.outcome
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence: its label, else the start of its id."""
+        return self.label or self.id[:12]
+
+
+_COLUMNS: Final = (
+    *(receipts.c[name] for name in ("id", "launch", "label", "outcome", "failure_phase", "failure_class")),
+    *(receipts.c[name] for name in ("provenance", "started")),
+    *(signatures.c[name] for name in ("signature", "micro_batch", "sequence_length", "extras")),
+)
+INSERT: Final = Statement.insert(signatures)
+_FORGET: Final = Statement(delete(signatures).where(signatures.c.receipt == bindparam("gone")))
+
+
+_NEWEST: Final = (signatures.c.receipt.desc(),)
+
+
+def _look(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Statement:
+    return Statement(_looking(*conditions, order=order))
+
+
+def _looking(*conditions: ColumnElement[bool], order: tuple[Any, ...] = _NEWEST) -> Select[Any]:
+    return (
+        select(*_COLUMNS)
+        .join(receipts, receipts.c.seq == signatures.c.receipt)
+        .where(*conditions, receipts.c.provenance.in_([literal("measured"), literal("quoted")]), standing())
+        .order_by(*order)
+        .limit(MOST)
+    )
+
+
+def _outcome(*names: str) -> ColumnElement[bool]:
+    return signatures.c.outcome.in_([literal(name) for name in names])  # plain names would be written anew each time
+
+
+# What another process held says nothing of this launch.
+_OF_ITS_OWN: Final = or_(receipts.c.failure_class.is_(None), receipts.c.failure_class != literal("foreign_process"))
+_SAME: Final = signatures.c.signature == bindparam("signature")
+_BASE: Final = signatures.c.base == bindparam("base")
+_WORKED: Final = _look(_SAME, signatures.c.outcome == literal("ok"))
+_FAILED: Final = _look(_SAME, _outcome(*FAILED), _OF_ITS_OWN)
+
+
+def earlier_of(signature: Any, launch: Any, started: Any) -> Select[Any]:
+    """Launches of a signature other than this one that failed before a moment, the newest first; `earlier` reads it."""
+    return _looking(
+        signatures.c.signature == signature,
+        _outcome(*FAILED),
+        _OF_ITS_OWN,
+        receipts.c.launch != launch,
+        receipts.c.started <= started,
+        # A sum, since PostgreSQL might else walk all signatures from the newest to find the first few.
+        order=((signatures.c.receipt + 0).desc(),),
+    )
+
+
+_EARLIER: Final = Statement(
+    earlier_of(bindparam("signature"), bindparam("launch"), bindparam("started", type_=receipts.c.started.type))
+)
+_SMALLER: Final = _look(
+    _BASE,
+    signatures.c.outcome == literal("oom"),
+    _OF_ITS_OWN,
+    signatures.c.micro_batch <= bindparam("micro_batch"),
+    signatures.c.sequence_length <= bindparam("sequence_length"),
+    order=(signatures.c.micro_batch.desc(), signatures.c.sequence_length.desc()),
+)
+_LARGER: Final = _look(
+    _BASE,
+    signatures.c.outcome == literal("ok"),
+    signatures.c.micro_batch >= bindparam("micro_batch"),
+    signatures.c.sequence_length >= bindparam("sequence_length"),
+    order=(signatures.c.micro_batch, signatures.c.sequence_length),
+)
+
+
+def signed(launch: Launch) -> Signature | None:
+    """What to write of a launch; None for what is no training launch, or states no shape and so says nothing."""
+    parsed = launch.parsed
+    written = parsed.receipt.run.kind == "training" and not unstated(parsed)
+    return launch.settings.signature(launch.lane) if written else None
+
+
+def write(connection: Connection, seq: int, outcome: str, made: Signature | None) -> None:
+    """Write the signature of the receipt of that number; nothing where there is none."""
+    if made is not None:
+        INSERT.run(connection, row_of(seq, outcome, made))
+
+
+def forget(connection: Connection, seqs: Sequence[int]) -> None:
+    """Take out the signatures of receipts."""
+    _FORGET.each(connection, ({"gone": seq} for seq in seqs))
+
+
+def row_of(seq: int, outcome: str, made: Signature) -> dict[str, Any]:
+    """The row of the receipt of that number."""
+    return {**made._asdict(), "receipt": seq, "outcome": outcome, "extras": json.dumps(made.extras)}
+
+
+def same(connection: Connection, made: Signature) -> tuple[list[Known], list[Known]]:
+    """Stored launches of one signature that stand: those that worked and those that failed, the newest first."""
+    return _known(connection, _WORKED, made), _known(connection, _FAILED, made)
+
+
+def smaller_failed(connection: Connection, made: Signature) -> list[Known]:
+    """Launches that ran out of memory and differ by smaller pressures alone, the nearest first.
+
+    None where a pressure of the plan is unstated: nobody can say that it is the larger one.
+    """
+    if made.micro_batch is None or made.sequence_length is None:
+        return []
+    found = _known(connection, _SMALLER, made)
+    return [item for item in found if item.signature != made.signature and set(item.extras) <= set(made.extras)]
+
+
+def larger_worked(connection: Connection, made: Signature) -> list[Known]:
+    """Launches that worked and differ by larger pressures alone, the nearest first."""
+    if made.micro_batch is None or made.sequence_length is None:
+        return []
+    found = _known(connection, _LARGER, made)
+    return [item for item in found if item.signature != made.signature and set(item.extras) >= set(made.extras)]
+
+
+def failed_before(connection: Connection, parsed: Parsed) -> list[EarlierFailure]:
+    """Launches of this signature that failed before it started, the newest first; none where `signed` gives none."""
+    asked = ask_earlier(parsed, Settings(parsed))
+    return earlier(asked[0].all(connection, asked[1])) if asked is not None else []
+
+
+def ask_earlier(parsed: Parsed, settings: Settings) -> Ask | None:
+    """What to ask a store for the launches that `earlier` reads; None where `signed` gives none."""
+    run = parsed.receipt.run
+    if run.kind != "training" or unstated(parsed):
+        return None
+    return _EARLIER, {"signature": settings.signature_name, "launch": safe(run.launch), "started": run.started}
+
+
+def earlier(rows: Iterable[Row]) -> list[EarlierFailure]:
+    """The answer to `ask_earlier`: launches that failed before, the newest first."""
+    found = map(_row, rows)
+    return [EarlierFailure(item.id, item.outcome, item.phase, item.class_, item.started) for item in found]
+
+
+def _known(connection: Connection, statement: Statement, made: Signature) -> list[Known]:
+    return [_row(row) for row in statement.all(connection, made._asdict())]
+
+
+def _row(row: Row) -> Known:
+    *values, extras = row
+    return Known._make([*values, tuple(json.loads(extras or "[]"))])

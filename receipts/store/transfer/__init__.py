@@ -1,0 +1,1 @@
+"""Rows that leave a store and come into another: backup, export, import."""

@@ -1,0 +1,218 @@
+"""Backups: a whole store in one SQLite file, taken while writers are active, and a store made of one again.
+
+From SQLite the pages are copied as one state of the file (SQLite's backup API). From PostgreSQL every row is read in
+one snapshot and written into a SQLite store with its number, so that seals hold and one engine's backup can be
+restored on the other. A backup is checked before it gets its name, and never takes the place of another file unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select, text
+
+from receipts.base import files
+from receipts.base.errors import StoreError, UsageError
+from receipts.store import schema
+from receipts.store.address import Address, address
+from receipts.store.sql import engine_of
+from receipts.store.sql.transactions import connect, snapshot, told, writing
+from receipts.store.tables import HEAD, metadata, receipts, stores, version
+
+_AT_ONCE: Final = 1000  # rows
+
+
+class Copied(NamedTuple):
+    """A copy that was made and checked: its place, the store's id, and how many rows."""
+
+    place: str
+    store: str
+    receipts: int
+    rows: int
+
+
+def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
+    """Write the whole store into a file, in one state of it; there all of it or nothing.
+
+    Raises UsageError where the file is there already and ``force`` is not given, StoreError where the store cannot be
+    read, the file not be written, or the copy is not whole.
+    """
+    if file.exists() and not force:
+        raise UsageError(f"{file}: there is a file already; name another, or replace it with --force")
+    if source.file is not None and file.exists() and file.samefile(source.file):
+        raise UsageError(f"{file}: this is the store itself; name another file")
+    schema.must_exist(source)
+    engine = connect(source)
+    try:
+        with told(source), _beside(file, force=force) as made:
+            schema.ensure(engine, source, create=False)
+            if source.file is not None:
+                _copy_pages(engine, made)
+            else:
+                _copy_out(engine, made)
+            return _checked(made, file)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _beside(file: Path, *, force: bool) -> Iterator[Path]:
+    """A file to be written beside another, which takes its name when all is on the disk."""
+    try:
+        with files.staged(file, over=force) as made:
+            try:
+                yield made
+            finally:
+                for end in ("-wal", "-shm", "-journal"):
+                    made.with_name(made.name + end).unlink(missing_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
+    except OSError as error:
+        raise StoreError(f"{file}: it cannot be written ({error.strerror}); name a place that can") from None
+
+
+def _copy_pages(engine: Engine, file: Path) -> None:
+    import sqlite3
+
+    target = sqlite3.connect(file, isolation_level=None)
+    try:
+        with engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.backup(target)  # all pages in one step: one state, and in a WAL no writer waits for it
+        # One file, without a log beside it.
+        target.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        raise StoreError(f"{file}: the copy failed ({error}); check the store with: receipts audit") from error
+    finally:
+        target.close()
+
+
+def _copy_out(engine: Engine, file: Path) -> None:
+    target = connect(address(str(file)))
+    try:
+        with snapshot(engine) as old, writing(target) as new:
+            _make(new)
+            for table in metadata.sorted_tables:
+                for rows in _rows(old, table):
+                    new.execute(insert(table), rows)
+            _finish(new)
+    finally:
+        target.dispose()
+
+
+def _make(connection: Connection) -> None:
+    metadata.create_all(connection, checkfirst=False)
+    version.create(connection)
+
+
+def _finish(connection: Connection) -> None:
+    """Triggers when the rows are in: they would look at each of them, and refuse a store's second id."""
+    for statement in engine_of(connection).triggers():
+        connection.execute(text(statement))
+    connection.execute(insert(version).values(version_num=HEAD))
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
+    query = select(table).order_by(*table.primary_key.columns)
+    streamed = connection.execution_options(yield_per=_AT_ONCE).execute(query)
+    for part in streamed.mappings().partitions():
+        yield [dict(row) for row in part]
+
+
+def _checked(file: Path, name: object) -> Copied:
+    """What a file holds, under the name that it is to have. Raises StoreError where it is no whole store."""
+    place = address(str(file))
+    found = schema.check(place)
+    problems = [item for item in found.problems if found.found == found.wanted]
+    if problems:
+        raise StoreError(f"{name}: it was not made, because the store is not whole: {problems[0]}; see: receipts audit")
+    engine = connect(place)
+    try:
+        with told(place), engine.connect() as connection:
+            there = set(inspect(connection).get_table_names())
+            count = select(func.count())
+            rows = {
+                table.name: connection.execute(count.select_from(table)).scalar_one()
+                for table in metadata.sorted_tables
+                if table.name in there
+            }
+            store: str = connection.execute(select(stores.c.id)).scalar_one()
+    finally:
+        engine.dispose()
+    return Copied(str(name), store, rows[receipts.name], sum(rows.values()))
+
+
+def restore(file: Path, target: Address) -> Copied:
+    """Make a store of a backup, with the same id and the same numbers, where there is none; all of it or nothing.
+
+    Raises UsageError where there is a store already, StoreError where the file is no whole backup.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file; name one that receipts backup wrote")
+    if target.file is None:
+        return _into_database(file, target)
+    if target.file.exists() and target.file.stat().st_size:
+        raise UsageError(f"{target}: there is a store already; restore into a file that is not there: --store FILE")
+    if target.standing:
+        target.file.parent.mkdir(parents=True, exist_ok=True)
+    place = address(str(file))
+    engine = connect(place)
+    try:
+        with told(place):
+            schema.ensure(engine, place, create=False)
+            with _beside(target.file, force=target.file.exists()) as made:
+                _copy_pages(engine, made)
+                _write_ahead(made)
+                return _checked(made, target)
+    finally:
+        engine.dispose()
+
+
+def _write_ahead(file: Path) -> None:
+    """Set the journal mode that a store has; the file keeps it."""
+    import sqlite3
+
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
+def _into_database(file: Path, target: Address) -> Copied:
+    place = address(str(file))
+    old, new = connect(place), connect(target)
+    try:
+        with told(place):
+            schema.ensure(old, place, create=False)
+        copied = _checked(file, target)
+        with told(target), snapshot(old) as source, writing(new) as connection:
+            schema.lock(connection)
+            if inspect(connection).get_table_names():
+                raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
+            _make(connection)
+            for table in metadata.sorted_tables:
+                _copy_in(connection, table, _rows(source, table))
+            _finish(connection)
+        return copied
+    finally:
+        old.dispose()
+        new.dispose()
+
+
+def _copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str, Any]]]) -> None:
+    """Rows into PostgreSQL by COPY, and the next number after the last of them."""
+    driver: Any = connection.connection.driver_connection
+    names = [column.name for column in table.columns]
+    listed = ", ".join(f'"{name}"' for name in names)
+    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({listed}) FROM STDIN') as stream:
+        for rows in parts:
+            for row in rows:
+                stream.write_row([row[name] for name in names])
+    if "seq" in table.c:
+        last = connection.execute(select(func.max(table.c.seq))).scalar()
+        if last is not None:
+            connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))

@@ -1,0 +1,183 @@
+"""Reading a whole store, or part of it, in one state: what an export and everything like it needs.
+
+Rows come in the order in which the store took them in and are fetched in chunks: a million receipts cost no more memory
+than their numbers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Table, select
+
+from receipts.store.entries import Entry, entries, entry
+from receipts.store.packing import unpack
+from receipts.store.query.lists import Filters
+from receipts.store.query.lists import find as find_rows
+from receipts.store.sql import transactions as engine_module
+from receipts.store.sql.transactions import told
+from receipts.store.store import Store
+from receipts.store.tables import (
+    HEAD,
+    claim_subjects,
+    claim_verdicts,
+    documents,
+    metadata,
+    receipts,
+    stores,
+    subjects,
+    supersessions,
+    verdicts,
+)
+
+CHUNK: Final = 500
+
+
+class Identity(NamedTuple):
+    """Which store it is: its UUID, when it was made and by which version, and its schema's revision."""
+
+    id: str
+    created_at: datetime
+    made_by: str
+    revision: str
+
+
+class Place(NamedTuple):
+    """A receipt by number and id, with what decides where an export puts it. Times in UTC."""
+
+    seq: int
+    id: str
+    lane: str
+    ran: datetime
+
+
+class Whole(NamedTuple):
+    """A receipt with its bytes, and the last word on it where it no longer stands: successor or None, reason, time."""
+
+    entry: Entry
+    document: bytes
+    said: tuple[str | None, str, datetime] | None
+
+
+class Said(NamedTuple):
+    """A verdict as it is stored: `document` is its JSON, `subjects` are sides and ids in the verdict's order.
+
+    `about` is the claim's id in a verdict on a claim, else None; `metric` stands in a comparison alone.
+    """
+
+    seq: int
+    kind: str
+    status: str
+    metric: str | None
+    about: str | None
+    rules: str
+    judge: str
+    at: datetime
+    document: bytes
+    subjects: tuple[tuple[str, str], ...]
+
+
+class Snapshot:
+    """One state of a store, for as long as it is open; writers go on beside it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def identity(self) -> Identity:
+        """Which store it is."""
+        row = self._connection.execute(select(stores)).one()
+        return Identity(row.id, row.created_at, row.made_by, HEAD)
+
+    def places(self, filters: Filters | None = None) -> Iterator[Place]:
+        """Receipts that meet the filters, standing or not unless told otherwise, in the order they were taken in."""
+        if filters is not None:
+            for found in find_rows(self._connection, filters._replace(order="stored")):
+                yield Place(found.seq, found.id, found.lane, found.finished or found.started)
+            return
+        columns = (receipts.c.seq, receipts.c.id, receipts.c.lane, receipts.c.finished, receipts.c.started)
+        for row in self._stream(select(*columns).order_by(receipts.c.seq)):
+            yield Place(row.seq, row.id, row.lane, row.finished or row.started)
+
+    def receipts(self, numbers: Sequence[int]) -> list[Whole]:
+        """Receipts by their numbers, in the order of the numbers, at most a few hundred at once."""
+        query = entries().where(receipts.c.seq.in_(numbers)).order_by(receipts.c.seq)
+        rows = [entry(row) for row in self._connection.execute(query)]
+        stored = {
+            row.receipt: row
+            for row in self._connection.execute(select(documents).where(documents.c.receipt.in_(numbers)))
+        }
+        gone = [row.id for row in rows if not row.stands]
+        query = select(supersessions).where(supersessions.c.receipt.in_(gone)).order_by(supersessions.c.seq)
+        # The last row of a receipt is the one that stays.
+        said = {row.receipt: (row.successor, row.reason, row.at) for row in self._connection.execute(query)}
+        return [
+            Whole(row, unpack(stored[row.seq].codec, stored[row.seq].body, row.id[:12]), said.get(row.id))
+            for row in rows
+        ]
+
+    def verdicts(self, numbers: Sequence[int]) -> Iterator[Said]:
+        """Verdicts on receipts of these numbers, each alone, oldest first."""
+        spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
+        query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.kind == "receipt")
+        yield from self._verdicts(self._connection.execute(query.order_by(verdicts.c.seq)).all())
+
+    def comparisons(self) -> Iterator[Said]:
+        """Every verdict on several receipts, oldest first."""
+        query = select(verdicts).where(verdicts.c.kind != "receipt").order_by(verdicts.c.seq)
+        for rows in self._chunks(query):
+            yield from self._verdicts(rows)
+
+    def claim_verdicts(self) -> Iterator[Said]:
+        """Every verdict on a claim, oldest first."""
+        for rows in self._chunks(select(claim_verdicts).order_by(claim_verdicts.c.seq)):
+            query = select(claim_subjects).where(claim_subjects.c.verdict.in_([row.seq for row in rows]))
+            of: dict[int, list[tuple[str, str]]] = defaultdict(list)
+            for row in self._connection.execute(query.order_by(claim_subjects.c.verdict, claim_subjects.c.position)):
+                of[row.verdict].append((row.side, row.receipt))
+            for row in rows:
+                document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
+                sides = tuple(of[row.seq])
+                yield Said(row.seq, "claim", row.status, None, row.claim, row.rules, row.judge, row.at, document, sides)
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """Every row of one of the plain tables, in its key's order, columns by name."""
+        table: Table = metadata.tables[name]
+        names = [str(column.name) for column in table.columns]
+        for row in self._stream(select(table).order_by(*table.primary_key.columns)):
+            yield dict(zip(names, row, strict=True))
+
+    def _verdicts(self, rows: Sequence[Any]) -> Iterator[Said]:
+        query = (
+            select(subjects.c.verdict, subjects.c.side, receipts.c.id)
+            .join(receipts, receipts.c.seq == subjects.c.receipt)
+            .where(subjects.c.verdict.in_([row.seq for row in rows]))
+            .order_by(subjects.c.verdict, subjects.c.position)
+        )
+        of: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        for verdict, side, receipt in self._connection.execute(query):
+            of[verdict].append((side, receipt))
+        for row in rows:
+            document = unpack(row.codec, row.body, f"verdict {row.seq}")
+            yield Said(
+                *(row.seq, row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at),
+                document,
+                tuple(of[row.seq]),
+            )
+
+    def _stream(self, query: Any) -> Iterable[Any]:
+        return self._connection.execution_options(yield_per=CHUNK).execute(query)
+
+    def _chunks(self, query: Any) -> Iterator[Sequence[Any]]:
+        yield from self._connection.execution_options(yield_per=CHUNK).execute(query).partitions()
+
+
+@contextmanager
+def snapshot(store: Store) -> Iterator[Snapshot]:
+    """One state of a store, on both engines, however long the reading takes. Raises StoreError."""
+    with told(store._address), engine_module.snapshot(store._engine) as connection:
+        yield Snapshot(connection)

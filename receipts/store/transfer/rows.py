@@ -1,0 +1,241 @@
+"""Taking in what another store holds beside receipts: tombstones, pins, claims, decisions, quotes, seals, origins."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sqlalchemy import Connection, Table, insert, select
+
+from receipts.store.packing import CODEC, pack, unpack
+from receipts.store.sql import engine_of
+from receipts.store.tables import (
+    claim_subjects,
+    claim_supersessions,
+    claim_verdicts,
+    claims,
+    decisions,
+    pins,
+    purges,
+    quotes,
+    receipts,
+)
+from receipts.store.transfer.origins import Came, Row, come_from, insert_rows, to_add
+
+if TYPE_CHECKING:
+    pass
+
+
+def take_purges(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+    """Tombstones. What is here and was purged there is not erased by an import, which is said instead."""
+    engine_of(connection).lock(connection, alone=True)
+    ids = [row["receipt"] for row in rows]
+    here = set(connection.execute(select(receipts.c.id).where(receipts.c.id.in_(ids))).scalars())
+    known = set(connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(ids))).scalars())
+    new = [dict(row) for row in rows if row["receipt"] not in here | known]
+    if new:
+        connection.execute(insert(purges), new)
+    notes = [
+        f"{row['receipt'][:12]} was purged there ({row['reason']}) and is still here; where that holds here, too: "
+        f'receipts purge {row["receipt"][:12]} --reason "…"'
+        for row in rows
+        if row["receipt"] in here
+    ]
+    return Came(len(new), tuple(notes))
+
+
+class _Plain(NamedTuple):
+    """How rows of a table are told apart, in groups in which the last one counts: by `rank`, else as it counts here."""
+
+    table: Table
+    group: str
+    columns: tuple[str, ...]
+    rank: Callable[[Row], Any] | None
+
+
+def _at(row: Row) -> datetime:
+    at: datetime = row["at"]
+    return at.astimezone(UTC)
+
+
+_PLAIN: Final = {
+    item.table.name: item
+    for item in (
+        _Plain(pins, "name", ("name", "receipt", "note", "at"), None),
+        _Plain(decisions, "receipt", ("receipt", "decision", "reason", "at"), _at),
+        # The last reading of a document is found by its time.
+        _Plain(quotes, "document", ("document", "receipt", "says", "at"), lambda row: 0),
+        _Plain(claim_supersessions, "claim", ("claim", "successor", "reason", "at"), _at),
+    )
+}
+
+
+def take_plain(connection: Connection, store: str, name: str, rows: Sequence[Row]) -> Came:
+    """Pins, decisions, quotes, or what superseded claims, in the order in which they were said there.
+
+    A name that is pinned here keeps what it points at, and of decisions on a receipt the later one counts.
+    """
+    engine_of(connection).lock(connection, alone=True)
+    plain = _PLAIN[name]
+    every, rows = rows, _speaking(connection, rows) if name in ("pins", "decisions") else rows
+    table, group = plain.table, plain.table.c[plain.group]
+    coming: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        coming[row[plain.group]].append(row)
+    here: dict[str, list[Row]] = defaultdict(list)
+    query = select(table).where(group.in_(list(coming))).order_by(table.c.seq)
+    for found in connection.execute(query):
+        here[found._mapping[group]].append({"number": found.seq, **{key: found._mapping[key] for key in plain.columns}})
+    taken: Mapping[str, list[Row]] = coming
+    conflicts: tuple[str, ...] = ()
+    if name == "claim_supersessions":
+        taken, conflicts = _one_successor(coming, here)
+    same = _same(plain.columns)
+    new = [row for key, group_rows in taken.items() for row in to_add(here[key], group_rows, same, plain.rank)]
+    made = insert_rows(connection, table, [{key: row[key] for key in plain.columns} for row in new])
+    numbers = {same(row): row["number"] for group_rows in here.values() for row in group_rows}
+    numbers |= {same(row): seq for row, seq in zip(new, made, strict=True)}
+    come_from(connection, store, name, {row["number"]: numbers[same(row)] for row in rows if same(row) in numbers})
+    notes = tuple(_pinned_otherwise(coming, here)) if name == "pins" else ()
+    return Came(len(new), notes, conflicts, len(every) - len(rows))
+
+
+def _speaking(connection: Connection, rows: Sequence[Row]) -> Sequence[Row]:
+    """Rows that speak of no receipt, or of one that is here or was purged."""
+    wanted = {row["receipt"] for row in rows}
+    known = {
+        None,
+        *connection.execute(select(receipts.c.id).where(receipts.c.id.in_(wanted))).scalars(),
+        *connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(wanted))).scalars(),
+    }
+    return [row for row in rows if row["receipt"] in known]
+
+
+def _same(columns: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
+    def same(row: Row) -> tuple[Any, ...]:
+        return tuple(_at(row) if key == "at" else row[key] for key in columns)
+
+    return same
+
+
+def _pinned_otherwise(coming: Mapping[str, Sequence[Row]], here: Mapping[str, Sequence[Row]]) -> Iterable[str]:
+    for name, rows in coming.items():
+        there, now = rows[-1]["receipt"], here[name][-1]["receipt"] if here[name] else rows[-1]["receipt"]
+        if there != now:
+            at = "points at nothing" if now is None else f"points at {now[:12]}"
+            other = "at nothing" if there is None else f"at {there[:12]}"
+            yield f"@{name} {at} here and {other} there, and stays as it is here"
+
+
+def _one_successor(
+    coming: Mapping[str, list[Row]], here: Mapping[str, Sequence[Row]]
+) -> tuple[dict[str, list[Row]], tuple[str, ...]]:
+    """Supersessions of claims but for those that name another successor than this store does."""
+    taken, conflicts = {}, []
+    for claim, rows in coming.items():
+        now = here[claim][-1]["successor"] if here[claim] else rows[-1]["successor"]
+        if now == rows[-1]["successor"]:
+            taken[claim] = rows
+        else:
+            conflicts.append(f"claim {claim}: {_replaced(now)} here and {_replaced(rows[-1]['successor'])} there")
+    return taken, tuple(conflicts)
+
+
+def _replaced(successor: str | None) -> str:
+    return f"superseded by {successor}" if successor else "withdrawn"
+
+
+def take_claims(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+    """Claims. One of the same name that says something else is a conflict, and stays as it is here."""
+    engine_of(connection).lock(connection, alone=True)
+    query = select(claims).where(claims.c.id.in_([row["id"] for row in rows]))
+    here = {row.id: row for row in connection.execute(query)}
+    new = [row for row in rows if row["id"] not in here]
+    other = [row["id"] for row in rows if row["id"] in here and not _same_claim(here[row["id"]].body, row["body"])]
+    columns = ("id", "kind", "body", "origin", "at")
+    made = insert_rows(connection, claims, [{key: row[key] for key in columns} for row in new])
+    numbers = {row["number"]: seq for row, seq in zip(new, made, strict=True)}
+    # One row, told at another time or from another file, is no row that the other store has sealed.
+    exact = _same(columns)
+    for row in rows:
+        if row["id"] in here and exact(row) == exact(here[row["id"]]._asdict()):
+            numbers[row["number"]] = here[row["id"]].seq
+    come_from(connection, store, "claims", numbers)
+    told = (
+        f"claim {name}: one of this name is here and says something else; claims are never edited" for name in other
+    )
+    return Came(len(new), (), tuple(told))
+
+
+def _same_claim(here: str, there: str) -> bool:
+    return bool(json.loads(here) == json.loads(there))
+
+
+def take_claim_verdicts(connection: Connection, store: str, rows: Sequence[Row]) -> Came:
+    """Verdicts on claims that are here, but for those that stood on a receipt that was purged here."""
+    engine_of(connection).lock(connection, alone=True)
+    names = {row["claim"] for row in rows}
+    known = set(connection.execute(select(claims.c.id).where(claims.c.id.in_(names))).scalars())
+    subjects = {item["receipt"] for row in rows for item in row["subjects"]}
+    gone = set(connection.execute(select(purges.c.receipt).where(purges.c.receipt.in_(subjects))).scalars())
+    coming: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["claim"] in known and not any(item["receipt"] in gone for item in row["subjects"]):
+            coming[row["claim"]].append(row)
+    here: dict[str, list[Row]] = defaultdict(list)
+    for found in _claim_verdicts(connection, list(coming)):
+        here[found["claim"]].append(found)
+    new = [row for name, group in coming.items() for row in to_add(here[name], group, _same_verdict, _judged)]
+    made = insert_rows(
+        connection,
+        claim_verdicts,
+        [
+            {
+                **{key: row[key] for key in ("claim", "status", "rules", "judge")},
+                "at": row["judged_at"],
+                "codec": CODEC,
+                "body": pack(row["document"].encode()),
+            }
+            for row in new
+        ],
+    )
+    about = [
+        {"verdict": seq, "position": position, **item}
+        for seq, row in zip(made, new, strict=True)
+        for position, item in enumerate(row["subjects"])
+    ]
+    if about:
+        connection.execute(insert(claim_subjects), about)
+    numbers = {_same_verdict(row): row["number"] for group in here.values() for row in group}
+    numbers |= {_same_verdict(row): seq for row, seq in zip(new, made, strict=True)}
+    taken = [row for group in coming.values() for row in group]
+    come_from(connection, store, "claim_verdicts", {row["number"]: numbers[_same_verdict(row)] for row in taken})
+    return Came(len(new))
+
+
+def _claim_verdicts(connection: Connection, names: Sequence[str]) -> Iterable[Row]:
+    query = select(claim_verdicts).where(claim_verdicts.c.claim.in_(names)).order_by(claim_verdicts.c.seq)
+    rows = connection.execute(query).all()
+    of: dict[int, list[Row]] = defaultdict(list)
+    query = select(claim_subjects).where(claim_subjects.c.verdict.in_([row.seq for row in rows]))
+    for item in connection.execute(query.order_by(claim_subjects.c.verdict, claim_subjects.c.position)):
+        of[item.verdict].append({"side": item.side, "receipt": item.receipt})
+    for row in rows:
+        document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}").decode()
+        given = {key: getattr(row, key) for key in ("claim", "status", "rules", "judge")}
+        yield {"number": row.seq, **given, "judged_at": row.at, "document": document, "subjects": of[row.seq]}
+
+
+def _judged(row: Row) -> datetime:
+    at: datetime = row["judged_at"]
+    return at.astimezone(UTC)
+
+
+def _same_verdict(row: Row) -> tuple[Any, ...]:
+    sides = tuple((item["side"], item["receipt"]) for item in row["subjects"])
+    document = sha256(row["document"].encode()).digest()
+    return (row["claim"], row["status"], row["rules"], row["judge"], _judged(row), document, sides)

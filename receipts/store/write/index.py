@@ -1,0 +1,270 @@
+"""The axis index: which configuration every receipt ran, written with the receipt and rebuilt from its document.
+
+Writing is made for many at once and for any number of writers: what is new is inserted in one fixed order, so that
+two writers never wait for one another in a circle, and whoever comes second reads what the first one wrote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import bindparam, delete, exists, insert, select
+
+from receipts.axes.configuration import AxisPart, Configuration
+from receipts.axes.effective import OPEN_MAPS
+from receipts.store.entries import cut
+from receipts.store.sql.lookup import Insertion, Lookup
+from receipts.store.sql.statement import Driven, Statement
+from receipts.store.tables import Number, axes, axis_values, configurations, facets, placements, receipts
+from receipts.store.write import listing as listed
+from receipts.store.write.listing import LISTED, Listed
+
+_PLACE: Final = Statement(
+    insert(placements).from_select(
+        ["receipt", "configuration", *LISTED],
+        select(
+            bindparam("seq", type_=Number),
+            configurations.c.seq,
+            *(bindparam(name, type_=placements.c[name].type) for name in LISTED),
+        ).where(configurations.c.digest == bindparam("digest"), configurations.c.whole == bindparam("whole")),
+    )
+)
+_OF_DIGEST: Final = Lookup(
+    [configurations.c.digest], [configurations.c[name] for name in ("seq", "digest", "twin", "whole")]
+)
+OF_VALUE: Final = Lookup(
+    [axis_values.c.axis, axis_values.c.digest],
+    [axis_values.c[name] for name in ("seq", "axis", "digest", "twin", "early", "value")],
+)
+EARLY_OF_AXIS: Final = Lookup(
+    [axis_values.c.axis], [axis_values.c.axis, axis_values.c.digest], where=axis_values.c.early == 1
+)
+_PLACES: Final = Lookup([placements.c.receipt], [placements.c.configuration, placements.c.facet])
+_OLDEST: Final = Statement(
+    select(receipts.c.seq, placements.c.receipt)
+    .outerjoin(placements, placements.c.receipt == receipts.c.seq)
+    .order_by(receipts.c.seq)
+    .limit(2)
+)
+_INHABITED: Final = Lookup([placements.c.configuration], [placements.c.configuration], newest=placements.c.receipt)
+_MEMBERS: Final = Lookup([configurations.c.seq], [configurations.c.seq, configurations.c.members])
+_UNPLACE: Final = Statement(delete(placements).where(placements.c.receipt == bindparam("receipt")))
+# What another row still has stays.
+_DROP_FACET: Final = Statement(
+    delete(facets).where(facets.c.digest == bindparam("gone"), ~exists().where(placements.c.facet == facets.c.digest))
+)
+_DROP_AXIS: Final = Statement(
+    delete(axes).where(axes.c.value == bindparam("of"), axes.c.configuration == bindparam("configured"))
+)
+_DROP_CONFIGURATION: Final = Statement(delete(configurations).where(configurations.c.seq == bindparam("gone")))
+_DROP_VALUE: Final = Statement(
+    delete(axis_values).where(
+        axis_values.c.seq == bindparam("gone"), ~exists().where(axes.c.value == axis_values.c.seq)
+    )
+)
+_NEW_CONFIGURATIONS: Final = Insertion(
+    [configurations.c[name] for name in ("digest", "twin", "catalogue", "lane", "anchor", "whole", "members")]
+)
+_NEW_VALUES: Final = Insertion([axis_values.c[name] for name in ("axis", "digest", "twin", "early", "value")])
+_NEW_AXES: Final = Insertion([axes.c.value, axes.c.configuration, axes.c.leave_one_out])
+_NEW_PLACEMENTS: Final = Insertion([placements.c[name] for name in ("receipt", "configuration", *LISTED)])
+
+
+# Values of an axis that are found by summing: more of them would cost a look-up each, fewer a row a configuration.
+EARLY: Final = 8
+
+
+def by_sums(of: Configuration, axis: str) -> bool:
+    """Whether a configuration is found by its sum from one that has an early value of an axis: the rest must be alike.
+
+    What follows the axis, or is unstated of it, may differ as well; and who lacks a key does not know of it.
+    """
+    return not of.followers(axis) and axis not in of.unstated and axis.partition(".")[0] not in OPEN_MAPS
+
+
+class Interned(NamedTuple):
+    """An axis value's number, and whether it is one of the axis' early ones."""
+
+    seq: int
+    early: bool
+
+
+class Placed(NamedTuple):
+    """A receipt, by its number, what it ran and what it is listed by."""
+
+    seq: int
+    configuration: Configuration
+    listed: Listed
+
+
+def add(connection: Driven, placed: Sequence[Placed]) -> None:
+    """Write down what new receipts ran, in the transaction that stores them.
+
+    A single receipt of a known configuration costs one statement beside its facet: the look-up and the insert in one.
+    """
+    name(connection, [item.listed for item in placed])
+    if len(placed) == 1 and place(connection, placed[0]):
+        return
+    found = numbers(connection, [item.configuration for item in placed])
+    rows = [(item.seq, found[item.configuration.whole], *item.listed.row.values()) for item in placed]
+    _NEW_PLACEMENTS.put(connection, rows)
+
+
+def name(connection: Driven, several: Sequence[Listed]) -> None:
+    """Write the facets down that receipts are listed by."""
+    for facet in sorted({item.facet for item in several}):
+        listed.INSERT.run(connection, facet._asdict())
+
+
+def place(connection: Driven, item: Placed) -> bool:
+    """Write down what one receipt ran, if its configuration is known; whether it was."""
+    had = item.configuration
+    given = {"seq": item.seq, "digest": had.digest, "whole": had.whole, **item.listed.row}
+    placed: int = _PLACE.run(connection, given).rowcount
+    return placed == 1
+
+
+def numbers(connection: Driven, wanted: Iterable[Configuration]) -> dict[bytes, int]:
+    """Numbers of configurations by their `whole`; those that are new are written with their values and axes."""
+    waiting = sorted({item.whole: item for item in wanted}.values(), key=lambda item: (item.digest, item.whole))
+    found: dict[bytes, int] = {}
+    values: dict[AxisPart, Interned] = {}
+    while True:
+        twins: dict[int, int] = {}
+        for seq, digest, twin, whole in _OF_DIGEST.read(connection, {(item.digest,) for item in waiting}):
+            found[bytes(whole)] = seq
+            twins[digest] = max(twin + 1, twins.get(digest, 0))
+        waiting = [item for item in waiting if item.whole not in found]
+        if not waiting:
+            return found
+        if not values:
+            values = _interned(connection, {part for item in waiting for part in item.parts.values()})
+        _write(connection, waiting, values, twins)
+
+
+def _write(
+    connection: Driven, new: Sequence[Configuration], values: dict[AxisPart, Interned], twins: dict[int, int]
+) -> None:
+    """Insert configurations, and the axes of those that no other writer inserted first."""
+    by_key: dict[tuple[int, int], Configuration] = {}
+    for item in new:
+        twin = twins.setdefault(item.digest, 0)
+        twins[item.digest] += 1
+        by_key[item.digest, twin] = item
+    rows = [
+        (
+            digest,
+            twin,
+            item.catalogue,
+            cut(column_text(item.lane)),
+            column_text(item.anchor),
+            item.whole,
+            members(item, values),
+        )
+        for (digest, twin), item in by_key.items()
+    ]
+    made = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
+    members_of = [
+        (values[part].seq, seq, _left(by_key[digest, twin], part, values[part]))
+        for digest, twin, seq in made
+        for part in by_key[digest, twin].parts.values()
+    ]
+    _NEW_AXES.put(connection, sorted(members_of, key=itemgetter(0, 1)))
+
+
+def _left(item: Configuration, part: AxisPart, value: Interned) -> int | None:
+    return None if value.early and by_sums(item, part.axis) else item.without(part.axis)
+
+
+def _interned(connection: Driven, wanted: Iterable[AxisPart]) -> dict[AxisPart, Interned]:
+    """Numbers of axis values; those that are new are written."""
+    waiting = sorted(wanted, key=lambda part: (column_text(part.axis), part.digest, part.value))
+    found: dict[AxisPart, Interned] = {}
+    while True:
+        twins: dict[tuple[str, int], int] = {}
+        known: dict[tuple[str, str], Interned] = {}
+        keys = {(column_text(part.axis), part.digest) for part in waiting}
+        for seq, axis, digest, twin, early, value in OF_VALUE.read(connection, keys):
+            known[axis, value] = Interned(seq, bool(early))
+            twins[axis, digest] = max(twin + 1, twins.get((axis, digest), 0))
+        found |= {part: one for part in waiting if (one := known.get((column_text(part.axis), part.value))) is not None}
+        waiting = [part for part in waiting if part not in found]
+        if not waiting:
+            return found
+        axes = {column_text(part.axis) for part in waiting}
+        early = Counter(row[0] for row in EARLY_OF_AXIS.read(connection, ((axis,) for axis in axes)))
+        rows = []
+        for part in waiting:
+            key = (column_text(part.axis), part.digest)
+            rows.append((*key, twins.setdefault(key, 0), int(early[key[0]] < EARLY), part.value))
+            twins[key] += 1
+            early[key[0]] += 1
+        _NEW_VALUES.put(connection, rows)
+
+
+def purge(connection: Driven, seqs: Sequence[int]) -> None:
+    """Take receipts out of the index that are about to be erased, as `forget` does.
+
+    Where the oldest has no place, the index does not hold every receipt; the next oldest says so from then on.
+    """
+    oldest, *further = _OLDEST.all(connection, {})
+    forget(connection, [*seqs, *(seq for seq, _ in further)] if oldest[0] in seqs and oldest[1] is None else seqs)
+
+
+def forget(connection: Driven, seqs: Sequence[int]) -> None:
+    """Take receipts out of the index, with every value that they alone had.
+
+    The caller holds the lock alone, so that no writer places a receipt where one is taken out.
+    """
+    places = _PLACES.read(connection, ((seq,) for seq in seqs))
+    had, facets = {row[0] for row in places}, {row[1] for row in places if row[1] is not None}
+    _UNPLACE.each(connection, ({"receipt": seq} for seq in seqs))
+    _DROP_FACET.each(connection, ({"gone": facet} for facet in sorted(facets)))
+    empty = had - {row[0] for row in _INHABITED.read(connection, ((number,) for number in had), 1)}
+    drop(connection, empty)
+
+
+def drop(connection: Driven, empty: Iterable[int]) -> None:
+    """Take out configurations that no receipt has, and the values that they alone had."""
+    gone = [(seq, list(unpacked(bytes(body)))) for seq, body in _MEMBERS.read(connection, ((seq,) for seq in empty))]
+    drop_axes(connection, ((value, seq) for seq, values in gone for value in values))
+    _DROP_CONFIGURATION.each(connection, ({"gone": seq} for seq, _ in gone))
+    values = sorted({value for _, members in gone for value in members})
+    _DROP_VALUE.each(connection, ({"gone": value} for value in values))
+
+
+def drop_axes(connection: Driven, pairs: Iterable[tuple[int, int]]) -> None:
+    """Take out that configurations have values: pairs of a value and a configuration."""
+    _DROP_AXIS.each(connection, ({"of": value, "configured": seq} for value, seq in pairs))
+
+
+def members(item: Configuration, values: dict[AxisPart, Interned]) -> bytes:
+    """The numbers of a configuration's values, ascending, as varints of the gaps between them."""
+    packed, last = bytearray(), 0
+    for number in sorted(values[part].seq for part in item.parts.values()):
+        gap, last = number - last, number
+        while gap > 0x7F:
+            packed.append(gap & 0x7F | 0x80)
+            gap >>= 7
+        packed.append(gap)
+    return bytes(packed)
+
+
+def unpacked(body: bytes) -> Iterator[int]:
+    """The numbers that `members` packed."""
+    number = shift = gap = 0
+    for byte in body:
+        gap |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            number += gap
+            yield number
+            shift = gap = 0
+
+
+def column_text(text: Any) -> Any:
+    """PostgreSQL holds every character but one; the value's JSON and the digests keep that one apart."""
+    return text.replace("\0", "\\u0000") if isinstance(text, str) else text

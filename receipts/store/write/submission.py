@@ -1,0 +1,236 @@
+"""Taking receipts in: new, known already, or in conflict; with bytes, verdict, indexes and whom they supersede.
+
+On PostgreSQL it takes two round trips however many there are: everything is asked in one, and written in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from receipts.axes.configuration import Configuration
+from receipts.axes.signature import Signature
+from receipts.base.errors import ConflictError
+from receipts.judging.verdict import ReceiptVerdict
+from receipts.metrics import Launch
+from receipts.store.entries import Answer, promoted
+from receipts.store.history.verdicts import row_of
+from receipts.store.packing import CODEC, pack
+from receipts.store.query import signatures
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Driven, Rows, Statement
+from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
+from receipts.store.write import index
+from receipts.store.write import listing as listed
+from receipts.store.write.existing import Neighbour, World, around
+from receipts.store.write.listing import Listed
+
+__all__ = ["Prepared", "Submitted", "prepare", "take"]
+
+
+class Submitted(NamedTuple):
+    """What became of a receipt that the store holds. `new` is False where the same bytes were there already.
+
+    `status` is the one it was given when it was first stored; `at` when that was, in UTC. `superseded` are the ids
+    that this receipt replaced just now. `stands` is False where something superseded or retracted it. `undecided` are
+    receipts of other launches that it says that it replaces; it takes a person to withdraw them.
+    """
+
+    id: str
+    new: bool
+    at: datetime
+    status: str
+    superseded: tuple[str, ...] = ()
+    stands: bool = True
+    undecided: tuple[str, ...] = ()
+
+
+class Prepared(NamedTuple):
+    """A judged receipt, ready to be written: nothing that takes time is left for inside the transaction.
+
+    It holds values alone, so that another process can prepare it. ``size`` is that of the document in bytes.
+    """
+
+    source: str
+    row: dict[str, Any]
+    size: int
+    body: bytes
+    verdict: dict[str, Any]
+    configuration: Configuration
+    listed: Listed
+    signature: Signature | None = None
+
+
+def prepare(launch: Launch, verdict: ReceiptVerdict) -> Prepared:
+    """Pack a receipt's bytes and lift its columns."""
+    parsed, now = launch.parsed, datetime.now(UTC)
+    row = promoted(launch, Answer.by(verdict), now)
+    return Prepared(
+        source=parsed.source,
+        row=row,
+        size=len(parsed.raw),
+        body=pack(parsed.raw),
+        verdict=row_of(verdict, now),
+        configuration=launch.settings.configuration(parsed, launch.lane),
+        listed=listed.listed(row, parsed),
+        signature=signatures.signed(launch),
+    )
+
+
+_RECEIPT: Final = Statement.insert(receipts, numbered=True)
+_DOCUMENT: Final = Statement.insert(documents)
+_VERDICT: Final = Statement.insert(verdicts, numbered=True)
+_SUBJECT: Final = Statement.insert(subjects)
+_SUPERSESSION: Final = Statement.insert(supersessions)
+_PLACEMENT: Final = Statement.insert(placements)
+
+
+def take(connection: Driven, items: Sequence[Prepared]) -> list[Submitted | ConflictError]:
+    """Store receipts in their order, in a transaction that this begins and, on PostgreSQL, ends.
+
+    Gives, for each, what became of it, or why it is refused, which leaves the others alone.
+    """
+    if not items:
+        return []
+    world, placed, numbers = around(connection, [item.row for item in items], [item.configuration for item in items])
+    new: list[_New] = []
+    told: list[Submitted | ConflictError] = []
+    for item in items:
+        try:
+            told.append(_decide(world, item, numbers, new))
+        except ConflictError as error:
+            told.append(error)
+    if new:
+        unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
+        if unknown:
+            placed |= index.numbers(connection, unknown)
+        engine_of(connection).write(connection, _rows(new, placed))
+    return told
+
+
+class _New(NamedTuple):
+    """A receipt to write, with its numbers and what it supersedes, or what superseded it before it came."""
+
+    item: Prepared
+    seq: int
+    verdict: int
+    generation: int
+    said: list[dict[str, Any]]
+
+
+def _decide(world: World, item: Prepared, numbers: Iterator[Sequence[int]], new: list[_New]) -> Submitted:
+    """What becomes of a receipt; adds it to those that are to be written where it is new. Raises ConflictError."""
+    row = item.row
+    _refuse_purged(world, item)
+    known = world.get(row["id"])
+    if known is not None:
+        return Submitted(known.id, False, known.submitted_at, known.status, stands=known.said is None)
+    found = world.around(row)
+    replaced = _replaced(found, item)
+    heralds = _heralds(found, item)
+    if not heralds:
+        _refuse_second(found, item, replaced)
+    generation = 1 + max((other.generation for other in found if other.launch == row["launch"]), default=-1)
+    said = [
+        {"receipt": other.id, "successor": row["id"], "reason": row["supersedes_reason"], "at": row["submitted_at"]}
+        for other in replaced
+    ]
+    said += [
+        {"receipt": row["id"], "successor": other.id, "reason": other.supersedes_reason, "at": row["submitted_at"]}
+        for other in heralds
+    ]
+    receipt, verdict = next(numbers)
+    new.append(_New(item, receipt, verdict, generation, said))
+    for other in replaced:
+        world.no_longer_stands(other.id)
+    world.add(
+        Neighbour(
+            *(row["id"], row["launch"], generation, row["supersedes"], row["supersedes_reason"]),
+            *(row["submitted_at"], row["status"], 0 if heralds else None),
+        )
+    )
+    return Submitted(
+        id=row["id"],
+        new=True,
+        at=row["submitted_at"],
+        status=row["status"],
+        superseded=tuple(other.id for other in replaced),
+        stands=not heralds,
+        undecided=_of_others(found, item),
+    )
+
+
+def _refuse_purged(world: World, item: Prepared) -> None:
+    gone = world.purged.get(item.row["id"])
+    if gone is not None:
+        raise ConflictError(
+            f"{item.source}: {gone.id[:12]} was purged on {gone.submitted_at:%Y-%m-%d} "
+            f"({gone.supersedes_reason}) and does not come back; submit a document without what had to go"
+        )
+
+
+def _replaced(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
+    """The stored receipts of its launch that this one replaces: the one of that id, or those that stand."""
+    target, launch = item.row["supersedes"], item.row["launch"]
+    own = (other for other in found if other.launch == launch)
+    return [other for other in own if target == other.id or (target == launch and other.said is None)]
+
+
+def _of_others(found: Sequence[Neighbour], item: Prepared) -> tuple[str, ...]:
+    """Receipts of other launches that it says that it replaces: that is for a person to decide."""
+    target, launch = item.row["supersedes"], item.row["launch"]
+    others = (other for other in found if other.launch != launch and other.said is None)
+    return tuple(other.id for other in others if target in (other.id, other.launch))
+
+
+def _heralds(found: Sequence[Neighbour], item: Prepared) -> list[Neighbour]:
+    """Receipts of its launch that came earlier and said that they replace this one by its id."""
+    row = item.row
+    return [other for other in found if other.supersedes == row["id"] and other.launch == row["launch"]]
+
+
+def _refuse_second(found: Sequence[Neighbour], item: Prepared, replaced: Sequence[Neighbour]) -> None:
+    """A launch has at most one receipt that stands; one that comes superseded already is no second."""
+    gone = {other.id for other in replaced}
+    for other in found:
+        if other.launch == item.row["launch"] and other.said is None and other.id not in gone:
+            raise ConflictError(
+                f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, and "
+                f"nothing stored is overwritten. Where this one replaces it, submit it with "
+                f'--supersede "the reason", or state in the document:\n'
+                f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
+                f"Where it is another launch, give it its own run.launch."
+            )
+
+
+def _rows(new: Sequence[_New], placed: Mapping[bytes, int]) -> list[Rows]:
+    """Rows of every table, parents before what refers to them."""
+    # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
+    ordered = sorted(new, key=lambda one: one.item.row["id"])
+    return [
+        (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation} for one in ordered]),
+        (
+            _DOCUMENT,
+            [{"receipt": one.seq, "codec": CODEC, "size": one.item.size, "body": one.item.body} for one in new],
+        ),
+        (_VERDICT, [{**one.item.verdict, "seq": one.verdict} for one in new]),
+        (_SUBJECT, [{"verdict": one.verdict, "position": 0, "side": "receipt", "receipt": one.seq} for one in new]),
+        (
+            _PLACEMENT,
+            [
+                {"receipt": one.seq, "configuration": placed[one.item.configuration.whole], **one.item.listed.row}
+                for one in new
+            ],
+        ),
+        (listed.INSERT, [facet._asdict() for facet in sorted({one.item.listed.facet for one in new})]),
+        (
+            signatures.INSERT,
+            [
+                signatures.row_of(one.seq, one.item.row["outcome"], one.item.signature)
+                for one in new
+                if one.item.signature is not None
+            ],
+        ),
+        (_SUPERSESSION, [said for one in new for said in one.said]),
+    ]
