@@ -183,9 +183,8 @@ class Ran:
 
     def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
         """The launches of one lane that started last, stand and ended well; at most so many."""
-        (lane,) = sought.lanes
         conditions = (
-            Condition("lane", "=", lane),
+            Condition("lane", "=", sought.lanes[0]),
             Condition("outcome", "=", "ok"),
             Condition("started", "<=", sought.until.isoformat()),
         )
