@@ -149,8 +149,8 @@ def _calls(
     failing = written("failing.json", batch__micro_batch=8)
     return {
         "floor": lambda: raw.execute(select, (made.signature,)).fetchall(),
-        "look-up by signature": lambda: store.same_signature(made),
-        f"look-up by a base of {SHARED:,} launches": lambda: store.dominating(made),
+        "look-up by signature": lambda: store.query.same_signature(made),
+        f"look-up by a base of {SHARED:,} launches": lambda: store.query.dominating(made),
         "known to work, whole call": call(written("good.json"), "worked"),
         "known to fail, whole call": call(failing, "failed"),
         "predicted by a smaller pressure, whole call": call(written("more.json", batch__micro_batch=64), "predicted"),

@@ -202,7 +202,7 @@ def parts(rounds: int = 300, folder: Path | None = None) -> dict[str, float]:
             marks = [time.process_time()]
             parsed = parse(Document(raw, "bench"))
             marks.append(time.process_time())
-            (facts,) = store.facts_of_new([parsed])
+            (facts,) = store.query.facts_of_new([parsed])
             marks.append(time.process_time())
             launch = Launch(parsed, rulebook.lanes.of(parsed.receipt.run.lane))
             verdict = judge_receipt(parsed, launch.lane, rulebook.rules, facts, launch)

@@ -74,7 +74,7 @@ def fill(url: str, count: int) -> None:
 
 
 def _bulk(store: Store, kinds: Sequence[Kind], count: int) -> None:
-    engine = store._engine
+    engine = store.database.engine
     sqlite = engine.dialect.name == "sqlite"
     states = -(-count // len(kinds))
     with engine.connect() as connection:

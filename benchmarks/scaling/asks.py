@@ -108,15 +108,15 @@ class Drawn:
         yield from self._bridges()
         made = [sign(one, lane) for one, lane in zip(parsed, lanes, strict=True)]
         store = self._store
-        yield Ask("preflight, by signature", [partial(store.same_signature, one) for one in made], PREFLIGHT_MS)
-        yield Ask("preflight, by base", [partial(store.dominating, one) for one in made], PREFLIGHT_MS)
+        yield Ask("preflight, by signature", [partial(store.query.same_signature, one) for one in made], PREFLIGHT_MS)
+        yield Ask("preflight, by base", [partial(store.query.dominating, one) for one in made], PREFLIGHT_MS)
         whole = [partial(preflight, one, lane, store) for one, lane in zip(parsed, lanes, strict=True)]
         yield Ask("preflight, whole answer", whole, PREFLIGHT_MS)
         new = [self._launch(at, Kind(0, at % BASES, CENTRE, 0), self._states) for at in range(self._rounds)]
-        yield Ask("facts for a submit", [partial(store.facts_of_new, [one]) for one in new])
+        yield Ask("facts for a submit", [partial(store.query.facts_of_new, [one]) for one in new])
 
     def _ids(self) -> list[str]:
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             query = select(receipts.c.id).where(receipts.c.seq.in_(self.numbers)).order_by(receipts.c.seq)
             return list(connection.execute(query).scalars())
 
@@ -126,10 +126,11 @@ class Drawn:
     def _near(self, parsed: Sequence[Parsed], lanes: Sequence[Lane]) -> Iterator[Ask]:
         store = self._store
         both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
-        yield Ask("neighbours, look-up", [partial(store.neighbours, *item, None, MOST) for item in both], NEAR_MS)
-        yield Ask(ALIKE_NAME, [partial(store.neighbours, *item, None, ALIKE) for item in both], NEAR_MS)
-        yield Ask("neighbours in the code alone", [partial(store.neighbours, *item, "code") for item in both], NEAR_MS)
-        yield Ask("launches of one configuration", [partial(store.replicate_candidates, *item) for item in both])
+        query = self._store.query
+        yield Ask("neighbours, look-up", [partial(query.neighbours, *item, None, MOST) for item in both], NEAR_MS)
+        yield Ask(ALIKE_NAME, [partial(query.neighbours, *item, None, ALIKE) for item in both], NEAR_MS)
+        yield Ask("neighbours in the code alone", [partial(query.neighbours, *item, "code") for item in both], NEAR_MS)
+        yield Ask("launches of one configuration", [partial(query.replicate_candidates, *item) for item in both])
         well = [one for one in parsed if one.receipt.run.outcome == "ok"][: max(2, self._rounds // 40)]
         compared = [partial(neighbours, store, one, self._rulebook) for one in well]
         yield Ask("neighbours, each compared", compared)
@@ -157,8 +158,8 @@ class Drawn:
 
     def _between(self, a: Configuration, b: Configuration) -> int:
         axes = sorted(a.apart(b))
-        mixed = self._store.mixtures(a, b, axes, "training")
-        return len(mixed) + len(self._store.mixtures(a, b, axes, "training", beyond=True))
+        mixed = self._store.query.mixtures(a, b, axes, "training")
+        return len(mixed) + len(self._store.query.mixtures(a, b, axes, "training", beyond=True))
 
     def _ends(self, at: int) -> tuple[Parsed, Parsed]:
         """Launches of a base that keeps its steps in every store; they differ in micro batch and both flags."""

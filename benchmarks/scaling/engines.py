@@ -55,7 +55,7 @@ def server_clock(url: str) -> Callable[[], float]:
 
 def count(url: str) -> int:
     """How many receipts a store holds."""
-    with open_store(url, create=False) as store, store._reading() as connection:
+    with open_store(url, create=False) as store, store.database.reading() as connection:
         found: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
         return found
 
@@ -81,7 +81,7 @@ def copy(path: Path, url: str) -> None:
 
 
 def _rows(path: Path, table: Table) -> Iterator[Any]:
-    with open_store(str(path), create=False) as store, store._reading() as connection:
+    with open_store(str(path), create=False) as store, store.database.reading() as connection:
         yield from connection.execution_options(yield_per=5000).execute(
             select(table).order_by(*table.primary_key.columns)
         )

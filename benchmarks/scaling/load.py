@@ -45,7 +45,7 @@ def store(path: Path, some: Iterable[Launch], size: Size, at_once: int) -> None:
     with open_store(str(path)) as opened:
         _pragmas(opened, _QUICK)
         for at, batch in enumerate(_batches(iter(some), at_once), 1):
-            with writing(opened._engine) as connection:
+            with writing(opened.database.engine) as connection:
                 writer.put(connection, _made(maker, batch))
             done += len(batch)
             if at % _TOLD == 0:
@@ -55,14 +55,14 @@ def store(path: Path, some: Iterable[Launch], size: Size, at_once: int) -> None:
 
 def _pragmas(opened: Store, texts: Sequence[str]) -> None:
     """Outside a transaction, on the one connection that the store has by now."""
-    connection = opened._engine.raw_connection()
+    connection = opened.database.engine.raw_connection()
     for text in texts:
         connection.cursor().execute(f"PRAGMA {text}").fetchall()
     connection.close()
 
 
 def _count(opened: Store) -> int:
-    with opened._reading() as connection:
+    with opened.database.reading() as connection:
         found: int = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
         return found
 

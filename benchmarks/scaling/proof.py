@@ -54,7 +54,7 @@ def differences(count: int, size: Size, before: int = BEFORE) -> list[str]:
 
 
 def _documents(path: Path) -> list[bytes]:
-    with open_store(str(path)) as opened, opened._reading() as connection:
+    with open_store(str(path)) as opened, opened.database.reading() as connection:
         documents = metadata.tables["documents"]
         rows = connection.execute(select(documents).order_by(documents.c.receipt))
         return [unpack(row.codec, row.body, "a document") for row in rows]
@@ -62,7 +62,7 @@ def _documents(path: Path) -> list[bytes]:
 
 def _tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
-    with open_store(str(path)) as opened, opened._reading() as connection:
+    with open_store(str(path)) as opened, opened.database.reading() as connection:
         for table in metadata.sorted_tables:
             columns = [column for column in table.columns if column.name not in _OF_ITS_OWN]
             if table.name != "stores":

@@ -43,7 +43,7 @@ def command(session: Session, lane: str, since: str | None, as_json: bool) -> in
 
     begin = moment("--since", since) if since is not None else None
     with session.open_store() as store:
-        rows = store.reached(lane, begin)
+        rows = store.query.reached(lane, begin)
         found = frontiers(rows)
         names = {item.receipt: described(store.parsed(item.receipt).stated) for item in found.frontiers}
     if not rows and lane not in session.rulebook.lanes.names():

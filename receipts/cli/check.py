@@ -84,7 +84,7 @@ def _facts(session: Session, given: Sequence[Parsed], witnesses: Sequence[Parsed
     if not stored or not given:
         return [among] * len(given)
     with session.open_store() as store:
-        known = [store.facts(item) for item in given]
+        known = [store.query.facts(item) for item in given]
     return [
         replace(
             item,

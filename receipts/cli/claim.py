@@ -69,7 +69,7 @@ def check(
                 if not only or claim.id in only:
                     verdicts.append(_judge(session, claim, group, store, replicates=not no_replicates))
         if record and store is not None:
-            store.record_claims(verdicts)
+            store.published.record_claims(verdicts)
     missing = sorted(set(only) - {item.claim for item in verdicts})
     if missing:
         raise UsageError(f"--only {missing[0]}: there is no such claim here")
@@ -144,11 +144,11 @@ def add(session: Session, files: tuple[str, ...], as_json: bool) -> int:
     groups = [read(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
     with session.open_store() as store:
-        added = set(store.add_claims(new))
+        added = set(store.published.add_claims(new))
         verdicts = [
             _judge(session, claim, group, store) for group in groups for claim in group.claims if claim.id in added
         ]
-        store.record_claims(verdicts)
+        store.published.record_claims(verdicts)
     known = len(new) - len(added)
     if known and not as_json:
         output.note(f"{known} of them {'were' if known > 1 else 'was'} in the store already")
@@ -176,7 +176,7 @@ def list_(session: Session, status: str | None, everything: bool, as_json: bool)
     from receipts.questions.claims.gather import stored
 
     with session.open_store() as store:
-        gone = {item.id: item.superseded for item in store.claims(standing=False)}
+        gone = {item.id: item.superseded for item in store.published.claims(standing=False)}
         group = stored(store, standing=not everything)
         judged = [(claim, _judge(session, claim, group, store)) for claim in group.claims]
     rows = [(claim, verdict) for claim, verdict in judged if status in (None, verdict.status)]
@@ -233,7 +233,7 @@ Examples:
 def supersede(session: Session, claim_id: str, successor: str | None, reason: str, as_json: bool) -> int:
     """Replace or withdraw a claim. It stays in the store, with the reason."""
     with session.open_store() as store:
-        store.supersede_claim(claim_id, successor, reason)
+        store.published.supersede_claim(claim_id, successor, reason)
     if as_json:
         output.as_json({"claim": claim_id, "successor": successor, "reason": reason})
     else:
@@ -294,7 +294,7 @@ def footnote(session: Session, claim_id: str, file: str | None, as_json: bool) -
         if found is None:
             raise NotFound(f"there is no claim {claim_id!r} that stands; see: receipts claim list --everything")
         verdict = _judge(session, found[0], found[1], store)
-        decided = store.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
+        decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
     if as_json:
         from receipts.judging.verdict_json import to_json

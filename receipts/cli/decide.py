@@ -31,8 +31,8 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
     with session.open_store() as store:
         found = store.resolve(receipt)
         if decision is not None and reason is not None:
-            store.decide(found, decision, reason)
-        made = store.decisions([found])
+            store.published.decide(found, decision, reason)
+        made = store.published.decisions([found])
     if as_json:
         output.as_json([item._asdict() for item in made])
     elif decision is not None:

@@ -119,7 +119,7 @@ def _deciding(session: Session, store: Store, receipt: str) -> str:
 
     parsed = store.parsed(receipt)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
-    return of_receipt(parsed, judge_receipt(parsed, lane, session.rulebook.rules, store.facts([parsed])))
+    return of_receipt(parsed, judge_receipt(parsed, lane, session.rulebook.rules, store.query.facts([parsed])))
 
 
 def _scanning(plan: ListPlan) -> str:

@@ -46,12 +46,12 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
         found = parsed_file(receipt)
         if session.asks_store and not raw:
             with session.open_store() as store:
-                shown = [_Shown(found, store.facts(found))]
+                shown = [_Shown(found, store.query.facts(found))]
         else:
             shown = [_Shown(found, Facts())]
     else:
         with session.open_store(sought=[receipt]) as store:
-            shown = [_Shown(one, store.facts([one]), store.decisions([one.id])) for one in named(store, receipt)]
+            shown = [_Shown(one, store.query.facts([one]), store.published.decisions([one.id])) for one in named(store, receipt)]
     for item in shown:
         if raw:
             _print_raw(item.parsed.raw)

@@ -136,7 +136,7 @@ def _compared(
     sides = comparisons.sides(*pools, asked.metric, own)
     witnessing(witnesses, [*sides.a, *sides.b])
     verdict = comparisons.verdict(sides, waivers=waivers(asked.waive), study=asked.study, prove=prove)
-    decided = store.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
+    decided = store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else []
     return GatheredSides(sides, verdict, decided)
 
 

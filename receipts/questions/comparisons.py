@@ -149,7 +149,7 @@ class Comparisons:
         if self._store is None:
             facts = replace(Facts.among([*group, *self._witnesses]), now=datetime.now(UTC))
         else:
-            facts = self._store.facts(group).beside([*group, *self._witnesses])
+            facts = self._store.query.facts(group).beside([*group, *self._witnesses])
         for item in group:
             if item.id not in self._findings:
                 launch = self._launches[item.id] = Launch(item, self._lane(item))

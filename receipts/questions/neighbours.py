@@ -98,7 +98,7 @@ def neighbours(
     metrics.get(metric)
     lane = rulebook.lanes.of(parsed.receipt.run.lane)
     ran = configuration(parsed, lane)
-    candidates = store.neighbours(parsed, ran, axis, limit)
+    candidates = store.query.neighbours(parsed, ran, axis, limit)
     comparisons = Comparisons(store, rulebook)
     judged = []
     for done, item in enumerate(candidates, 1):
@@ -116,7 +116,7 @@ def neighbours(
         refused=tuple(item for item in ordered if item.refused),
         unstated=tuple(sorted(ran.unstated)) if ran.own else (),
         more=tuple(_full(candidates, limit)),
-        indexed=store.holds_lane(ran),
+        indexed=store.query.holds_lane(ran),
     )
 
 

@@ -45,7 +45,7 @@ def with_replicates(
     taken = {item.receipt.run.launch for item in (*group, *other)}
     launches = list(group)
     steps = {distinct_steps(item) for item in group} - {None}
-    for receipt_id in store.replicate_candidates(head, configuration(head, lane), until):
+    for receipt_id in store.query.replicate_candidates(head, configuration(head, lane), until):
         if len(launches) >= MOST:
             break
         candidate = store.parsed(receipt_id)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, exists, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, exists, select
 
 from receipts import metrics
-from receipts.base.errors import InputError, Problem
+from receipts.base.errors import InputError, NotFound, Problem
 from receipts.judging.sample import status_for, unspoilt
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
 from receipts.metrics import Launch
@@ -232,3 +232,11 @@ def entry_of(values: Sequence[Any]) -> Entry:
     if said is None:
         return Entry(*values[:-2])
     return Entry(*(*values[:-2], successor or "", False))
+
+
+def entry_with_id(connection: Connection, receipt_id: str) -> Entry:
+    """The row of a receipt. Raises NotFound."""
+    row = connection.execute(entries().where(receipts.c.id == receipt_id)).first()
+    if row is None:
+        raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
+    return entry(row)

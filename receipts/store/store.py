@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import bindparam, select
@@ -15,18 +16,19 @@ from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import schema
 from receipts.store.address import Address, address
-from receipts.store.entries import Entry
+from receipts.store.database import Database
+from receipts.store.entries import Entry, entry_with_id
 from receipts.store.history import standing as history
 from receipts.store.history import verdicts as verdicts_module
 from receipts.store.history.standing import Pin, Supersession
-from receipts.store.history.store import Said
+from receipts.store.history.store import Published
 from receipts.store.history.verdicts import StoredVerdict, Verdict
 from receipts.store.packing import unpack
 from receipts.store.query import lists, names
 from receipts.store.query.lists import Filters, ListPlan, Progress
-from receipts.store.query.store import Asked
+from receipts.store.query.store import Queries
 from receipts.store.sql.statement import Statement
-from receipts.store.sql.transactions import at_once, connect, snapshot, told, write, write_at_once
+from receipts.store.sql.transactions import connect, told, write, write_at_once
 from receipts.store.tables import documents, receipts, stores
 from receipts.store.write import existing as around
 from receipts.store.write import submission as submission_module
@@ -46,11 +48,47 @@ _DOCUMENT: Final = Statement(
 )
 
 
-class Store(Said, Asked):
+class Store:
     """An open store. Every method is one transaction: what it says was written is on the disk, whole.
 
-    Every method raises StoreError where the store cannot be reached, read or written.
+    Every method raises StoreError where the store cannot be reached, read or written. `query` asks of launches,
+    `published` of claims, decisions and quotes; `database` is for whatever else reads or writes rows.
     """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.query = Queries(database)
+        self.published = Published(database)
+        self._parsed: dict[str, Parsed] = {}
+
+    def __repr__(self) -> str:
+        return f"Store({self.url!r})"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.database.close()
+
+    @property
+    def url(self) -> str:
+        """Where it is: a path, or a URL without its password."""
+        return self.database.url
+
+    @property
+    def full_url(self) -> str:
+        """Its URL with the password, by which another process of the same user opens it: for no message."""
+        return self.database.full_url
+
+    def one_state(self) -> AbstractContextManager[None]:
+        """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
+        return self.database.one_state()
 
     # Writing receipts
 
@@ -71,19 +109,24 @@ class Store(Said, Asked):
         They were prepared here or in another process; see `prepare`. Gives, for each, what it came to, or the error
         that it was refused with.
         """
-        with told(self._address):
-            return write_at_once(self._engine, lambda item: submission_module.take(item, items))
+        with told(self.database.address):
+            return write_at_once(self.database.engine, lambda item: submission_module.take(item, items))
 
     def held(self, ids: Sequence[str]) -> dict[str, Held]:
         """Those of some documents, by the digests of their bytes, that the store holds already."""
-        with told(self._address), at_once(self._engine) as connection:
+        with self.database.at_once() as connection:
             return around.held(connection, ids)
 
     # Reading receipts
 
+    def entry(self, receipt_id: str) -> Entry:
+        """The row of a receipt. Raises NotFound."""
+        with self.database.reading() as connection:
+            return entry_with_id(connection, receipt_id)
+
     def document(self, receipt_id: str) -> bytes:
         """The bytes of a receipt as they came. Raises NotFound, or StoreError where they were tampered with."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             rows = _DOCUMENT.all(connection, {"id": receipt_id})
         if not rows:
             raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
@@ -111,39 +154,39 @@ class Store(Said, Asked):
 
     def resolve(self, text: str) -> str:
         """The id of the one receipt that a text names; see `receipts.store.query.names`."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return names.resolve(connection, text)
 
     def resolve_all(self, text: str) -> list[str]:
         """Ids of all receipts that a text names, at least one; see `receipts.store.query.names`."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return names.resolve_all(connection, text)
 
     def find(self, filters: Filters | None = None, progress: Progress | None = None) -> Iterator[Entry]:
         """Receipts that meet the filters, in their order, read as they are asked for; see `query.lists.find`."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             yield from lists.find(connection, filters or Filters(), progress)
 
     def plan(self, filters: Filters) -> ListPlan:
         """How `find` would read a list."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return lists.plan(connection, filters)
 
     # What was said of them
 
     def verdicts(self, receipt_id: str) -> list[StoredVerdict]:
         """Every verdict on a receipt, alone or in a comparison, oldest first."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return list(verdicts_module.of(connection, receipt_id))
 
     def record(self, verdict: Verdict) -> int:
         """Keep a verdict on stored receipts; gives its number. Raises NotFound where one of them is not stored."""
-        return self._write(lambda connection: verdicts_module.record(connection, verdict, datetime.now(UTC)))
+        return self.database.write(lambda connection: verdicts_module.record(connection, verdict, datetime.now(UTC)))
 
     def retract(self, receipt_id: str, reason: str) -> None:
         """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
         self.entry(receipt_id)
-        self._write(lambda connection: history.retract(connection, receipt_id, reason, datetime.now(UTC)))
+        self.database.write(lambda connection: history.retract(connection, receipt_id, reason, datetime.now(UTC)))
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
@@ -152,37 +195,39 @@ class Store(Said, Asked):
         """
         self.entry(receipt_id)
         self._parsed.pop(receipt_id, None)
-        with told(self._address):
-            schema.overwrite_deleted(self._engine)
-            write(self._engine, lambda item: history.purge(item, receipt_id, reason, datetime.now(UTC)))
-            schema.erase(self._engine)
+        with told(self.database.address):
+            schema.overwrite_deleted(self.database.engine)
+            write(self.database.engine, lambda item: history.purge(item, receipt_id, reason, datetime.now(UTC)))
+            schema.erase(self.database.engine)
 
     def supersessions(self) -> list[Supersession]:
         """Every supersession and retraction, in the order in which they were said."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return list(history.all_supersessions(connection))
 
     def pin(self, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
         """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
         if receipt_id is not None:
             self.entry(receipt_id)
-        return self._write(lambda connection: history.pin(connection, name, receipt_id, note, datetime.now(UTC)))
+        return self.database.write(
+            lambda connection: history.pin(connection, name, receipt_id, note, datetime.now(UTC))
+        )
 
     def pins(self) -> dict[str, Pin]:
         """Each pin that is set, by its name without the @."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             last = {item.name: item for item in history.all_pins(connection)}
         return {name: item for name, item in sorted(last.items()) if item.receipt is not None}
 
     def pin_history(self, name: str) -> list[Pin]:
         """What a pin has pointed at, oldest first."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             return list(history.all_pins(connection, name))
 
     @property
     def id(self) -> str:
         """The store's own id, a UUID."""
-        with self._reading() as connection:
+        with self.database.reading() as connection:
             found: str = connection.execute(select(stores.c.id)).scalar_one()
             return found
 
@@ -191,12 +236,12 @@ class Store(Said, Asked):
         """Everything that it holds, in one state of it, for an audit."""
         from receipts.store.integrity.inspection import Inspection
 
-        with told(self._address), snapshot(self._engine) as connection:
+        with self.database.snapshot() as connection:
             yield Inspection(connection)
 
     def check(self) -> schema.Check:
         """Schema, triggers, and what the engine says of its own files; see `receipts.store.schema`."""
-        return schema.check(self._address)
+        return schema.check(self.database.address)
 
     def seal(self) -> list[Seal]:
         """Seal what no seal holds yet; gives the seals written. Other writers wait for a second or two at a time."""
@@ -204,7 +249,7 @@ class Store(Said, Asked):
 
         made: list[Seal] = []
         while True:
-            some = self._write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
+            some = self.database.write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
             made += some
             # What comes while this is written is for the next one: who waited for silence might wait for ever.
             if not any(item.held >= seal_module.MOST for item in some):
@@ -227,7 +272,7 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, place)
+    return Store(Database(engine, place))
 
 
 def _prepare_folder(place: Address, create: bool) -> None:

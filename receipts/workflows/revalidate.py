@@ -154,7 +154,7 @@ class Revalidation:
         return verdicts, failed
 
     def _judge(self, group: Sequence[Parsed]) -> list[ReceiptVerdict]:
-        facts = self.store.facts_of_new(group, self.rulebook.session.settings) if group else []
+        facts = self.store.query.facts_of_new(group, self.rulebook.session.settings) if group else []
         return [self._verdict(parsed, known) for parsed, known in zip(group, facts, strict=True)]
 
     def _verdict(self, parsed: Parsed, facts: Facts) -> ReceiptVerdict:
@@ -205,12 +205,12 @@ class Revalidation:
         if not stale:
             return
         for claim in (item for item in stored(self.store).claims if item.id in stale):
-            last = self.store.last_claim_verdict(claim.id)
+            last = self.store.published.last_claim_verdict(claim.id)
             if last is None or not self._wanted(last.document.get("lanes") or ()):
                 continue
             verdict: ClaimVerdict = judge(claim, gather(claim, self.rulebook, self.store), self.rulebook)
             if not self.dry_run:
-                self.store.record_claims([verdict])
+                self.store.published.record_claims([verdict])
             names = tuple(receipt for _, receipt in last.receipts)
             yield _changed("claim", names, claim.id, last.document, to_json(verdict))
 

@@ -78,7 +78,7 @@ def test_a_store_knows_what_varies_under_a_context(store_url: str) -> None:
     elsewhere = side("else", 0.8, count=1, run__context="other", numerics__schedule="linear")
     stored(store_url, [*rates[0], *rates[1], *elsewhere])
     with open_store(store_url) as store:
-        assert store.facts(side("a", 0.8, count=1)).varied == {"base": frozenset({"numerics.learning_rate"})}
+        assert store.query.facts(side("a", 0.8, count=1)).varied == {"base": frozenset({"numerics.learning_rate"})}
 
 
 def test_a_gate_on_a_stored_pair_does_not_trust_a_leaf_that_varies(

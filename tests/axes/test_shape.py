@@ -198,10 +198,10 @@ def test_ceilings_and_envelopes_of_patterns_are_kept_apart(store: Store) -> None
     ae, am = (_leaves({**NAM, "model.family": "hybrid", **side}) for side in (AE, AM))
     for leaves in (ae, ae, am):
         store.submit(*ready(**leaves))
-    found = frontiers(store.reached(LANE)).frontiers
+    found = frontiers(store.query.reached(LANE)).frontiers
     assert sorted(item.ceilings[0].grade for item in found) == ["peak", "repeated"]
-    assert str(standing(store.facts(parsed(**ae)), parsed(**ae))).startswith("at a repeated ceiling")
-    assert str(standing(store.facts(parsed(**am)), parsed(**am))).startswith("unknown: no shape of this lane")
+    assert str(standing(store.query.facts(parsed(**ae)), parsed(**ae))).startswith("at a repeated ceiling")
+    assert str(standing(store.query.facts(parsed(**am)), parsed(**am))).startswith("unknown: no shape of this lane")
 
 
 def test_show_compare_and_ceiling_say_it_by_axes(shell: Shell) -> None:

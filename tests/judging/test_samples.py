@@ -73,7 +73,7 @@ def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:
         for kind in KINDS:
             wanted = {name for name, found in known.items() if unspoilt(path_answer(found), tainted(found), kind)}
             assert 0 < len(wanted) < len(known)
-            with reading(store._engine) as connection:
+            with reading(store.database.engine) as connection:
                 for walked in (False, True):
                     query = select(receipts.c.id).where(samples.unspoilt(kind, walked=walked))
                     assert set(connection.execute(query).scalars()) == wanted
@@ -125,7 +125,7 @@ def test_an_mfu_of_no_formula_keeps_no_rate_from_the_frontier(mfu_alone: Store) 
 
 def test_a_shape_that_such_launches_held_is_in_the_envelope(mfu_alone: Store) -> None:
     like = mfu_alone.parsed(next(iter(mfu_alone.find(Filters(())))).id)
-    (shape,) = mfu_alone.facts(like).shapes
+    (shape,) = mfu_alone.query.facts(like).shapes
     assert (shape.launches, shape.days) == (3, 1)
 
 

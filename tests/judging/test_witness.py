@@ -230,13 +230,13 @@ def put(store: Store, *trees: dict[str, Any]) -> list[ReceiptVerdict]:
 def test_the_store_finds_the_witnesses_of_a_launch_and_whom_a_witness_names(store: Store) -> None:
     one, twin, stranger = measured(), profiled(), profiled(target="somebody else")
     put(store, one, twin, stranger)
-    assert [item.id for item in store.facts(parsed(one)).witnesses] == [parsed(twin).id]
-    assert [item.id for item in store.facts(parsed(twin)).witnessed] == [parsed(one).id]
-    assert store.facts(parsed(stranger)).witnessed == ()
+    assert [item.id for item in store.query.facts(parsed(one)).witnesses] == [parsed(twin).id]
+    assert [item.id for item in store.query.facts(parsed(twin)).witnessed] == [parsed(one).id]
+    assert store.query.facts(parsed(stranger)).witnessed == ()
     rows = store.find(Filters((condition("run.witness_for=measured"),)))
     assert [row.id for row in rows] == [parsed(twin).id]
     store.retract(parsed(twin).id, "the profiler was broken")
-    assert store.facts(parsed(one)).witnesses == ()
+    assert store.query.facts(parsed(one)).witnesses == ()
 
 
 @pytest.mark.parametrize("order", ["launch first", "witness first", "together"])
@@ -251,7 +251,7 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
     # A witness that comes before its launch cannot tell yet whether it is a stranger.
     assert (first.path, second.path) == ("unwitnessed", "witnessed")
     again = [
-        judge_receipt(parsed(tree), BOOK.lanes.of("nvidia-megatron"), BOOK.rules, store.facts(parsed(tree)))
+        judge_receipt(parsed(tree), BOOK.lanes.of("nvidia-megatron"), BOOK.rules, store.query.facts(parsed(tree)))
         for tree in trees
     ]
     assert [item.path for item in again] == ["witnessed", "witnessed"]
@@ -262,7 +262,7 @@ def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
         (kin.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
         (kin.WITNESSED, {"target": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
     )
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         sqlite = connection.dialect.name == "sqlite"
         if not sqlite:
             run(connection, "SET LOCAL enable_seqscan = off")  # on an empty table the planner would not look further

@@ -32,7 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         week.put(store, [*week.local_gain(), *week.at_target(2.31), week.launch("long", 2, **LONG)])
         with week.clock(week.MONDAY - timedelta(days=3)):
             week.claim(store, "buckets", text="a tenth <b>faster</b>", quoted_in=["README.md"], **week.SPEEDUP)
-            store.decide(_id(store, "local buckets"), "hold", "try it at the target")
+            store.published.decide(_id(store, "local buckets"), "hold", "try it at the target")
     return path
 
 
@@ -258,5 +258,5 @@ def test_each_kind_of_page_has_templates_that_the_user_may_replace(place: Path, 
 def test_impact_knows_which_receipts_a_page_quotes(place: Path, tmp_path: Path) -> None:
     run(place, tmp_path / "out", "compare", "label=local base", "label=local buckets")
     with open_store(str(place)) as store:
-        quotes = store.quotes(_id(store, "local buckets"))
+        quotes = store.published.quotes(_id(store, "local buckets"))
     assert str((tmp_path / "out" / "report.md").resolve()) in [item.document for item in quotes]

@@ -156,7 +156,7 @@ def test_a_claim_that_holds_away_from_its_target_waits_until_it_is_withdrawn(sto
     assert [why.code for why in waiting.reasons] == ["K104"]
     assert data.sections.survival.waiting[0].claim == "buckets"
     with week.clock(week.MONDAY + timedelta(days=1)):
-        store.supersede_claim("buckets", None, "nobody needs it")
+        store.published.supersede_claim("buckets", None, "nobody needs it")
     after = week.report(store).sections
     assert after.survival.claims == ()
     assert [(item.id, item.replaced) for item in after.claims.changed] == [("buckets", "withdrawn: nobody needs it")]
@@ -178,7 +178,7 @@ def test_decisions_of_the_week_stand_with_their_reasons_and_later_ones_do_not(st
         (7, two, "drop", "after"),
     ):
         with week.clock(week.MONDAY + timedelta(days=days)):
-            store.decide(entry.id, decision, reason)
+            store.published.decide(entry.id, decision, reason)
     made = week.report(store).sections.decisions.made
     assert [(item.decision, item.reason, item.revised) for item in made] == [
         ("ship", "it holds", False),
@@ -195,12 +195,12 @@ def test_a_claim_whose_receipt_fell_is_stale_and_names_the_documents_that_quote_
     week.put(store, week.local_gain())
     with week.clock(week.MONDAY - timedelta(days=3)):
         week.claim(store, "buckets", text="a tenth faster", quoted_in=["README.md"], **week.SPEEDUP)
-        store.quote("docs/results.md", [(labelled(store, "local base")[0].id, "2.3 s")])
-        store.quote("docs/gone.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+        store.published.quote("docs/results.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+        store.published.quote("docs/gone.md", [(labelled(store, "local base")[0].id, "2.3 s")])
     with week.clock(week.MONDAY - timedelta(days=2)):
-        store.quote("docs/gone.md", [])
+        store.published.quote("docs/gone.md", [])
     with week.clock(week.MONDAY + timedelta(days=30)):
-        store.quote("docs/later.md", [(labelled(store, "local base")[0].id, "2.3 s")])
+        store.published.quote("docs/later.md", [(labelled(store, "local base")[0].id, "2.3 s")])
     assert week.report(store).sections.claims.stale == ()
     with week.clock(week.MONDAY + timedelta(days=2)):
         store.retract(labelled(store, "local buckets")[0].id, "a wrong run")
@@ -409,7 +409,7 @@ def test_hostile_text_of_people_is_text_in_every_section(small: Store) -> None:
     week.put(small, [*week.local_gain(), week.launch("one", 0, run__label=label), *named])
     one = next(entry for entry in labelled(small, label) if entry.outcome == "ok")
     with week.clock(week.MONDAY + timedelta(days=1)):
-        small.decide(one.id, "hold", f"{HOSTILE}\0")
+        small.published.decide(one.id, "hold", f"{HOSTILE}\0")
         week.claim(small, "buckets", text=HOSTILE[:9000], quoted_in=[HOSTILE[:400]], **week.SPEEDUP)
         small.retract(labelled(small, "local base")[0].id, HOSTILE)
     files = render(week.report(small), cases.rulebook().rules)
@@ -430,10 +430,10 @@ def test_the_same_store_gives_the_same_bytes_whatever_was_written_from_it(small:
     week.put(small, full())
     with week.clock(week.MONDAY - timedelta(days=1)):
         week.claim(small, "buckets", text="a tenth faster", **week.SPEEDUP)
-        small.decide(labelled(small, "local base")[0].id, "hold", "wait")
+        small.published.decide(labelled(small, "local base")[0].id, "hold", "wait")
     first = render(week.report(small), cases.rulebook().rules)
     with week.clock(week.AS_OF + timedelta(days=1)):
-        small.quote(
+        small.published.quote(
             "report.md", [(item["receipt"]["id"], None) for item in json.loads(first["report.json"])["receipts"]]
         )
     assert render(week.report(small), cases.rulebook().rules) == first

@@ -90,10 +90,10 @@ def anew(shelf: Shelf, store: Store) -> Iterator[tuple[ReceiptVerdict, ReceiptVe
     for row in shelf.rows:
         if row.stands:
             item = shelf.item(row)
-            own = store.facts([item.parsed])
+            own = store.query.facts([item.parsed])
             facts = replace(
                 item.facts,
-                failures=tuple(store.failed_before(item.parsed)),
+                failures=tuple(store.query.failed_before(item.parsed)),
                 at_once=own.at_once,
                 resumed=own.resumed,
             )
@@ -287,7 +287,7 @@ def test_launches_are_grouped_by_the_index_as_by_their_documents(tmp_path: Path)
 def test_a_report_without_the_index_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     with_index = told(store)
-    monkeypatch.setattr(Store, "holds_lane", lambda *_: False)
+    monkeypatch.setattr("receipts.store.query.store.Queries.holds_lane", lambda *_: False)
     assert told(store).lanes == with_index.lanes
 
 

@@ -141,7 +141,7 @@ def test_failures_that_were_known_cost_minutes_and_a_stale_claim_names_who_quote
     with week.clock(week.MONDAY + timedelta(days=2)):
         gone = next(entry for entry in store.find() if entry.label == "local buckets")
         store.retract(gone.id, "a wrong run")
-        store.decide(gone.id, "drop", "the clock was wrong")
+        store.published.decide(gone.id, "drop", "the clock was wrong")
     data = week.report(store)
     assert said(data, "failures") == ["1 launch did not end well: 1 oom. 1 repeated a known failure, for 20.0 minutes."]
     assert said(data, "claims") == ["Stale: buckets, quoted in README.md."]

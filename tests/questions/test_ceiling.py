@@ -30,7 +30,7 @@ def _put(store: Store, micro: int, *, times: int = 1, days: int = 1, **leaves: A
 
 
 def _ceilings(store: Store, **asked: Any) -> tuple[Ceiling, ...]:
-    (group,) = frontiers(store.reached(LANE, **asked)).frontiers
+    (group,) = frontiers(store.query.reached(LANE, **asked)).frontiers
     return group.ceilings
 
 
@@ -68,7 +68,7 @@ def test_the_nearest_failure_its_cause_and_the_gap(store: Store) -> None:
     assert [(cause.size[:2], cause.kinds) for cause in item.failures] == [((256, 8), ("compile_hbm in compile",))]
     assert item.gap == {"micro_batch": 2.0}
     assert item.failed_here == 1
-    (group,) = frontiers(store.reached(LANE)).frontiers
+    (group,) = frontiers(store.query.reached(LANE)).frontiers
     assert [cause.size[:2] for cause in group.elsewhere] == [(8192, 2)]
 
 
@@ -76,7 +76,7 @@ def test_geometries_layouts_and_chips_are_kept_apart_and_names_are_not(store: St
     for leaves in ({}, {"hardware__chips": 8}, {"model__hidden": 512}, {"parallelism__tensor": 2}):
         _put(store, 2, **leaves)
         _put(store, 2, **leaves, model__name="another name", model__family=None)
-    found = frontiers(store.reached(LANE)).frontiers
+    found = frontiers(store.query.reached(LANE)).frontiers
     assert sorted((item.chips, [one.launches for one in item.ceilings]) for item in found) == [
         *([(1, [2])] * 3),
         (8, [2]),
@@ -89,7 +89,7 @@ def test_what_is_not_measured_or_no_longer_stands_is_left_out_and_what_has_no_sh
     _put(store, 64, run__kind="profile")
     store.retract(store.submit(*ready(batch__micro_batch=64)).id, "the clock was wrong")
     store.submit(*ready(batch__micro_batch=None))
-    found = frontiers(store.reached(LANE))
+    found = frontiers(store.query.reached(LANE))
     assert [item.size[1] for group in found.frontiers for item in group.ceilings] == [2]
     assert found.shapeless == 1
 
@@ -104,7 +104,7 @@ def test_since_leaves_earlier_launches_out(store: Store) -> None:
 def test_facts_tell_days_and_hosts_where_a_ceiling_may_be_validated(store: Store) -> None:
     _put(store, 2, times=3, days=2, run__host="a")
     _put(store, 4, times=2)
-    told = {item.micro_batch: (item.launches, item.days, item.hosts) for item in store.facts(parsed()).shapes}
+    told = {item.micro_batch: (item.launches, item.days, item.hosts) for item in store.query.facts(parsed()).shapes}
     assert told == {2: (3, 2, 1), 4: (2, None, None)}
 
 

@@ -211,29 +211,29 @@ def store(made_url: str) -> Store:
 
 def test_claims_keep_their_order_and_their_supersession(store: Store) -> None:
     receipt = store.submit(*ready()).id
-    assert store.add_claims([new_claim("b", receipt, supersedes="a"), new_claim("a", receipt)]) == ["b", "a"]
-    assert store.add_claims([new_claim("a", receipt)]) == []
-    assert [item.id for item in store.claims()] == ["b"]
-    assert [item.superseded for item in store.claims(standing=False)] == [None, ("b", "a better one")]
+    assert store.published.add_claims([new_claim("b", receipt, supersedes="a"), new_claim("a", receipt)]) == ["b", "a"]
+    assert store.published.add_claims([new_claim("a", receipt)]) == []
+    assert [item.id for item in store.published.claims()] == ["b"]
+    assert [item.superseded for item in store.published.claims(standing=False)] == [None, ("b", "a better one")]
     with pytest.raises(ConflictError, match="never edited"):
-        store.add_claims([new_claim("c", receipt), new_claim("a", "0" * 64)])
-    assert len(store.claims(standing=False)) == 2
+        store.published.add_claims([new_claim("c", receipt), new_claim("a", "0" * 64)])
+    assert len(store.published.claims(standing=False)) == 2
     with pytest.raises(NotFound):
-        store.supersede_claim("b", "nobody", "x")
+        store.published.supersede_claim("b", "nobody", "x")
     with pytest.raises(UsageError, match="say why"):
-        store.supersede_claim("b", None, " ")
+        store.published.supersede_claim("b", None, " ")
     store.close()
 
 
 def test_the_last_verdict_of_a_claim_says_what_it_stands_on(store: Store) -> None:
     one, two = store.submit(*ready()).id, store.submit(*ready()).id
-    store.add_claims([new_claim("a", one)])
-    store.record_claims([claim_verdict("a", one)])
-    assert (store.claims_on(one), store.claims_on(two)) == (["a"], [])
-    store.record_claims([claim_verdict("a", two, "stale")])
-    assert (store.claims_on(one), store.claims_on(two)) == ([], ["a"])
-    assert [item.status for item in store.claim_verdicts("a")] == ["supported", "stale"]
-    last = store.last_claim_verdict("a")
+    store.published.add_claims([new_claim("a", one)])
+    store.published.record_claims([claim_verdict("a", one)])
+    assert (store.published.claims_on(one), store.published.claims_on(two)) == (["a"], [])
+    store.published.record_claims([claim_verdict("a", two, "stale")])
+    assert (store.published.claims_on(one), store.published.claims_on(two)) == ([], ["a"])
+    assert [item.status for item in store.published.claim_verdicts("a")] == ["supported", "stale"]
+    last = store.published.last_claim_verdict("a")
     assert last is not None
     assert last.receipts == (("candidate", two),)
     assert last.document["claim"] == "a"
@@ -242,20 +242,20 @@ def test_the_last_verdict_of_a_claim_says_what_it_stands_on(store: Store) -> Non
 
 def test_the_last_reading_of_a_document_counts(store: Store) -> None:
     receipt = store.submit(*ready()).id
-    store.quote("README.md", [(receipt, "98k"), ("f" * 64, None)])
-    assert [(item.document, item.says) for item in store.quotes(receipt)] == [("README.md", "98k")]
-    store.quote("README.md", [])
-    assert store.quotes(receipt) == []
+    store.published.quote("README.md", [(receipt, "98k"), ("f" * 64, None)])
+    assert [(item.document, item.says) for item in store.published.quotes(receipt)] == [("README.md", "98k")]
+    store.published.quote("README.md", [])
+    assert store.published.quotes(receipt) == []
     store.close()
 
 
 def test_a_purge_takes_the_verdicts_that_quote_the_receipt(store: Store) -> None:
     gone, kept = store.submit(*ready()).id, store.submit(*ready()).id
     publish(store, gone)
-    store.add_claims([new_claim("third", kept)])
-    store.record_claims([claim_verdict("third", kept)])
+    store.published.add_claims([new_claim("third", kept)])
+    store.published.record_claims([claim_verdict("third", kept)])
     store.purge(gone, "it held a password")
-    assert store.claim_verdicts("second") == []
-    assert len(store.claim_verdicts("third")) == 1
-    assert [item.decision for item in store.decisions([gone])] == ["hold"]
+    assert store.published.claim_verdicts("second") == []
+    assert len(store.published.claim_verdicts("third")) == 1
+    assert [item.decision for item in store.published.decisions([gone])] == ["hold"]
     store.close()

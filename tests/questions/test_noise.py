@@ -94,7 +94,7 @@ def test_noisy_launches_of_another_context_change_no_verdict(tmp_path: Path) -> 
         for strangers in ((), noisy):
             list(submit([Document(item.raw, item.source) for item in strangers], store, rulebook))
             for left, right in ((a, b), (a[:1], b[:1])):
-                facts = with_floor(store.facts([*left, *right]), noise_floor(store, left[0], lane))
+                facts = with_floor(store.query.facts([*left, *right]), noise_floor(store, left[0], lane))
                 effect = compare(left, right, rulebook, Request(facts=facts)).results[0].effect
                 verdicts.append((effect.kind, effect.delta, effect.low, effect.high))
     assert verdicts[:2] == verdicts[2:]

@@ -57,19 +57,19 @@ def put(store: Store, **leaves: Any) -> Parsed:
 def near(store: Store, one: Parsed, axis: str | None = None, limit: int = 20) -> list[tuple[str, str]]:
     """Axis and id of every candidate."""
     ran = configuration(one, LANES.of(one.receipt.run.lane))
-    return [(item.axis, item.entry.id) for item in store.neighbours(one, ran, axis, limit)]
+    return [(item.axis, item.entry.id) for item in store.query.neighbours(one, ran, axis, limit)]
 
 
 def counts(store: Store) -> tuple[int, ...]:
     """Rows of values, configurations, axes, placements and facets."""
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         tables = (axis_values, configurations, axes, placements, facets)
         return tuple(connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables)
 
 
 def rows(store: Store) -> list[Any]:
     """What every receipt is placed in, told without numbers."""
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         query = (
             select(placements.c.receipt, configurations.c.whole, axis_values.c.axis, axis_values.c.value)
             .join(configurations, configurations.c.seq == placements.c.configuration)
@@ -158,7 +158,7 @@ def test_the_newest_come_first_after_a_reindex_too(
 ) -> None:
     one = put(store)
     others = [put(store, numerics__learning_rate=seed) for seed in range(50, 70)]
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         for table in (axes, placements, configurations, axis_values, facets):
             connection.execute(delete(table))
     monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 8)
@@ -196,7 +196,7 @@ def test_no_receipt_one_axis_apart_is_missed(
     pairs = 0
     for one in many[:30]:
         lane = LANES.of(one.receipt.run.lane)
-        found = {item.configuration for item in store.neighbours(one, configuration(one, lane), None, 100)}
+        found = {item.configuration for item in store.query.neighbours(one, configuration(one, lane), None, 100)}
         for other in many:
             if other is one or other.receipt.run.lane != one.receipt.run.lane:
                 continue
@@ -209,7 +209,7 @@ def test_no_receipt_one_axis_apart_is_missed(
 
 def number_of(store: Store, one: Parsed) -> int:
     seq = store.entry(one.id).seq
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         query = select(placements.c.configuration).where(placements.c.receipt == seq)
         return connection.execute(query).scalar_one()
 
@@ -230,7 +230,7 @@ def test_replicates_are_the_same_by_the_index_and_by_columns(store: Store, seed:
         return [[item.id for item in with_replicates(store, [one], LANES.of(one.receipt.run.lane), [])] for one in many]
 
     by_index = answers()
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         connection.execute(delete(placements))
     assert answers() == by_index
     assert max(map(len, by_index)) > 2
@@ -241,7 +241,7 @@ def test_fully_stated_launches_of_other_contexts_replicate_one_another(store: St
     lane = LANES.of("cpu-torch")
     found = [item.id for item in with_replicates(store, [one], lane, [])]
     assert found == [one.id, other.id]
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         connection.execute(delete(placements))
     assert [item.id for item in with_replicates(store, [one], lane, [])] == found
 
@@ -261,7 +261,7 @@ def test_digests_that_collide_are_told_apart(store: Store) -> None:
     far = put(store, numerics__learning_rate=99, batch__micro_batch=4)
     again = put(store, numerics__learning_rate=99, run__label="again")
     assert counts(store)[1:2] == (3,)
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         assert max(connection.execute(select(axis_values.c.twin)).scalars()) > 0
     assert near(store, one, limit=500) == [("numerics.learning_rate", again.id)]
     assert set(near(store, far, limit=500)) == {("batch.micro_batch", again.id)}
@@ -282,7 +282,7 @@ def test_a_purge_takes_the_values_that_a_receipt_alone_had(store: Store) -> None
 
 
 def values(store: Store) -> list[str]:
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         columns = (axis_values.c.value, facets.c.value)
         return [text for column in columns for text in connection.execute(select(column)).scalars()]
 
@@ -292,7 +292,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     before, counted = rows(store), counts(store)
     place = address(made_url)
     assert coverage(place, LANES) == (0, 0)
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         for table in (axes, placements, configurations, axis_values, facets):
             connection.execute(delete(table))
     assert coverage(place, LANES) == (30, 0)
@@ -300,7 +300,7 @@ def test_reindexing_gives_what_submitting_gave_whatever_was_there(store: Store, 
     made = reindex(place, LANES)
     assert (made.receipts, made.placed, made.damaged) == (30, 30, ())
     assert rows(store) == before
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         connection.execute(delete(facets))
     assert coverage(place, LANES) == (30, 0)  # no list finds a receipt whose facet is not there
     assert reindex(place, LANES).placed == 0
@@ -370,8 +370,8 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
         place = address(made_url)
         assert coverage(place, LANES) == (0, 2)
         lane = LANES.of("cpu-torch")
-        assert not store.holds_lane(configuration(one, lane))
-        with reading(store._engine) as connection:
+        assert not store.query.holds_lane(configuration(one, lane))
+        with reading(store.database.engine) as connection:
             assert not holds_all(connection)
         assert reindex(place, LANES).placed == 2
         assert rows(store) != before
@@ -389,7 +389,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     many = several(2, 30)
     store.write([prepare(*judged(item)) for item in many])
     before = rows(store)
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         connection.execute(delete(placements))
     monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 10)
 
@@ -401,17 +401,17 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     with pytest.raises(KeyboardInterrupt):
         reindex(place, LANES, progress=stop)
     assert coverage(place, LANES) == (10, 0)
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         assert not holds_all(connection)
     newcomer = put(store, run__label="meanwhile")
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         assert not holds_all(connection)
     oldest = next(iter(store.find(Filters(order="stored"))))
     store.purge(oldest.id, "it held a token")
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         assert not holds_all(connection)
     assert reindex(place, LANES).placed == 10
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         assert holds_all(connection)
     before = [row for row in before if row[0] != oldest.seq]
     assert [row for row in rows(store) if row[0] != store.entry(newcomer.id).seq] == before
@@ -421,7 +421,7 @@ def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice
     with open_store(made_url) as store:
         first = several(3, 30)
         store.write([prepare(*judged(item)) for item in first])
-        with writing(store._engine) as connection:
+        with writing(store.database.engine) as connection:
             connection.execute(delete(placements))
     batches = [[judged(item) for item in several(seed, 25)] for seed in range(10, 14)]
 
@@ -437,7 +437,7 @@ def test_writers_and_a_reindex_side_by_side_lose_nothing_and_write_nothing_twice
     with open_store(made_url) as store:
         reindex(address(made_url), LANES)
         assert coverage(address(made_url), LANES) == (0, 0)
-        with reading(store._engine) as connection:
+        with reading(store.database.engine) as connection:
             for columns in ((axis_values.c.axis, axis_values.c.value), (configurations.c.whole,)):
                 twice = select(*columns).group_by(*columns).having(func.count() > 1)
                 assert connection.execute(twice).all() == []
@@ -449,7 +449,7 @@ def test_a_configuration_that_was_rolled_back_is_written_the_next_time(store: St
     ran = configuration(one[0].parsed, one[0].lane)
 
     def write_and_fail() -> None:
-        with writing(store._engine) as connection:
+        with writing(store.database.engine) as connection:
             index.numbers(connection, [ran])
             raise RuntimeError
 

@@ -40,7 +40,7 @@ def store(store_url: str) -> Iterator[Store]:
         ids = [item.submitted.id for item in submit(every, opened, RULEBOOK) if item.submitted]
         opened.pin("@golden", ids[0])
         publish(opened, ids[0])
-        with writing(opened._engine) as connection:
+        with writing(opened.database.engine) as connection:
             connection.execute(insert(origins), {"what": "pins", "here": 1, "store": "another", "number": 7})
         opened.seal()
         opened.purge(ids[3], "a token")
@@ -63,7 +63,7 @@ def _rows(url: str) -> dict[str, list[tuple[object, ...]]]:
 
 def test_a_backup_holds_every_row_and_every_seal_holds_in_it(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "kept.sqlite"
-    made = backup(store._address, file)
+    made = backup(store.database.address, file)
     assert (made.place, made.store, made.receipts) == (str(file), store.id, 4)
     rows = _rows(str(file))
     assert rows == _rows(store.url)
@@ -79,7 +79,7 @@ def test_a_store_made_of_a_backup_is_the_same_store_on_either_engine(
     store: Store, tmp_path: Path, postgres_store: str, request: pytest.FixtureRequest
 ) -> None:
     file = tmp_path / "kept.sqlite"
-    backup(store._address, file)
+    backup(store.database.address, file)
     targets = [str(tmp_path / "again.sqlite")]
     if store.url.endswith("sqlite"):
         targets.append(postgres_store)  # where the store is on PostgreSQL, this is its own database
@@ -114,7 +114,7 @@ def test_a_backup_while_writers_are_active_is_one_state_of_the_store(store_url: 
         counts = []
         for number in range(5):
             before = len(written)
-            made = backup(store._address, tmp_path / f"{number}.sqlite")
+            made = backup(store.database.address, tmp_path / f"{number}.sqlite")
             with open_store(made.place, create=False) as kept:
                 there = {item.id for item in kept.find()}
             assert set(written[: max(0, before - 2)]) <= there
@@ -138,12 +138,12 @@ def test_no_file_is_replaced_unless_that_was_asked_for(store: Store, tmp_path: P
     file = tmp_path / "kept.sqlite"
     file.write_text("mine")
     with pytest.raises(UsageError, match="--force"):
-        backup(store._address, file)
+        backup(store.database.address, file)
     assert file.read_text() == "mine"
-    assert backup(store._address, file, force=True).receipts == 4
+    assert backup(store.database.address, file, force=True).receipts == 4
     if store.url.endswith("sqlite"):
         with pytest.raises(UsageError, match="the store itself"):
-            backup(store._address, Path(store.url), force=True)
+            backup(store.database.address, Path(store.url), force=True)
 
 
 def test_a_file_that_came_meanwhile_is_not_replaced(
@@ -158,7 +158,7 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
 
     monkeypatch.setattr(module, "_checked", late)
     with pytest.raises(UsageError, match="there is a file already"):
-        backup(store._address, file)
+        backup(store.database.address, file)
     assert file.read_text() == "theirs"
     assert [path.name for path in tmp_path.iterdir() if "kept" in path.name] == ["kept.sqlite"]
 
@@ -176,21 +176,21 @@ def test_a_copy_that_is_not_whole_gets_no_name(store: Store, tmp_path: Path, mon
 
     monkeypatch.setattr(module, name, damaged)
     with pytest.raises(StoreError):
-        backup(store._address, file)
+        backup(store.database.address, file)
     assert [path.name for path in tmp_path.iterdir() if "kept" in path.name] == []
 
 
 def test_a_place_that_cannot_be_written_is_said(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
-        backup(store._address, tmp_path / "none" / "kept.sqlite")
+        backup(store.database.address, tmp_path / "none" / "kept.sqlite")
 
 
 def test_a_store_is_never_restored_over_another(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "kept.sqlite"
-    backup(store._address, file)
+    backup(store.database.address, file)
     before = _rows(store.url)
     with pytest.raises(UsageError, match=r"there is a store already|holds tables already"):
-        restore(file, store._address)
+        restore(file, store.database.address)
     assert _rows(store.url) == before
     with pytest.raises(UsageError, match="there is no such file"):
         restore(tmp_path / "none.sqlite", address(str(tmp_path / "new.sqlite")))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import literal, text, update
 
 from receipts.axes.configuration import Configuration, configuration
 from receipts.receipt import Parsed
@@ -46,7 +46,7 @@ def ends(a: Parsed, b: Parsed) -> tuple[Configuration, Configuration, list[str]]
 
 
 def found(store: Store, a: Parsed, b: Parsed, **options: Any) -> dict[bytes, between.Between]:
-    made = store.mixtures(*ends(a, b), "training", **options)
+    made = store.query.mixtures(*ends(a, b), "training", **options)
     return {item.configuration.whole: item for item in made}
 
 
@@ -95,7 +95,7 @@ def test_what_was_retracted_lies_between_nothing(store: Store) -> None:
 def test_an_equal_digest_is_no_proof(store: Store) -> None:
     put(store, {"numerics__learning_rate"})
     assert len(found(store, corner([]), corner(AXES))) == 1
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         connection.execute(update(configurations).values(whole=b"0" * 16))
     assert found(store, corner([]), corner(AXES)) == {}
 
@@ -146,12 +146,13 @@ def test_a_digest_is_added_up_as_the_mixture_itself_has_it() -> None:
 def test_every_look_up_is_one_in_an_index(store: Store) -> None:
     for some in itertools.chain.from_iterable(itertools.combinations(AXES, size) for size in range(4)):
         put(store, some)
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         postgres = connection.dialect.name == "postgresql"
         if postgres:
             connection.execute(text("SET enable_seqscan = off"))
         for lookup in (between._OF_DIGEST, between._LAUNCHES, between._MEMBERS, between._VALUES):
-            sql = lookup._one.replace("?", "1")
+            query = lookup.of([literal(1) for _ in lookup.key]).params(most=1)
+            sql = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
             rows = connection.execute(text(f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{sql}")).all()
             plan = " ".join(str(part) for row in rows for part in row)
             assert "SCAN" not in plan if not postgres else "Seq Scan" not in plan, plan

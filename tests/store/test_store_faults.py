@@ -172,7 +172,7 @@ def test_a_store_that_is_not_there_is_made_only_where_that_was_asked_for(tmp_pat
 
 
 def test_a_new_store_writes_ahead_and_waits_for_the_disk(tmp_path: Path) -> None:
-    with open_store(str(tmp_path / "s.sqlite")) as store, store._engine.connect() as connection:
+    with open_store(str(tmp_path / "s.sqlite")) as store, store.database.engine.connect() as connection:
         pragmas = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
         assert pragmas == ["wal", 2]
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1

@@ -218,7 +218,7 @@ def test_a_disk_that_is_full_is_said_and_the_store_is_whole_and_goes_on_when_the
             _submit_for_ever(store, done)
         assert {item.id for item in store.find()} >= set(done)
         with pytest.raises(StoreError):
-            backup(store._address, small_disk / "kept.sqlite")
+            backup(store.database.address, small_disk / "kept.sqlite")
         assert sorted(item.name for item in small_disk.iterdir() if "kept" in item.name) == []
         filler.unlink()
         assert store.submit(*ready()).new
@@ -266,13 +266,13 @@ def test_a_clock_that_goes_back_changes_nothing_but_the_times(store_url: str, mo
         store.pin("@golden", second.id)
         assert store.resolve("@golden") == second.id
         publish(store, second.id)
-        store.record_claims([claim_verdict("second", second.id, "refuted")])
-        last = store.last_claim_verdict("second")
+        store.published.record_claims([claim_verdict("second", second.id, "refuted")])
+        last = store.published.last_claim_verdict("second")
         assert last is not None
         assert last.status == "refuted"
-        store.quote("README.md", [(first.id, "another number")])
-        assert [item.says for item in store.quotes(first.id)] == ["another number"]
-        assert store.quotes(second.id) == []
+        store.published.quote("README.md", [(first.id, "another number")])
+        assert [item.says for item in store.published.quotes(first.id)] == ["another number"]
+        assert store.published.quotes(second.id) == []
         store.seal()
         store.submit(*ready())
         store.purge(first.id, "a token")
@@ -335,7 +335,7 @@ def test_a_damaged_page_is_said_with_what_to_do_and_audited(tmp_path: Path, shel
     with open_store(str(file)) as store:
         ids = [store.submit(*ready()).id for _ in range(30)]
         assert shell("--store", str(file), "backup", "kept.sqlite").code == 0
-        with store._engine.connect() as connection:
+        with store.database.engine.connect() as connection:
             query = "SELECT pageno FROM dbstat WHERE name = 'documents' AND pagetype = 'leaf'"
             pages = list(connection.execute(text(query)).scalars())
     content = bytearray(file.read_bytes())

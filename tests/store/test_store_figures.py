@@ -73,7 +73,7 @@ def test_receipts_within_bounds_are_counted_and_read_from_the_figures_index(
 ) -> None:
     among = {entry.seq for entry in store.find() if entry.lane == "cpu-jax" and (entry.mfu or 0) > 0.45}
     asked = tuple(map(condition, ("lane=cpu-jax", "mfu>0.45", "mfu<1", "step_seconds>0")))
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         resolved = terms.resolve(connection, asked)
         assert resolved.figures == {"mfu": (0.45, 1), "step_seconds": (0, math.inf)}
         assert leads.counts(connection, resolved, 40)[Lead("figure", "mfu")] == len(among) != 0
@@ -96,7 +96,7 @@ def test_what_no_launch_of_a_lane_states_is_known_without_reading_it(tmp_path: P
         for number in range(120):
             store.submit(*ready(run__label=str(number), measurement=None))
         asked = Filters((condition("lane=cpu-torch"), condition("mfu>0.1")), limit=50)
-        with reading(store._engine) as connection:
+        with reading(store.database.engine) as connection:
             driver = connection.connection.driver_connection
             assert driver is not None
             driver.set_progress_handler(count, 10)

@@ -42,9 +42,9 @@ def test_facts_of_many_are_those_of_each(store: Store) -> None:
         parsed(run__started="2026-03-02T09:04:00+00:00", run__kind="profile", run__witness_for="target"),
         parsed(run__started="2026-03-02T09:05:00+00:00", run__launch="three", batch__micro_batch=None),
     ]
-    found = store.facts_of_new(group)
+    found = store.query.facts_of_new(group)
     for one, facts in zip(group, found, strict=True):
-        assert facts == store.facts_of_new([one])[0]
+        assert facts == store.query.facts_of_new([one])[0]
     assert [[item.id for item in facts.witnesses] for facts in found] == [witnesses[1::-1], witnesses[2:3], [], [], []]
     assert [[item.id for item in facts.witnessed] for facts in found] == [[], [], [], [target], []]
     assert [[item.id for item in facts.failures] for facts in found] == [failed[1::-1], failed[2:], [], [], []]
@@ -53,7 +53,7 @@ def test_facts_of_many_are_those_of_each(store: Store) -> None:
 def test_a_document_that_comes_twice_has_each_failure_once(store: Store) -> None:
     failed = put(store, run__outcome="oom", batch__micro_batch=8)
     one = parsed(batch__micro_batch=8)
-    for facts in store.facts_of_new([one, one]):
+    for facts in store.query.facts_of_new([one, one]):
         assert [item.id for item in facts.failures] == [failed]
 
 
@@ -63,7 +63,7 @@ def test_a_sign_that_postgresql_does_not_hold_keeps_no_receipt_from_its_kin(stor
     (outcome,) = submit([Document(one.raw, "t")], store, RULEBOOK)
     assert outcome.stored, outcome.error
     witness = put(store, run__kind="profile", run__witness_for="a\0b")
-    seen = [[item.id for item in facts.witnesses] for facts in store.facts_of_new([one])]
+    seen = [[item.id for item in facts.witnesses] for facts in store.query.facts_of_new([one])]
     assert seen == [[witness] if path == "launch" else []]
 
 
@@ -71,7 +71,7 @@ def test_the_newest_witnesses_are_taken_where_there_are_many(store: Store) -> No
     names = ["one", "two"] * 25
     documents = [Document(raw(run__kind="profile", run__witness_for=name), "t") for name in names]
     stored = [item.submitted.id for item in submit(documents, store, RULEBOOK) if item.submitted is not None]
-    found = store.facts_of_new([parsed(run__launch="one"), parsed(run__launch="two")])
+    found = store.query.facts_of_new([parsed(run__launch="one"), parsed(run__launch="two")])
     assert [item.id for item in found[0].witnesses] == stored[0::2][:-21:-1]
     assert [item.id for item in found[1].witnesses] == stored[1::2][:-21:-1]
 
@@ -79,7 +79,7 @@ def test_the_newest_witnesses_are_taken_where_there_are_many(store: Store) -> No
 def test_a_server_looks_up_what_a_submit_asks_by_plans_that_know_no_value(postgres_store: str) -> None:
     one = parsed()
     with open_store(postgres_store) as store:
-        seen = _asked_of(store._engine, store, one)
+        seen = _asked_of(store.database.engine, store, one)
     assert len(seen) >= 6
     for name, plan in seen.items():
         assert "Seq Scan" not in plan, name
@@ -114,7 +114,7 @@ NASTY = ("", "NULL", '"', "\\", '\\"', "{a,b}", "a\nb\tc", "é ☃ 𝄞", "'; --
 def test_an_array_says_what_its_values_say(postgres_store: str) -> None:
     moments = [datetime(2026, 3, 2, 9, 0, 0, 5, UTC), datetime(1, 1, 1, tzinfo=UTC)]
     packed = [b"", b"\\x", bytes(range(256))]
-    with open_store(postgres_store) as store, reading(store._engine) as connection:
+    with open_store(postgres_store) as store, reading(store.database.engine) as connection:
 
         def read(kind: str, text: str) -> list[Any]:
             return [row[0] for row in run(connection, f"SELECT unnest(%s::{kind}[])", [text]).fetchall()]
@@ -142,8 +142,8 @@ def test_nothing_stays_of_a_transaction_at_once_that_fails(store: Store) -> None
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        write_at_once(store._engine, broken)
-    with reading(store._engine) as connection:
+        write_at_once(store.database.engine, broken)
+    with reading(store.database.engine) as connection:
         assert run(connection, "SELECT count(*) FROM purges").fetchall() == [(0,)]
         assert len(rows.all(connection, {})) == 1
 
@@ -155,7 +155,7 @@ def test_an_error_in_one_round_trip_is_raised_and_not_logged_beside(
     kept = put(store)
     torn = Statement(receipts.insert().from_select(list(receipts.c.keys()), select(receipts)))
     asks = [(torn, {}), *[(Statement(receipts.select()), {})] * 400]
-    with pytest.raises(IntegrityError), reading(store._engine) as connection:
+    with pytest.raises(IntegrityError), reading(store.database.engine) as connection:
         engine_of(connection).together(connection, asks)
     assert caplog.records == []
     assert store.parsed(kept).id == kept

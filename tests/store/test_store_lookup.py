@@ -61,7 +61,7 @@ def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> N
     from receipts.store.sql.transactions import writing
     from receipts.store.tables import receipts
 
-    with writing(store._engine) as connection:
+    with writing(store.database.engine) as connection:
         row = dict(connection.execute(select(receipts).where(receipts.c.id == made.id)).mappings().one())
         for number, item in enumerate(ids):
             connection.execute(insert(receipts), {**row, "seq": 100 + number, "id": item, "launch": item})
@@ -248,15 +248,15 @@ def test_the_shapes_of_a_lane_are_those_that_measured_training_sustained(store: 
     gone = put(store, batch__micro_batch=16)
     store.retract(gone.id, "x")
     one = parsed()
-    facts = store.facts(one)
+    facts = store.query.facts(one)
     assert facts.shapes == (ReachedShape(1, 256, 8, 8, 2, key=shape_key(one)),)
-    assert store.facts_of_new([one])[0].shapes == facts.shapes
-    assert store.facts(parsed(parallelism__tensor=2)).shapes == ()
-    assert store.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
+    assert store.query.facts_of_new([one])[0].shapes == facts.shapes
+    assert store.query.facts(parsed(parallelism__tensor=2)).shapes == ()
+    assert store.query.facts([one, parsed(run__lane="cpu-jax")]).shapes == ()
 
 
 def test_launches_of_a_shape_that_do_not_count_are_passed_by_in_its_index(tmp_path: Path) -> None:
-    with open_store(str(tmp_path / "receipts.db")) as store, reading(store._engine) as connection:
+    with open_store(str(tmp_path / "receipts.db")) as store, reading(store.database.engine) as connection:
         walk = facts._NEXT_SHAPE.compiled(connection.dialect)
         given = dict.fromkeys(("lane", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"), 0)
         rows = run(connection, f"EXPLAIN QUERY PLAN {walk.sql}", walk.bound(given)).fetchall()
@@ -272,9 +272,9 @@ def test_earlier_failures_of_the_same_signature_are_told(store: Store) -> None:
     put(store, run__outcome="preempted")
     put(store, run__outcome="oom", failure={"phase": "startup", "class": "foreign_process"})
     put(store, run__outcome="oom", run__started="2126-03-05T00:00:00Z", run__finished=None)
-    assert [item.id for item in store.facts(parsed()).failures] == [failed.id]
-    assert store.facts(parsed(batch__micro_batch=None)).failures == ()
-    assert [item.id for item in store.facts_of_new([parsed()])[0].failures] == [failed.id]
+    assert [item.id for item in store.query.facts(parsed()).failures] == [failed.id]
+    assert store.query.facts(parsed(batch__micro_batch=None)).failures == ()
+    assert [item.id for item in store.query.facts_of_new([parsed()])[0].failures] == [failed.id]
 
 
 def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
@@ -285,7 +285,7 @@ def test_facts_say_who_superseded_a_receipt_stored_or_not(store: Store) -> None:
     unstored = parsed(run__launch="late")
     fourth = put(store, run__launch="late", run__label="b", run__supersedes={"target": unstored.id, "reason": "z"})
     group = [store.get(item.id) for item in (first, second, third)]
-    assert store.facts([*group, unstored]).superseded == {
+    assert store.query.facts([*group, unstored]).superseded == {
         first.id: (second.id, "x"),
         third.id: ("", "y"),
         unstored.id: (fourth.id, "z"),
@@ -303,18 +303,18 @@ def test_candidates_for_replicates_share_lane_context_and_shape_and_stand(store:
     store.retract(put(store).id, "x")
     put(store, run__launch=head.receipt.run.launch)
     # One that failed is counted among the launches of its configuration, and comes last.
-    assert store.replicate_candidates(head) == [replicate.id, failed.id]
-    assert store.replicate_candidates(parsed(run__outcome="oom")) == [failed.id]
+    assert store.query.replicate_candidates(head) == [replicate.id, failed.id]
+    assert store.query.replicate_candidates(parsed(run__outcome="oom")) == [failed.id]
     bare = {"run__context": None, "batch__micro_batch": None}
     unstated = put(store, **bare)
-    assert store.replicate_candidates(parsed(**bare)) == [unstated.id]
+    assert store.query.replicate_candidates(parsed(**bare)) == [unstated.id]
 
 
 def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -> None:
     for seed in range(6):
         put(store, numerics__learning_rate=seed)
     asked = ("numerics.learning_rate>1", "numerics.learning_rate<5", "numerics.learning_rate!=3")
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         (term,) = terms.resolve(connection, tuple(map(condition, asked))).axes
         query = select(axis_values.c.value).where(axis_values.c.seq.in_(term.values)).order_by(axis_values.c.value)
         assert list(connection.execute(query).scalars()) == [
@@ -328,7 +328,7 @@ def test_conditions_on_one_axis_ask_for_the_values_that_meet_all(store: Store) -
 def test_a_condition_of_many_values_is_one_that_a_server_takes(store: Store) -> None:
     for number in range(3):
         put(store, run__label=str(number), numerics__learning_rate=number, run__host=f"node{number}")
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         asked = terms.resolve(connection, (condition("numerics.learning_rate>0"), condition("host=node*")))
         many = asked._replace(
             texts={"host": frozenset(f"node{number}" for number in range(40_000))},

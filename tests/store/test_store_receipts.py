@@ -82,7 +82,7 @@ def test_a_receipt_supersedes_none_of_another_launch(store: Store, by: str) -> N
     second = put(store, run__launch="two", run__supersedes={"target": target, "reason": "run again"})
     assert (second.superseded, second.undecided) == ((), (first.id,))
     assert {entry.launch for entry in store.find()} == {"one", "two"}
-    assert not store.facts(store.parsed(first.id)).superseded
+    assert not store.query.facts(store.parsed(first.id)).superseded
 
 
 def test_a_receipt_that_was_superseded_before_it_came_never_stands(store: Store) -> None:

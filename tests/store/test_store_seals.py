@@ -34,7 +34,7 @@ def store(made_url: str) -> Iterator[Store]:
 
 def _broken(store: Store) -> list[str]:
     """The tables whose seals do not hold."""
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         found = [held(connection, one, store.id) for one in all_seals(connection)]
     return [item.seal.what for item in found if not item.whole]
 
@@ -87,12 +87,12 @@ def test_every_row_is_sealed_once_and_a_second_seal_writes_nothing(store: Store)
 def test_many_rows_are_sealed_in_parts_none_left_out(store: Store) -> None:
     _filled(store)
     while True:
-        with writing(store._engine) as connection:
+        with writing(store.database.engine) as connection:
             made = seal(connection, datetime.now(UTC), most=4)
         if not made:
             break
         assert max(item.held for item in made) <= 11
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         of = [item for item in all_seals(connection) if item.what == "receipts"]
     assert [item.held for item in of] == [4, 4, 1]
     assert _broken(store) == []
@@ -172,7 +172,7 @@ def test_numbers_that_are_given_again_after_a_purge_are_sealed_too(store: Store)
         store.purge(late, "a token")
         assert _broken(store) == []
         assert kept
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         seals = [item for item in all_seals(connection) if item.what == "receipts"]
     assert sum(item.held for item in seals) == 3 * 6
 
@@ -214,7 +214,7 @@ def test_a_seal_waits_for_writers_whose_numbers_are_smaller(postgres_store: str)
         lambda store, one: store.submit(*ready()),
         lambda store, one: store.record(_verdict(one)),
         lambda store, one: store.pin("@golden", one),
-        lambda store, one: store.decide(one, "hold", "why"),
+        lambda store, one: store.published.decide(one, "hold", "why"),
         lambda store, one: store.retract(one, "why"),
         lambda store, one: store.purge(one, "why"),
     ],
@@ -259,20 +259,20 @@ def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_seale
             elif what == "seal":
                 store.seal()
             else:
-                with writing(store._engine) as connection:
+                with writing(store.database.engine) as connection:
                     seal(connection, datetime.now(UTC), most=2)
             assert _broken(store) == []
         store.seal()
         _every_row_is_in_one_seal(store)
         # A restored backup has the same numbers, which PostgreSQL itself would not have given twice.
-        backup(store._address, tmp_path / "kept.sqlite")
+        backup(store.database.address, tmp_path / "kept.sqlite")
         assert _broken(store) == []
     with open_store(str(tmp_path / "kept.sqlite"), create=False) as kept:
         _every_row_is_in_one_seal(kept)
 
 
 def _every_row_is_in_one_seal(store: Store) -> None:
-    with reading(store._engine) as connection:
+    with reading(store.database.engine) as connection:
         for what in ("receipts", "columns", "verdicts", "erased"):
             of = [held(connection, one, store.id) for one in all_seals(connection, store.id, what)]
             rows = select(func.count()).select_from(KINDS[what].table)
@@ -290,7 +290,7 @@ def test_a_backup_of_numbers_given_twice_holds_on_the_other_engine(tmp_path: Pat
         store.submit(*ready())
         store.seal()
         store.submit(*ready())
-        backup(store._address, tmp_path / "kept.sqlite")
+        backup(store.database.address, tmp_path / "kept.sqlite")
     restore(tmp_path / "kept.sqlite", address(postgres_store))
     with open_store(postgres_store, create=False) as store:
         assert _broken(store) == []

@@ -39,13 +39,13 @@ def fill(url: str) -> Store:
     launch = report_store.everything()[4].receipt.run.launch
     late = report_store.one("z", {**report_store.day(12), "run.launch": launch, "run.supersedes": again})
     put(store, late)
-    store.record(compare(base[:2], base[2:], cases.rulebook(), Request(facts=store.facts(base))))
+    store.record(compare(base[:2], base[2:], cases.rulebook(), Request(facts=store.query.facts(base))))
     publish(store, ids[0])
-    store.add_claims([new_claim("third", ids[0])])
-    store.record_claims([claim_verdict("third", ids[0])])
+    store.published.add_claims([new_claim("third", ids[0])])
+    store.published.record_claims([claim_verdict("third", ids[0])])
     for receipt, note in ((ids[0], None), (ids[1], "the better one"), (None, None), (ids[0], "back again")):
         store.pin("golden", receipt, note)
-    store.decide(ids[0], "ship", "it held")
+    store.published.decide(ids[0], "ship", "it held")
     store.retract(ids[2], "the clock was wrong")
     store.seal()
     store.purge(ids[5], "a token in the command")

@@ -100,14 +100,14 @@ def claim(store: Store, name: str, **values: Any) -> None:
     """Add a claim and record its verdict, as `receipts claim add` does."""
     stated = {"id": name, **values}
     body = json.dumps(stated)
-    store.add_claims([NewClaim(name, stated["kind"], body, "claims.toml")])
+    store.published.add_claims([NewClaim(name, stated["kind"], body, "claims.toml")])
     judge_again(store, name)
 
 
 def judge_again(store: Store, name: str) -> None:
     """Record the present verdict on a claim, as `receipts claim check --record` does."""
-    made = from_json(store.claim(name).body, "claims.toml")
-    store.record_claims([judge(made, gather(made, cases.rulebook(), store), cases.rulebook())])
+    made = from_json(store.published.claim(name).body, "claims.toml")
+    store.published.record_claims([judge(made, gather(made, cases.rulebook(), store), cases.rulebook())])
 
 
 SPEEDUP = {

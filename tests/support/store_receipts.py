@@ -90,7 +90,7 @@ def claim_verdict(name: str, receipt: str, status: ClaimStatus = "supported") ->
 
 def publish(store: Store, receipt: str) -> None:
     """Put a row into each table of what people published and decided."""
-    store.add_claims([new_claim("first", receipt), new_claim("second", receipt, supersedes="first")])
-    store.record_claims([claim_verdict("second", receipt)])
-    store.decide(receipt, "hold", "the peak is too high")
-    store.quote("README.md", [(receipt, "98k tok/s")])
+    store.published.add_claims([new_claim("first", receipt), new_claim("second", receipt, supersedes="first")])
+    store.published.record_claims([claim_verdict("second", receipt)])
+    store.published.decide(receipt, "hold", "the peak is too high")
+    store.published.quote("README.md", [(receipt, "98k tok/s")])

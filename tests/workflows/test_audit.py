@@ -36,7 +36,7 @@ def _fill(url: str) -> None:
         ]
         every = [Document(item.raw, item.source) for item in base]
         ids = [item.submitted.id for item in submit(every, opened, RULEBOOK) if item.submitted]
-        opened.record(compare(base[:3], base[3:4], RULEBOOK, Request(facts=opened.facts(base))))
+        opened.record(compare(base[:3], base[3:4], RULEBOOK, Request(facts=opened.query.facts(base))))
         opened.pin("@golden", ids[0])
         publish(opened, ids[0])
         opened.seal()
@@ -249,7 +249,7 @@ def test_a_damaged_page_is_listed_and_the_rest_is_read(tmp_path: Path, table: st
         base = cases.group(cases.build({}), "a", 12)
         list(submit([Document(item.raw, item.source) for item in base], store, RULEBOOK))
         store.seal()
-        with store._engine.connect() as connection:
+        with store.database.engine.connect() as connection:
             query = f"SELECT pageno FROM dbstat WHERE name = '{table}' AND pagetype = 'leaf' ORDER BY pageno DESC"
             page = connection.exec_driver_sql(query).scalar()
     content = bytearray(file.read_bytes())

@@ -71,7 +71,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Stor
         (best,) = report_store.one("y", {**report_store.day(4), **report_store.THREADS}, {"seconds": 0.3})
         store.retract(put(store, [best])[0], "the clock was wrong")
         store.pin("golden", ids[0])
-        store.decide(ids[0], "ship", "it held")
+        store.published.decide(ids[0], "ship", "it held")
         write(store, folder / "lab-export", "parquet")
         yield folder, store
 

@@ -81,14 +81,14 @@ def test_a_launch_with_other_bytes_is_told_and_everything_else_comes_in(
     mine = put(here, [launch("one", batch__micro_batch=2), launch("two", batch__micro_batch=2)])
     theirs = put(there, [launch("one"), launch("two"), launch("three")])
     there.pin("golden", theirs[0])
-    there.decide(theirs[1], "ship", "it held")
+    there.published.decide(theirs[1], "ship", "it held")
     done = merge(there, here, tmp_path)
     assert done.exit_code == 2
     told = zip(("one", "two"), done.refused, strict=True)
     assert all(f"launch {name} has a receipt with other bytes here" in text for name, text in told)
     assert {item.id for item in here.find(EVERY)} == {*mine, theirs[2]}
     assert here.pins() == {}
-    assert here.decisions() == []
+    assert here.published.decisions() == []
     assert whole(here)
     here.retract(mine[0], "the other one is right")
     done = merge(there, here, tmp_path)
@@ -224,13 +224,16 @@ def test_of_decisions_the_later_counts(here: Store, there: Store, tmp_path: Path
     one, two = launch("one"), launch("two")
     for store in (here, there):
         put(store, [one, two])
-    here.decide(one.id, "hold", "first")
-    there.decide(one.id, "ship", "second")
-    there.decide(two.id, "drop", "first")
-    here.decide(two.id, "ship", "second")
+    here.published.decide(one.id, "hold", "first")
+    there.published.decide(one.id, "ship", "second")
+    there.published.decide(two.id, "drop", "first")
+    here.published.decide(two.id, "ship", "second")
     merge(there, here, tmp_path)
-    assert [[item.decision for item in here.decisions([name])][-1] for name in (one.id, two.id)] == ["ship", "ship"]
-    assert {(item.decision, item.reason) for item in here.decisions([two.id])} == {
+    assert [[item.decision for item in here.published.decisions([name])][-1] for name in (one.id, two.id)] == [
+        "ship",
+        "ship",
+    ]
+    assert {(item.decision, item.reason) for item in here.published.decisions([two.id])} == {
         ("drop", "first"),
         ("ship", "second"),
     }
@@ -240,14 +243,14 @@ def test_claims_of_one_name_are_one_or_are_told(here: Store, there: Store, tmp_p
     one = launch("one")
     for store in (here, there):
         put(store, [one])
-    here.add_claims([new_claim("same", one.id), new_claim("other", one.id)])
-    there.add_claims([new_claim("same", one.id), new_claim("other", "0" * 64), new_claim("new", one.id)])
-    there.record_claims([claim_verdict("same", one.id, "refuted"), claim_verdict("new", one.id)])
+    here.published.add_claims([new_claim("same", one.id), new_claim("other", one.id)])
+    there.published.add_claims([new_claim("same", one.id), new_claim("other", "0" * 64), new_claim("new", one.id)])
+    there.published.record_claims([claim_verdict("same", one.id, "refuted"), claim_verdict("new", one.id)])
     done = merge(there, here, tmp_path)
     assert done.exit_code == 2
     assert [text.startswith("claim other:") for text in done.refused] == [True]
-    assert {item.id for item in here.claims()} == {"same", "other", "new"}
-    last = here.last_claim_verdict("same")
+    assert {item.id for item in here.published.claims()} == {"same", "other", "new"}
+    last = here.published.last_claim_verdict("same")
     assert last is not None
     assert last.status == "refuted"
 
@@ -256,12 +259,12 @@ def test_claims_that_two_stores_replaced_by_others_are_told(here: Store, there: 
     one = launch("one")
     for store, name in ((here, "mine"), (there, "theirs")):
         put(store, [one])
-        store.add_claims([new_claim("old", one.id), new_claim(name, one.id, supersedes="old")])
+        store.published.add_claims([new_claim("old", one.id), new_claim(name, one.id, supersedes="old")])
     done = merge(there, here, tmp_path)
     assert [
         text for text in done.refused if "claim old: superseded by mine here and superseded by theirs there" in text
     ]
-    assert here.claim("old").superseded == ("mine", "a better one")
+    assert here.published.claim("old").superseded == ("mine", "a better one")
 
 
 # Seals and origins
@@ -288,7 +291,7 @@ def test_an_export_that_was_changed_after_it_was_sealed_is_found_by_an_audit(
     here: Store, there: Store, tmp_path: Path
 ) -> None:
     name, _ = put(there, [launch("one"), launch("two")])
-    there.decide(name, "hold", "the peak is too high")
+    there.published.decide(name, "hold", "the peak is too high")
     there.seal()
     tamper(there.url, "UPDATE decisions SET decision = 'ship'")
     done = merge(there, here, tmp_path)
@@ -326,7 +329,7 @@ def test_origins_go_through_a_store_in_between(here: Store, there: Store, tmp_pa
         back = merge(here, there, tmp_path, "third")
         assert (back.new["receipts"], back.known["receipts"]) == (1, 2)
         stores = {there.id, between.id}
-    with here._reading() as connection:
+    with here.database.reading() as connection:
         rows = connection.execute(
             select(receipts.c.id, origins.c.store).join(
                 origins, (origins.c.here == receipts.c.seq) & (origins.c.what == "receipts")
@@ -345,7 +348,7 @@ def test_a_copy_of_this_very_store_brings_nothing_but_what_is_new(here: Store, t
     put(here, [launch("two")])
     done = take(tmp_path / "out", here)
     assert sum(done.new.values()) == 0
-    with here._reading() as connection:
+    with here.database.reading() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM origins").scalar() == 0
 
 
@@ -353,9 +356,9 @@ def test_imported_receipts_are_found_as_submitted_ones_are(here: Store, there: S
     put(there, [launch(f"run-{number}", batch__micro_batch=size) for number, size in enumerate((2, 2, 4))])
     merge(there, here, tmp_path)
     for table in ("placements", "configurations", "axes", "signatures"):
-        with here._reading() as mine, there._reading() as theirs:
+        with here.database.reading() as mine, there.database.reading() as theirs:
             query = f"SELECT count(*) FROM {table}"
             assert mine.exec_driver_sql(query).scalar() == theirs.exec_driver_sql(query).scalar() > 0
     for item in list(there.find()):
-        candidates = there.replicate_candidates(there.parsed(item.id))
-        assert set(here.replicate_candidates(here.parsed(item.id))) == set(candidates)
+        candidates = there.query.replicate_candidates(there.parsed(item.id))
+        assert set(here.query.replicate_candidates(here.parsed(item.id))) == set(candidates)

@@ -63,10 +63,10 @@ def _fill(url: str) -> None:
     with open_store(url) as opened:
         a, b = _group("a"), _group("b", **{"batch.micro_batch": 4})
         ids = _submitted(opened, [*a, *b])
-        request = Request(waivers={}, facts=opened.facts([*a, *b]))
+        request = Request(waivers={}, facts=opened.query.facts([*a, *b]))
         opened.record(compare(a, b, RULEBOOK, request))
         stated = {"id": "reached", "text": "2 is a ceiling", "kind": "ceiling", "candidate": ids[:3]}
-        opened.add_claims([NewClaim("reached", "ceiling", json.dumps(stated), "claims.toml")])
+        opened.published.add_claims([NewClaim("reached", "ceiling", json.dumps(stated), "claims.toml")])
         list(_claims(opened, RULEBOOK))
 
 
@@ -87,7 +87,7 @@ def _claims(store: Store, rulebook: Rulebook) -> Iterator[None]:
     from receipts.questions.claims.gather import gather, stored
 
     for claim in stored(store).claims:
-        store.record_claims([judge(claim, gather(claim, rulebook, store), rulebook)])
+        store.published.record_claims([judge(claim, gather(claim, rulebook, store), rulebook)])
         yield
 
 
@@ -188,7 +188,7 @@ def test_a_comparison_that_can_no_longer_be_made_is_told_and_keeps_its_verdict(s
     from dataclasses import replace
 
     a, b = _group("a"), _group("b", **{"batch.micro_batch": 4})
-    made = compare(a, b, RULEBOOK, Request(facts=store.facts([*a, *b])))
+    made = compare(a, b, RULEBOOK, Request(facts=store.query.facts([*a, *b])))
     store.record(replace(made, waivers=(("no.such.axis", "because"),), rules="f" * 64))
     found = [item for item in _run(store, RULEBOOK) if item.kind == "comparison"]
     assert [(item.after, item.flipped) for item in found] == [(None, True)]

@@ -34,7 +34,7 @@ def test_a_document_is_judged_and_stored_with_its_verdict(store: Store) -> None:
     assert outcome.submitted.id == document.id
     assert store.document(document.id) == document.raw
     lane = RULEBOOK.lanes.of(outcome.parsed.receipt.run.lane)
-    alone = judge_receipt(outcome.parsed, lane, RULEBOOK.rules, store.facts(outcome.parsed))
+    alone = judge_receipt(outcome.parsed, lane, RULEBOOK.rules, store.query.facts(outcome.parsed))
     assert outcome.verdict is not None
     assert outcome.verdict.status == alone.status
     (kept,) = store.verdicts(document.id)

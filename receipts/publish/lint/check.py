@@ -103,7 +103,7 @@ class Checker:
             sides = [self._receipt(word) for word in link.receipts]
         except NotFound as error:
             return Result("refuted", str(error), "submit the receipt, or correct the id", "no_receipt")
-        superseded = self._store.facts(sides).superseded
+        superseded = self._store.query.facts(sides).superseded
         for side in sides:
             if side.id in superseded:
                 successor, reason = superseded[side.id]
@@ -143,7 +143,7 @@ class Checker:
         from receipts.judging.judge import judge_receipt
 
         lane = self._rulebook.lanes.of(parsed.receipt.run.lane)
-        verdict = judge_receipt(parsed, lane, self._rulebook.rules, self._store.facts(parsed))
+        verdict = judge_receipt(parsed, lane, self._rulebook.rules, self._store.query.facts(parsed))
         sparing = self._rulebook.rules.sparing(metric.name)
         for finding in verdict.findings:
             if finding.level == "E" and finding.code not in sparing and finding.spoils(metric.taint):

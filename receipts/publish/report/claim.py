@@ -69,13 +69,13 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     from receipts.questions.claims.load import from_json
 
     until = as_of + timedelta(microseconds=1)
-    kept = store.claim(claim_id)
+    kept = store.published.claim(claim_id)
     stated = from_json(kept.body, f"claim {kept.id}")
     evidence = gather(stated, rulebook, store)
     verdict = judge(stated, evidence, rulebook)
     sides = (*evidence.baseline, *evidence.candidate)
     ids = [item.id for item in sides]
-    decided = [item for item in store.decisions(ids) if item.at < until]
+    decided = [item for item in store.published.decisions(ids) if item.at < until]
     refs = {item.id: appendix.ref_of(item) for item in sides}
     facts = evidence.facts
     compared = None
@@ -89,7 +89,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
         head = evidence.candidate[0]
         lane = rulebook.lanes.of(head.receipt.run.lane)
         rows = answers(head, lane, judged[head.id], facts, rulebook.rules).rows()
-    quoting = (item.document for item in store.quoting(ids, until))
+    quoting = (item.document for item in store.published.quoting(ids, until))
     data = ClaimData(
         schema_version=SCHEMA,
         as_of=as_of,
@@ -111,7 +111,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
 
 def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
     """How the claim was judged before that moment, oldest first."""
-    return tuple(Past(item.at, item.status, item.rules) for item in store.claim_verdicts(claim_id) if item.at < until)
+    return tuple(Past(item.at, item.status, item.rules) for item in store.published.claim_verdicts(claim_id) if item.at < until)
 
 
 def page(data: ClaimData) -> Page:

@@ -119,7 +119,7 @@ class Configurations:
         """Whether the axis index holds the launch's lane, as it is read now."""
         name = item.entry.lane
         if name not in self._held:
-            self._held[name] = self._shelf.store.holds_lane(self.ran(item))
+            self._held[name] = self._shelf.store.query.holds_lane(self.ran(item))
         return self._held[name]
 
     def group(self, items: Iterable[Item]) -> list[Configuration]:

@@ -204,12 +204,12 @@ class Shelf:
     def _judge(self, row: Entry) -> ReceiptVerdict:
         self.judged += 1
         launch = self.launch(row)
-        known = self.store.facts([launch.parsed])
+        known = self.store.query.facts([launch.parsed])
         facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
         if self._reuse:
             found = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
             return without_asking(found, self.rulebook.rules)
-        facts = replace(facts, failures=tuple(self.store.failed_before(launch.parsed)))
+        facts = replace(facts, failures=tuple(self.store.query.failed_before(launch.parsed)))
         return judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
 
     def _relate(self, rows: Sequence[Entry]) -> None:
@@ -262,12 +262,12 @@ class Shelf:
         """
         kind = (parsed.receipt.run.lane, self.rulebook.session.settings(parsed).shape)
         if kind not in self._facts:
-            known = self.store.facts([parsed])
+            known = self.store.query.facts([parsed])
             self._facts[kind] = Facts(shapes=known.shapes, now=known.now)
         return self._facts[kind]
 
     def failed_before(self, row: Entry, most: int) -> list[Entry]:
         """The last launches of a row's signature that failed before it started, in the order in which they ran."""
-        failed = self.store.failed_before(self.launch(row).parsed)
+        failed = self.store.query.failed_before(self.launch(row).parsed)
         found = [other for other in self.stored.entries([item.id for item in failed]) if self._had_run(other)]
         return sorted(found, key=order)[-most:]

@@ -170,7 +170,7 @@ class _Builder:
             between=sum(item.newest is not None for item in self._between),
             beyond=beyond,
             cut=self._search.spent,
-            indexed=self._store.holds_lane(a.configuration),
+            indexed=self._store.query.holds_lane(a.configuration),
         )
 
     def _look(self, unstated: Sequence[str]) -> bool:
@@ -178,11 +178,11 @@ class _Builder:
         a, b = self._judge.a.configuration, self._judge.b.configuration
         kind, differing = self._judge.a.parsed.receipt.run.kind, sorted(a.apart(b))
         if not unstated:
-            self._between = self._store.mixtures(a, b, differing, kind)
+            self._between = self._store.query.mixtures(a, b, differing, kind)
         self._run()
         if unstated or self._search.chains() or len(differing) > MOST_BEYOND or self._search.spent:
             return False
-        mixtures = self._store.mixtures(a, b, differing, kind, beyond=True)
+        mixtures = self._store.query.mixtures(a, b, differing, kind, beyond=True)
         if mixtures:
             self._between += mixtures
             self._run()

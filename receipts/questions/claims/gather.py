@@ -50,13 +50,13 @@ def gather(
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:
     """The claims of a store, as a file of them: those that stand, unless told otherwise."""
-    kept = store.claims(standing=standing)
+    kept = store.published.claims(standing=standing)
     return ClaimFile(store.url, None, tuple(from_json(item.body, f"claim {item.id}") for item in kept))
 
 
 def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str, str], ...]]:
     """The status that it was last given, and which receipts of that day no longer stand."""
-    last = store.last_claim_verdict(claim.id)
+    last = store.published.last_claim_verdict(claim.id)
     if last is None:
         return None, ()
     superseded = {item.receipt: item for item in store.supersessions()}

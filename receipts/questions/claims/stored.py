@@ -68,11 +68,11 @@ class ClaimHistory:
 
 def history(store: Store, claim_id: str, rulebook: Rulebook) -> ClaimHistory:
     """A claim's history. Raises NotFound."""
-    kept = store.claim(claim_id)
+    kept = store.published.claim(claim_id)
     claim = from_json(kept.body, f"claim {kept.id}")
     verdict = judge(claim, gather(claim, rulebook, store), rulebook)
-    decided = store.decisions([*verdict.baseline, *verdict.candidate])
-    return ClaimHistory(kept, claim, verdict, tuple(store.claim_verdicts(claim_id)), tuple(decided))
+    decided = store.published.decisions([*verdict.baseline, *verdict.candidate])
+    return ClaimHistory(kept, claim, verdict, tuple(store.published.claim_verdicts(claim_id)), tuple(decided))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact
         receipt=receipt_id,
         superseded=superseded.get(receipt_id),
         claims=tuple(_standing_on(store, receipt_id)),
-        quotes=tuple(store.quotes(receipt_id)),
-        decisions=tuple(store.decisions([receipt_id])),
+        quotes=tuple(store.published.quotes(receipt_id)),
+        decisions=tuple(store.published.decisions([receipt_id])),
         found_in=tuple(path for place in places for path in _naming(place, receipt_id)),
     )
 
@@ -132,8 +132,8 @@ def _naming(place: Path, receipt_id: str) -> Iterator[str]:
 
 def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, Claim]]:
     """Claims that stood on it when they were last judged, and those that name it outright."""
-    judged = set(store.claims_on(receipt_id))
-    for kept in store.claims():
+    judged = set(store.published.claims_on(receipt_id))
+    for kept in store.published.claims():
         claim = from_json(kept.body, f"claim {kept.id}")
         words = (*claim.baseline, *claim.candidate)
         if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):

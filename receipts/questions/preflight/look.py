@@ -46,7 +46,7 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
 
 
 def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
-    worked, failed = store.same_signature(signature)
+    worked, failed = store.query.same_signature(signature)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
@@ -71,7 +71,7 @@ def _why(last: _Seen, status: Status) -> str:
 
 
 def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
-    worked, failed = store.dominating(signature)
+    worked, failed = store.query.dominating(signature)
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None

@@ -140,35 +140,35 @@ class Stale:
 
     def count(self) -> int:
         """How many receipts there are to look at, judged under the present rule set or not."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return count(connection, self._scope)
 
     def receipts(self) -> Iterator[list[Told]]:
         """Receipts with their last verdicts, where those are of another rule set, some at a time and maybe none."""
         after: int | None = -1
         while after is not None:
-            with self._store._reading() as connection:
+            with self._store.database.reading() as connection:
                 after, found = receipts_after(connection, after, self._scope)
             yield found
 
     def comparisons(self) -> Iterator[Compared]:
         """The last verdict on each comparison, where it is of another rule set."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             numbers = comparisons(connection, self._scope)
         for number in numbers:
-            with self._store._reading() as connection:
+            with self._store.database.reading() as connection:
                 found = comparison(connection, number)
             if found is not None:
                 yield found
 
     def claims(self) -> list[str]:
         """Ids of claims whose last verdict is of another rule set."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return list(claims(connection, self._scope))
 
     def record(self, given: Sequence[tuple[Verdict, int]]) -> None:
         """Keep verdicts on single receipts, each with the receipt's number."""
-        self._store._write(lambda connection: record(connection, given, datetime.now(UTC)))
+        self._store.database.write(lambda connection: record(connection, given, datetime.now(UTC)))
 
 
 def record(connection: Connection, given: Sequence[tuple[Verdict, int]], at: datetime) -> None:

@@ -36,7 +36,7 @@ def days(store: Store, shape: Mapping[str, Any], since: datetime, until: datetim
 
     A day is that on which a launch started. Raises StoreError.
     """
-    with store._reading() as connection:
+    with store.database.reading() as connection:
         rows = list(_ranked(connection, shape, since, until))
     ends = [(row.finished or row.started, row) for row in rows]
     return Days(

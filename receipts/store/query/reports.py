@@ -109,23 +109,23 @@ class Ran:
 
     def since(self, since: datetime | None, sought: Sought) -> list[Placed]:
         """What ran from a moment on, or ever, superseded receipts among it; in no order."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return list(_since(connection, since, sought))
 
     def newest(self, sought: Sought) -> datetime | None:
         """When the last of them ran."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             last: datetime | None = connection.scalar(select(func.max(RAN)).where(*sought.clauses))
         return last
 
     def lanes(self) -> list[str]:
         """Every lane that has a receipt: a look-up each, however many receipts."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return list(_lanes(connection))
 
     def best(self, sought: Sought, rules: Rules, most: int) -> list[Entry]:
         """Of every shape the launches with the highest rate, so many, that may be a valid result; see `_valid`."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             shapes = connection.execute(_shapes(sought)).all()
             asked = [_of_shapes(sought, rules, most)] if len(shapes) > _FEW_SHAPES else [
                 _of_shape(sought, rules, most, shape) for shape in shapes
@@ -135,7 +135,7 @@ class Ran:
     def said(self, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
         """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
         found: dict[int, tuple[int, str, bytes]] = {}
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             for at in range(0, len(numbers), _AT_ONCE):
                 keys = ((number,) for number in numbers[at : at + _AT_ONCE])
                 for receipt, seq, digest, judge, codec, body in _SAID.read(connection, keys):
@@ -146,25 +146,25 @@ class Ran:
     def witnesses(self, of: Iterable[Entry]) -> dict[str, list[Entry]]:
         """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
         names = {name for row in of for name in (row.id, row.launch)}
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return _by_name(connection, [_WITNESSES], names)
 
     def named(self, names: Iterable[str]) -> dict[str, list[Entry]]:
         """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return _by_name(connection, [_OF_ID, _OF_LAUNCH], set(names))
 
     def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Documents of receipts by their numbers, some at a time."""
         for at in range(0, len(numbers), _AT_ONCE):
-            with self._store._reading() as connection:
+            with self._store.database.reading() as connection:
                 rows = _DOCUMENTS.read(connection, ((number,) for number in numbers[at : at + _AT_ONCE]))
             for number, codec, body in rows:
                 yield number, unpack(codec, bytes(body), f"document {number}")
 
     def entries(self, ids: Sequence[str]) -> list[Entry]:
         """The rows of some receipts by their ids; those that are not stored are left out."""
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return [entry(row) for row in connection.execute(entries().where(receipts.c.id.in_(ids)))]
 
     def place(self, ids: Sequence[str]) -> dict[str, int]:
@@ -172,13 +172,13 @@ class Ran:
         query = select(receipts.c.id, placements.c.configuration).join(
             placements, placements.c.receipt == receipts.c.seq
         )
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return {row.id: row.configuration for row in connection.execute(query.where(receipts.c.id.in_(ids)))}
 
     def launches(self, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
         """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
         given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
 
     def recent(self, sought: Sought, kinds: Sequence[str], most: int) -> list[Entry]:
@@ -188,7 +188,7 @@ class Ran:
             Condition("outcome", "=", "ok"),
             Condition("started", "<=", sought.until.isoformat()),
         )
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             rows = find(connection, Filters(conditions))
             wanted = (row for row in rows if row.kind in kinds and (row.finished or row.started) <= sought.until)
             return list(islice(wanted, most))
@@ -198,7 +198,7 @@ class Ran:
 
         The newest of each axis, so many.
         """
-        with self._store._reading() as connection:
+        with self._store.database.reading() as connection:
             return near.one_axis_away(connection, ran, axis, most)
 
 

@@ -11,7 +11,7 @@ from receipts.axes.settings import Settings
 from receipts.axes.signature import Signature
 from receipts.judging.facts import EarlierFailure, Facts
 from receipts.receipt import Parsed
-from receipts.store.connected import Connected
+from receipts.store.database import Database
 from receipts.store.query import facts as facts_module
 from receipts.store.query import neighbours as near
 from receipts.store.query import replicates
@@ -21,7 +21,6 @@ from receipts.store.query.facts import SettingsOf
 from receipts.store.query.neighbours import Neighbour
 from receipts.store.query.shapes import Reached
 from receipts.store.query.signatures import Known
-from receipts.store.sql.transactions import at_once, told
 
 if TYPE_CHECKING:
     from receipts.store.query.mixtures import Between
@@ -30,45 +29,51 @@ if TYPE_CHECKING:
 # What one command alone asks is imported where it is asked: every command opens a store.
 
 
-class Asked(Connected):
-    """The part of a store that knows receipts by their neighbours."""
+class Queries:
+    """What rules, comparisons and preflights ask of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __repr__(self) -> str:
+        return f"Queries({self._database!r})"
 
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
         """Facts for judging receipts, stored or not."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return facts_module.facts(connection, [group] if isinstance(group, Parsed) else group)
 
     def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = Settings) -> list[Facts]:
         """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
-        with told(self._address), at_once(self._engine) as connection:
+        with self._database.at_once() as connection:
             return facts_module.facts_of_new(connection, group, settings)
 
     def failed_before(self, parsed: Parsed) -> list[EarlierFailure]:
         """Earlier launches of this receipt's signature that failed, the newest first."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return signatures_module.failed_before(connection, parsed)
 
     def same_signature(self, signature: Signature) -> tuple[list[Known], list[Known]]:
         """Launches of a signature that stand: those that worked and those that failed, the newest first."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return signatures_module.same(connection, signature)
 
     def dominating(self, signature: Signature) -> tuple[list[Known], list[Known]]:
         """Launches that differ in pressure alone: larger ones that worked and smaller ones that ran out of memory."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             larger = signatures_module.larger_worked(connection, signature)
             return larger, signatures_module.smaller_failed(connection, signature)
 
     def reached(self, lane: str, since: datetime | None = None, until: datetime | None = None) -> list[Reached]:
         """Shapes that measured training of a lane sustained or ran out of memory at, whole or in part unstated."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return shapes_module.reached(connection, lane, since, until)
 
     def failed_alike(self, ids: Sequence[str]) -> list[Alike]:
         """Failed launches that share a signature with one of these, by signature, the oldest first."""
         from receipts.store.query import recurring as alike_module
 
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return alike_module.failed_alike(connection, ids)
 
     def replicate_candidates(
@@ -81,7 +86,7 @@ class Asked(Connected):
 
         With ``ran``, its configuration, they are looked up where the axis index holds its lane.
         """
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return replicates.candidates(connection, parsed, ran, until)
 
     def neighbours(
@@ -91,7 +96,7 @@ class Asked(Connected):
 
         By axis, the newest first, at most ``limit`` configurations an axis; the caller compares them.
         """
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return near.neighbours(connection, parsed, ran, axis, limit)
 
     def mixtures(
@@ -103,11 +108,11 @@ class Asked(Connected):
         """
         from receipts.store.query import mixtures as between
 
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             look = between.detours if beyond else between.mixtures
             return look(connection, a, b, differing, kind)
 
     def holds_lane(self, ran: Configuration) -> bool:
         """Whether the axis index holds every receipt of a configuration's lane, as it is read now."""
-        with self._reading() as connection:
+        with self._database.reading() as connection:
             return near.holds_lane(connection, ran.lane, ran.catalogue)

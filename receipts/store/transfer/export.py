@@ -18,8 +18,6 @@ from receipts.store.entries import Entry, entries, entry
 from receipts.store.packing import unpack
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
-from receipts.store.sql import transactions as engine_module
-from receipts.store.sql.transactions import told
 from receipts.store.store import Store
 from receipts.store.tables import (
     HEAD,
@@ -179,5 +177,5 @@ class Snapshot:
 @contextmanager
 def snapshot(store: Store) -> Iterator[Snapshot]:
     """One state of a store, on both engines, however long the reading takes. Raises StoreError."""
-    with told(store._address), engine_module.snapshot(store._engine) as connection:
+    with store.database.snapshot() as connection:
         yield Snapshot(connection)

@@ -55,5 +55,5 @@ class Taking:
         return self._write(lambda connection: intake_rows.take_plain(connection, self._other, name, rows))
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        with told(self._store._address):
-            return write(self._store._engine, work)
+        with told(self._store.database.address):
+            return write(self._store.database.engine, work)

@@ -113,7 +113,7 @@ def _parse(item: Submission) -> Submission:
 def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
     """Judge receipts by the facts that the store holds of each, all asked for at once."""
     receipts = [item.parsed for item in batch if item.parsed is not None]
-    facts = iter(store.facts_of_new(receipts, rulebook.session.settings) if receipts else ())
+    facts = iter(store.query.facts_of_new(receipts, rulebook.session.settings) if receipts else ())
     return [item if item.parsed is None else _judged(item, next(facts), rulebook) for item in batch]
 
 

@@ -86,7 +86,7 @@ def ceilings(store: Store, lane: str, until: datetime) -> Ceilings:
     """The ceilings of a lane among launches that started before a moment."""
     from receipts.questions.ceiling import frontiers
 
-    found = frontiers(store.reached(lane, None, until))
+    found = frontiers(store.query.reached(lane, None, until))
     made = [one for group in found.frontiers for one in _of(group)]
     ids = dict.fromkeys(name for one in made[:MOST] for name in _ids(one))
     names = {name: store.entry(name).name for name in ids}

@@ -104,7 +104,7 @@ def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime
     from receipts.questions.claims.load import from_json
 
     replaced = {item.id: item for item in said.replaced}
-    kept = [item for item in store.claims(standing=False) if item.superseded is None or item.id in replaced]
+    kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
     kept = [item for item in kept if item.at < until]
     recent = kept[::-1][:MOST_JUDGED]
     found: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
@@ -116,7 +116,7 @@ def judge_all(store: Store, rulebook: Rulebook, said: Chronicle, until: datetime
     ids = list(dict.fromkeys(name for _, _, verdict in found for name in (*verdict.baseline, *verdict.candidate)))
     refs = known(store, ids)
     quoting: dict[str, list[str]] = {}
-    for quote in store.quoting(ids, until):
+    for quote in store.published.quoting(ids, until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
     about = _About(said, {item.claim: item for item in said.told}, quoting, refs, rulebook.rules)
     made = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in found)

@@ -60,7 +60,7 @@ def gather(
     """
     store, rulebook = shelf.store, shelf.rulebook
     since, until = span
-    said = store.chronicle(since, until)
+    said = store.published.chronicle(since, until)
     judged = judge_all(store, rulebook, said, until, only)
     return Gathered(
         survival=survival(shelf, lanes, judged, Retests(shelf, until)),

@@ -69,7 +69,7 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Repeats:
     """Of some failed launches those whose signature had failed before they started, by signature."""
     week = {row.id for row in failed}
     groups: dict[str, list[Alike]] = defaultdict(list)
-    for item in store.failed_alike(sorted(week)):
+    for item in store.query.failed_alike(sorted(week)):
         if item.started < until:
             groups[item.signature].append(item)
     found = [made for members in groups.values() if (made := _repeated(members, week)) is not None]

@@ -191,7 +191,7 @@ class Retests:
     def _is_indexed(self, like: Parsed, lane: Lane) -> bool:
         """Whether values are looked up: without the axis index every document of the lane would be read."""
         if lane.name not in self._indexed:
-            self._indexed[lane.name] = self._store.holds_lane(configuration(like, lane))
+            self._indexed[lane.name] = self._store.query.holds_lane(configuration(like, lane))
         return self._indexed[lane.name]
 
 

@@ -1,0 +1,87 @@
+"""An open store's connection: one transaction a question, one a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from receipts.store.address import Address
+from receipts.store.sql import engine_of
+from receipts.store.sql.statement import Driven
+from receipts.store.sql.transactions import at_once, reading, snapshot, told, write
+
+T = TypeVar("T")
+
+
+class Database:
+    """The one connection that every part of a store shares. Raises StoreError where it cannot be reached or written."""
+
+    def __init__(self, engine: Engine, place: Address) -> None:
+        self.engine = engine
+        self.address = place
+        self._state: Connection | None = None
+
+    def __repr__(self) -> str:
+        return f"Database({str(self.address)!r})"
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    @property
+    def url(self) -> str:
+        """Where it is: a path, or a URL without its password."""
+        return str(self.address)
+
+    @property
+    def full_url(self) -> str:
+        """Its URL with the password, by which another process of the same user opens it: for no message."""
+        return self.address.url.render_as_string(hide_password=False)
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """All that is read meanwhile is read from one state of the store, whoever writes; and without asking anew."""
+        if self._state is not None:
+            yield
+            return
+        with self.snapshot() as connection:
+            self._state = connection
+            try:
+                yield
+            finally:
+                self._state = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads: one state of the store, or that of `one_state`."""
+        if self._state is not None:
+            with told(self.address):
+                yield self._state
+            return
+        with told(self.address), reading(self.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def at_once(self) -> Iterator[Driven]:
+        """A transaction of a few statements that read; see `sql.transactions.at_once`."""
+        with told(self.address), at_once(self.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A transaction that reads one state of the store, however long it takes and whoever writes meanwhile."""
+        with told(self.address), snapshot(self.engine) as connection:
+            yield connection
+
+    def write(self, work: Callable[[Connection], T], *, alone: bool = False) -> T:
+        """Run a change in one transaction, under the lock that writers share, or ``alone``."""
+
+        def locked(connection: Connection) -> T:
+            engine_of(connection).lock(connection, alone=alone)  # no seal may pass by a row that is not seen yet
+            return work(connection)
+
+        with told(self.address):
+            return write(self.engine, locked)
