@@ -167,7 +167,9 @@ def compare_(session: Session, asked: ComparisonOptions, out: Path, as_json: boo
     claims: list[str] = []
     if stored:
         with session.open_store() as store:
-            claims = list(dict.fromkeys(name for item in (*left, *right) for name in store.published.claims_on(item.id)))
+            claims = list(
+                dict.fromkeys(name for item in (*left, *right) for name in store.published.claims_on(item.id))
+            )
     data = pair(left, right, verdict, session.rulebook, facts, decided, claims)
     files = render_pair(data, session.config.reports)
     _keep(session, files, out, [item.receipt for item in data.receipts] if stored else [])

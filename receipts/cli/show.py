@@ -51,7 +51,10 @@ def command(session: Session, receipt: str, all_facts: bool, raw: bool, as_json:
             shown = [_Shown(found, Facts())]
     else:
         with session.open_store(sought=[receipt]) as store:
-            shown = [_Shown(one, store.query.facts([one]), store.published.decisions([one.id])) for one in named(store, receipt)]
+            shown = [
+                _Shown(one, store.query.facts([one]), store.published.decisions([one.id]))
+                for one in named(store, receipt)
+            ]
     for item in shown:
         if raw:
             _print_raw(item.parsed.raw)

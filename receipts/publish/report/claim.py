@@ -111,7 +111,9 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
 
 def _judged_before(store: Store, claim_id: str, until: datetime) -> tuple[Past, ...]:
     """How the claim was judged before that moment, oldest first."""
-    return tuple(Past(item.at, item.status, item.rules) for item in store.published.claim_verdicts(claim_id) if item.at < until)
+    return tuple(
+        Past(item.at, item.status, item.rules) for item in store.published.claim_verdicts(claim_id) if item.at < until
+    )
 
 
 def page(data: ClaimData) -> Page:
