@@ -127,10 +127,21 @@ def factor(unit: str) -> float:
 def amount(value: float, like: float | None = None) -> str:
     """Bytes with their binary unit: two decimals, in a unit in which they are not all zero.
 
-    Amounts side by side share one: ``like`` is the amount, in bytes, whose unit is taken.
+    Amounts side by side share one: ``like`` is the amount, in bytes, whose unit is taken. An amount below a tenth of
+    that unit is shown in its own.
     """
     size = abs(value if like is None else like)
     for letter in "GMK":
         if size >= _LEAST * BINARY[letter]:
+            if 0 < abs(value) < _LEAST * BINARY[letter]:
+                return amount(value)
             return f"{value / BINARY[letter]:,.2f} {letter}iB"
+    return f"{value:,.0f} B"
+
+
+def decimal_bytes(value: float) -> str:
+    """Bytes as counted, and from a thousand on with the decimal unit of papers: `2,523,136 B (2.52 MB)`."""
+    for prefix in "GMk":
+        if abs(value) >= _PREFIXES[prefix]:
+            return f"{value:,.0f} B ({value / _PREFIXES[prefix]:.3g} {prefix}B)"
     return f"{value:,.0f} B"

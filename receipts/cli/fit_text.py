@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from receipts.base import files
 from receipts.base.errors import UsageError
-from receipts.base.units import amount
+from receipts.base.units import amount, decimal_bytes
 from receipts.cli import output
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.publish.pictures.geometry import SIGNS, Bar, Part, geometry, text_bar
@@ -58,6 +59,7 @@ def _tell_one(item: MemoryEstimate, *, calibrated: bool) -> None:
         _table(item)
         _bar([item])
         _marks(item)
+        _breakdown(item)
         output.heading("What shrinks it")
         total = item.total_bytes
         rows = [(each.axis, each.change, f"−{_amount(each.saved, total)}", _amount(each.total, total),
@@ -133,6 +135,26 @@ def _marks(item: MemoryEstimate) -> None:
             f"measured: {_amount(item.measured.bytes)} {kind}{chip}; "
             f"estimated {_amount(compared(item))}, {item.delta:+.1%}"
         )
+
+
+def _breakdown(item: MemoryEstimate) -> None:
+    """Parameters by family, and the scratch of one expert block, from one rank's tokens and from all that send."""
+    output.heading("Parameters on that chip")
+    rows = [(each.name, each.owner.value, _amount(each.bytes), each.says) for each in item.families]
+    output.table(("tensors", "owner", "bytes", "cut"), rows, right=(2,))
+    scratch = item.routing
+    if scratch is None:
+        return
+    output.heading("Routing scratch of one expert block")
+    one, ways = scratch.one_source, scratch.sources
+    columns = [("tokens of one rank", one)] + [(f"of all {ways} expert ranks", scratch)] * (ways > 1)
+    parts = (("counts", "counts"), ("receive", "receive"), ("combine", "combine"), ("together", "total"))
+    table = [(title, *(decimal_bytes(getattr(each, name)) for _, each in columns)) for title, name in parts]
+    output.table(("buffer", *(title for title, _ in columns)), table, right=tuple(range(1, len(columns) + 1)))
+    output.wrapped(
+        f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts"
+        + (f"; each of {ways} expert ranks sends its rows, so receive and combine are held {ways} times" * (ways > 1))
+    )
 
 
 def _fits(item: MemoryEstimate, total: float) -> str:
@@ -237,6 +259,12 @@ def _data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, Any]:
         "measured_bytes": item.measured.bytes if item.measured else None,
         "measured_kind": ("pool" if item.measured.pool else "live") if item.measured else None,
         "delta": item.delta,
+        "parameters": [
+            {"family": each.name, "owner": each.owner.value, "bytes": each.bytes, "ways": each.ways,
+             "shard": each.shard}
+            for each in item.families
+        ],
+        "routing_block": item.routing and asdict(item.routing),
         "shrinks": [{"axis": each.axis, "change": each.change, "saves_bytes": each.saved, "total_bytes": each.total}
                     for each in item.shrinks],
         "missing": list(item.missing),

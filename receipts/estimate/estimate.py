@@ -24,7 +24,7 @@ SCALES: Mapping[Name, str] = {
     Name.MATRIX_OPTIMIZER: "hidden matrices and the type of the state; state degree from stage 1",
     Name.OTHER_OPTIMIZER: "the other parameters and the type of the state; state degree from stage 1",
     Name.ACTIVATIONS: "micro batch, sequence length, recompute; sequence and context parallelism",
-    Name.ROUTING: "routed tokens, top-k, capacity factor, hidden width",
+    Name.ROUTING: "routed tokens, top-k, capacity factor, hidden width; expert ranks that send, expert blocks",
     Name.COMMUNICATION: "widest layer, buckets, gathered sequences",
     Name.COMPILE: "the compiled program, or the largest matrix update",
     Name.RECURRENT: "sequences served, recurrent layers, state width",
@@ -68,7 +68,7 @@ class StageEstimate:
 
 def by_stage(setup: Setup) -> tuple[StageEstimate, ...]:
     """An estimate for each pipeline stage, in order."""
-    return tuple(_stage(setup, number, which) for number, which in enumerate(_cut(setup)))
+    return tuple(_stage(setup, number) for number in range(max(1, len(setup.layout.stages))))
 
 
 def fullest(setup: Setup) -> StageEstimate:
@@ -76,14 +76,8 @@ def fullest(setup: Setup) -> StageEstimate:
     return max(by_stage(setup), key=lambda item: item.total)
 
 
-def _cut(setup: Setup) -> Iterator[Sequence[Layer]]:
-    start = 0
-    for number in setup.layout.stages or (len(setup.model.layers),):
-        yield setup.model.layers[start : start + number]
-        start += number
-
-
-def _stage(setup: Setup, number: int, which: Sequence[Layer]) -> StageEstimate:
+def _stage(setup: Setup, number: int) -> StageEstimate:
+    which = setup.layers_of(number)
     first, last = number == 0, number == setup.layout.pipeline - 1
     held = states(
         setup,

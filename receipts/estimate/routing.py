@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingScratch:
-    """Scratch of one expert block on a rank, in bytes. ``rows`` are token copies that this rank's experts take."""
+    """Scratch of one expert block on a rank, in bytes. ``rows`` are token copies that this rank's experts take.
+
+    ``capacity`` is rows of an expert from one of ``sources`` ranks, ``local_experts`` the experts of this rank.
+    """
 
     capacity: int
     rows: float
     counts: float
     receive: float
     combine: float
+    local_experts: int = 1
+    sources: int = 1
 
     @property
     def total(self) -> float:
         """All three together."""
         return self.counts + self.receive + self.combine
+
+    @property
+    def one_source(self) -> RoutingScratch:
+        """What the tokens of one rank alone need: the exchange of an expert degree of 1."""
+        ways = self.sources
+        return replace(self, rows=self.rows / ways, receive=self.receive / ways, combine=self.combine / ways, sources=1)
 
 
 def capacity(tokens: int, top_k: int, experts: int, factor: float) -> int:
@@ -55,4 +66,4 @@ def routing(
         each = capacity(tokens, top_k, experts, capacity_factor)
         rows = float(each * local_experts * sources)
     buffer = rows * hidden * element_bytes
-    return RoutingScratch(each, rows, tokens * top_k * 4.0, buffer, buffer)
+    return RoutingScratch(each, rows, tokens * top_k * 4.0, buffer, buffer, local_experts, sources)

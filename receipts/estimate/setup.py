@@ -95,6 +95,12 @@ class Setup:
     chunked_loss: bool = False
     serving: bool = False
 
+    def layers_of(self, stage: int) -> tuple[Layer, ...]:
+        """The layers of a pipeline stage."""
+        stages = self.layout.stages or (len(self.model.layers),)
+        start = sum(stages[:stage])
+        return self.model.layers[start : start + stages[stage]]
+
     @property
     def tokens(self) -> int:
         """Tokens of a micro batch that a rank holds, after context parallelism."""

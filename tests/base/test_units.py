@@ -25,8 +25,14 @@ def test_an_amount_is_never_all_zeros(value: float, said: str) -> None:
     assert amount(value) == said
 
 
+def test_an_amount_too_small_for_the_shared_unit_keeps_its_own() -> None:
+    assert amount(67_584, like=48 * 2**30) == "66.00 KiB"
+    assert amount(-67_584, like=48 * 2**30) == "-66.00 KiB"
+    assert amount(0, like=48 * 2**30) == "0.00 GiB"
+
+
 def test_amounts_side_by_side_share_a_unit() -> None:
-    assert amount(67_584, like=48 * 2**30) == "0.00 GiB"
+    assert amount(2**28, like=48 * 2**30) == "0.25 GiB"
     assert amount(2**20, like=2**24) == "1.00 MiB"
 
 

@@ -68,6 +68,38 @@ def test_a_plan_that_fits_says_so_and_ends_with_0(shell: Shell) -> None:
     assert "32.00 GiB are physical, which is no budget" in " ".join(said.out.split())
 
 
+EXPERTS_IN_32_RANKS: dict[str, Any] = {
+    "model__pattern": "AE", "model__depth": 2, "model__hidden": 4096, "model__heads": 32, "model__experts": 128,
+    "model__capacity_factor": 1.2, "hardware__chips": 32, "parallelism__expert": 32, "parallelism__data": 1,
+    "parallelism__shard": 1, "batch__micro_batch": 1, "batch__global_batch": 32, "batch__sequence_length": 4096,
+}  # fmt: skip
+
+
+def test_the_worked_example_of_routing_scratch_is_printed_digit_by_digit(shell: Shell) -> None:
+    said = shell("fit", plan(shell.folder, **EXPERTS_IN_32_RANKS))
+    assert "77 rows an expert from each rank, 4 local experts" in said.out
+    rows = {line.split()[0]: line for line in said.lines if " B (" in line}
+    assert "32,768 B (32.8 kB)" in rows["counts"]
+    for buffer in ("receive", "combine"):
+        assert "2,523,136 B (2.52 MB)" in rows[buffer]
+        assert "80,740,352 B (80.7 MB)" in rows[buffer], "what 32 ranks send lies beside it"
+    assert "5,079,040 B (5.08 MB)" in rows["together"]
+    assert "receive and combine are held 32 times" in " ".join(said.out.split())
+
+
+def test_replicated_parameters_are_shown_by_family_and_never_as_zero(shell: Shell) -> None:
+    path = plan(shell.folder, **EXPERTS_IN_32_RANKS, parallelism__strategy="ddp")
+    said = shell("fit", path)
+    surface = next(line for line in said.lines if "replicated parameters" in line)
+    assert "MiB" in surface
+    families = {item["family"]: item for item in shell("fit", path, "--json").json["estimates"][0]["parameters"]}
+    assert families["routers"]["bytes"] == 4096 * 128 * 4
+    assert families["norms"]["bytes"] == (2 + 1) * 4096 * 4
+    assert families["routers"]["owner"] == families["norms"]["owner"] == "replicated"
+    assert families["embedding and head"]["bytes"] == 2 * 32768 * 4096 * 4
+    assert families["experts"]["ways"] == 32
+
+
 def test_a_plan_that_does_not_fit_ends_with_1_and_says_what_would(shell: Shell) -> None:
     said = shell("fit", plan(shell.folder, batch__micro_batch=64, batch__global_batch=256))
     assert said.code == 1

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
+from receipts.estimate.breakdown import ParameterFamily, parameter_families, routing_block
 from receipts.estimate.estimate import fullest
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
+from receipts.estimate.routing import RoutingScratch
 from receipts.estimate.setup import Setup
 from receipts.estimate.shrink import Shrink, shrinks
 from receipts.estimate.surface import OUTSIDE, Name, Surface
@@ -52,7 +54,8 @@ class MemoryEstimate:
     would call live at the peak, ``total_bytes`` with the runtime's reserve and the allocator's overhead, both times the
     calibration's factor where there is one. ``fits`` is None where nothing can be said. ``stage`` is the pipeline stage
     and ``moment`` the part of the step that decide. ``assumed`` are unstated values with what was taken instead,
-    ``uncounted`` what has no formula of its own.
+    ``uncounted`` what has no formula of its own. ``families`` are the parameters on the deciding stage, ``routing`` the
+    scratch of one expert block there.
     """
 
     name: str
@@ -71,6 +74,8 @@ class MemoryEstimate:
     uncounted: tuple[str, ...] = ()
     measured: Measured | None = None
     shrinks: tuple[Shrink, ...] = ()
+    families: tuple[ParameterFamily, ...] = ()
+    routing: RoutingScratch | None = None
     calibration: Calibration | None = None
 
     @property
@@ -163,6 +168,8 @@ def estimate(parsed: Parsed, lane: Lane, calibration: Calibration | None = None)
         stages=inputs.setup.layout.pipeline,
         moment=stage.peak,
         shrinks=shrinks(inputs.setup),
+        families=parameter_families(inputs.setup, stage.stage),
+        routing=routing_block(inputs.setup, stage.stage),
     )
 
 
