@@ -140,7 +140,7 @@ def _marks(item: MemoryEstimate) -> None:
 def _breakdown(item: MemoryEstimate) -> None:
     """Parameters by family, and the scratch of one expert block, from one rank's tokens and from all that send."""
     output.heading("Parameters on that chip")
-    rows = [(each.name, each.owner.value, _amount(each.bytes), each.says) for each in item.families]
+    rows = [(each.name, each.owner.value, _amount(each.bytes), each.cut) for each in item.families]
     output.table(("tensors", "owner", "bytes", "cut"), rows, right=(2,))
     scratch = item.routing
     if scratch is None:

@@ -39,12 +39,12 @@ class ParameterFamily:
     shard: int
 
     @property
-    def says(self) -> str:
+    def cut(self) -> str:
         """How these parameters are cut."""
-        cut = f"cut {self.ways} ways" if self.ways > 1 else "whole on every rank"
+        degrees = f"cut {self.ways} ways" if self.ways > 1 else "whole on every rank"
         if self.shard > 1:
-            return f"{cut}, stored in {self.shard} shards" if self.ways > 1 else f"stored in {self.shard} shards"
-        return cut
+            return f"{degrees}, stored in {self.shard} shards" if self.ways > 1 else f"stored in {self.shard} shards"
+        return degrees
 
 
 def parameter_families(setup: Setup, stage: int) -> tuple[ParameterFamily, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from receipts.metrics.arithmetic import capacity
+
 
 @dataclass(frozen=True, slots=True)
 class RoutingScratch:
@@ -31,15 +33,6 @@ class RoutingScratch:
         """What the tokens of one rank alone need: the exchange of an expert degree of 1."""
         ways = self.sources
         return replace(self, rows=self.rows / ways, receive=self.receive / ways, combine=self.combine / ways, sources=1)
-
-
-def capacity(tokens: int, top_k: int, experts: int, factor: float) -> int:
-    """Rows that an expert takes: ceil(tokens · k / experts · factor).
-
-    Lepikhin et al. 2021, GShard, arXiv:2006.16668, section 2.2; Fedus et al. 2022, Switch, arXiv:2101.03961, section
-    2.2, equation 3. 4,096 tokens, 2 of 128 and 1.2 make 77.
-    """
-    return math.ceil(tokens * top_k / experts * factor)
 
 
 def routing(

@@ -14,13 +14,14 @@ from receipts.estimate.estimate import by_stage, fullest
 from receipts.estimate.framework_memory import FSDP, XLA, framework_memory_of
 from receipts.estimate.optimizer_kind import optimizer_of
 from receipts.estimate.recompute import FULL, policy_of
-from receipts.estimate.routing import capacity, routing
+from receipts.estimate.routing import routing
 from receipts.estimate.saved_tensors import saved_tensors
 from receipts.estimate.serving import attention_map, kv_cache, state_pool
 from receipts.estimate.setup import ParallelLayout, RankBatch, Types
 from receipts.estimate.states import states
 from receipts.estimate.surface import OUTSIDE, Name
 from receipts.estimate.weights import Owner
+from receipts.metrics.arithmetic import capacity
 from receipts.metrics.flops import FORMULAS, Geometry
 from receipts.receipt.alphabets import BlockKind
 

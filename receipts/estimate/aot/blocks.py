@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import Mesh, PartitionSpec
 
-from receipts.estimate.routing import capacity
 from receipts.estimate.saved_tensors import CHUNK, STEPS
 from receipts.estimate.setup import Setup
+from receipts.metrics.arithmetic import capacity
 
 Array = Any  # jax.Array; its own stubs make every operator an error under strict typing
 Parameters = dict[str, Array]

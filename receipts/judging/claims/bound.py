@@ -77,6 +77,14 @@ def read(text: str, *, share: bool = False) -> Bound:
     return _band(form, center, half, of, text)
 
 
+def unit_of(text: str) -> str:
+    """The unit behind the first number of a bound: `GB` of `at least 140 GB`; empty where there is none."""
+    match = _FORM.match(_plain(text))
+    number = match["number"].partition(" and ")[0] if match is not None else ""
+    printed = read_printed(number)
+    return printed.unit if printed is not None else ""
+
+
 def difference(text: str) -> str | None:
     """Why an effect is a difference (`+13 ± 2 %`, `-3 GiB`, `0.3 pp`), which no number is held against; else None.
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from receipts.judging.claims import arithmetic
 from receipts.judging.claims import bound as bounds
 from receipts.judging.claims import mechanism as mechanisms
 from receipts.judging.claims.bound import Bound
@@ -19,7 +20,7 @@ from receipts.judging.claims.mechanism import Mechanism
 from receipts.metrics import METRICS
 
 VERSION = "1.0"
-Kind = Literal["speedup", "equivalence", "ceiling", "mfu", "memory", "does-not-fit"]
+Kind = Literal["speedup", "equivalence", "ceiling", "mfu", "memory", "does-not-fit", "arithmetic"]
 METRIC: Mapping[str, str] = {
     "speedup": "tokens_per_second",
     "equivalence": "tokens_per_second",
@@ -29,7 +30,7 @@ METRIC: Mapping[str, str] = {
     "does-not-fit": "outcome",
 }
 PAIRED = ("speedup", "equivalence")
-ALONE = ("ceiling", "mfu", "does-not-fit")
+ALONE = ("ceiling", "mfu", "does-not-fit", "arithmetic")
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
@@ -84,6 +85,10 @@ class Claim(ClaimModel):
     axis: Word | None = Field(default=None, description="The one axis that it credits, as `receipts axes` lists it.")
     metric: Word | None = Field(default=None, description="Metric; left out, the one that its kind implies.")
     effect: Word | None = Field(default=None, description=f"What it says of the number: {bounds.EXAMPLES}.")
+    formula: Word | None = Field(default=None, description="Formula of a claim of kind arithmetic.")
+    inputs: Mapping[Word, int | float | Word] | None = Field(
+        default=None, description="Numbers that the formula takes, by name; text where one has a unit: 70B, 128K, bf16."
+    )
     target: Shape | Word | None = Field(
         default=None, description="Shape at which it is to hold, or the name of one of the lane's targets."
     )
@@ -125,14 +130,16 @@ class Claim(ClaimModel):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Claim:
-        problems = [*_effect_problems(self), *_whole_problems(self)]
+        problems = [*_effect_problems(self), *_whole_problems(self), *arithmetic.problems(self)]
         if problems:
             raise ValueError("\n".join(problems))
         return self
 
     @property
     def metric_name(self) -> str:
-        """The metric asked for, or the one that the kind implies."""
+        """The metric asked for, or the one that the kind implies; of arithmetic the formula."""
+        if self.kind == "arithmetic":
+            return self.formula or ""
         return self.metric or METRIC[self.kind]
 
     @cached_property
@@ -140,7 +147,8 @@ class Claim(ClaimModel):
         """The effect as a band; None where the claim names none."""
         if self.effect is None:
             return None
-        return bounds.read(self.effect, share=METRICS[self.metric_name].unit == "fraction")
+        share = self.kind == "arithmetic" or METRICS[self.metric_name].unit == "fraction"
+        return bounds.read(self.effect, share=share)
 
     @property
     def mechanism_named(self) -> Mechanism | None:
@@ -164,6 +172,8 @@ def _effect_problems(claim: Claim) -> list[str]:
     except bounds.NotABound as error:
         return [f"effect: {error}"]
     assert bound is not None
+    if claim.kind == "arithmetic":
+        return []
     if claim.kind == "equivalence" and not bound.low <= 1.0 <= bound.high:
         return ['effect: equivalence is a band around one: "within ±1 %"']
     if claim.compares and bound.of == "value":

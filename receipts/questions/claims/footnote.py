@@ -71,6 +71,8 @@ def _pair(verdict: ClaimVerdict, comparison: Comparison) -> list[str]:
 
 
 def _alone(verdict: ClaimVerdict) -> list[str]:
+    if verdict.kind == "arithmetic":
+        return [f"{verdict.assessment.why}."]
     if not verdict.candidate:
         return ["It cites no receipt."]
     count = len(verdict.candidate)

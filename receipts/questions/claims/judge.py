@@ -13,6 +13,7 @@ from receipts.axes.lane import UNLISTED, Lane, Target, combined
 from receipts.axes.shape import PATTERN, meets
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
+from receipts.judging.claims import arithmetic
 from receipts.judging.claims.claim import Claim
 from receipts.judging.compare import Request, compare
 from receipts.judging.envelope import place
@@ -179,6 +180,8 @@ def _assess(
 ) -> Assessment:
     if comparison is not None:
         return assess.of_pair(claim, comparison, rules)
+    if claim.kind == "arithmetic":
+        return arithmetic.assess(claim)
     if claim.compares or not candidate:
         return Assessment("open", "there is nothing that it could be held against")
     path = path_answer(about)

@@ -11,7 +11,7 @@ claims = Table(
     metadata,
     key("Number in the order in which claims were added"),
     words("id", "Name of the claim, given by its author", required=True),
-    words("kind", "speedup, equivalence, ceiling, mfu, memory, does-not-fit", required=True),
+    words("kind", "speedup, equivalence, ceiling, mfu, memory, does-not-fit, arithmetic", required=True),
     words("body", "The claim as JSON (schema/claims-1.schema.json)", required=True),
     words("origin", "File that it was added from", required=True),
     moment("at", "When it was added"),

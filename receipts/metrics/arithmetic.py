@@ -1,0 +1,172 @@
+"""Named formulas of sizing arithmetic, each with its inputs, its unit and its source.
+
+A claim of kind `arithmetic` names one; nothing is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+from receipts.receipt.dtypes import DTYPES, dtype_of
+
+Dimension = Literal["bytes", "fraction", "count"]
+_COUNT_BYTES: Final = 4  # a routed token is counted in int32
+_SHARDED_BY_SP: Final = 10  # bytes a token and hidden unit that plain tensor parallelism keeps whole, in 16 bits
+
+
+@dataclass(frozen=True, slots=True)
+class ArithmeticFormula:
+    """A formula of numbers. ``inputs`` by name with what each is; ``optional`` inputs have the value given.
+
+    ``units`` are the words that may follow a number of dimension *count*. ``expression`` is how people write it.
+    """
+
+    name: str
+    inputs: Mapping[str, str]
+    dimension: Dimension
+    expression: str
+    source: str
+    function: Callable[..., float]
+    units: tuple[str, ...] = ()
+    optional: tuple[tuple[str, float], ...] = ()
+
+    def value(self, **inputs: float) -> float:
+        """The result in bytes, as a fraction, or as a count. Raises ValueError for an input that is out of range."""
+        for name, number in inputs.items():
+            if not math.isfinite(number) or number <= 0:
+                raise ValueError(f"{name} is {number:g}, and must be above 0")
+        return self.function(**{**dict(self.optional), **inputs})
+
+
+def capacity(tokens: float, top_k: float, experts: float, capacity_factor: float) -> int:
+    """Rows that an expert takes: ceil(tokens · k / experts · factor). 4,096 tokens, 2 of 128 and 1.2 make 77.
+
+    Lepikhin et al. 2021, GShard, arXiv:2006.16668, section 2.2; Fedus et al. 2022, Switch, arXiv:2101.03961, section
+    2.2, equation 3.
+    """
+    return math.ceil(tokens * top_k / experts * capacity_factor)
+
+
+def steps_to_share(compile_seconds: float, step_seconds: float, share: float) -> int:
+    """Steps after which ``compile_seconds`` are at most ``share`` of compile and steps: c / (c + n · s) ≤ share."""
+    return math.ceil(compile_seconds * (1.0 - share) / (share * step_seconds) - 1e-9)
+
+
+def _share(whole: float, ways: float, what: str) -> float:
+    if whole % ways:
+        raise ValueError(f"{whole:g} {what} cannot be shared evenly by {ways:g} ranks")
+    return whole / ways
+
+
+def _buffer(tokens: float, top_k: float, experts: float, capacity_factor: float, **wide: float) -> float:
+    rows = capacity(tokens, top_k, experts, capacity_factor)
+    return rows * wide["hidden"] * wide["local_experts"] * wide["dtype"]
+
+
+_ROUTED: Final = {"tokens": "tokens of one rank", "top_k": "experts a token", "experts": "experts of the block"}
+_CAPACITY: Final = _ROUTED | {"capacity_factor": "capacity factor"}
+_BUFFER: Final = _CAPACITY | {
+    "hidden": "hidden width", "local_experts": "experts of one rank", "dtype": "type of an element",
+}  # fmt: skip
+_PARAMETERS: Final = {"parameters": "parameters", "dtype": "type of an element"}
+_GSHARD: Final = "Lepikhin et al. 2021, GShard, arXiv:2006.16668, section 2.2"
+_ZERO: Final = "Rajbhandari et al. 2020, ZeRO, arXiv:1910.02054, section 3.1"
+
+_ALL: Final = (
+    ArithmeticFormula(
+        "gradient-bytes", _PARAMETERS, "bytes", "parameters · bytes of the type", _ZERO,
+        lambda parameters, dtype: parameters * dtype,
+    ),
+    ArithmeticFormula(
+        "parameter-bytes", _PARAMETERS, "bytes", "parameters · bytes of the type", _ZERO,
+        lambda parameters, dtype: parameters * dtype,
+    ),
+    ArithmeticFormula(
+        "adam-state-bytes", {"parameters": "parameters"}, "bytes", "12 · parameters (fp32 master and two moments)",
+        _ZERO, lambda parameters: 12 * parameters,
+    ),
+    ArithmeticFormula(
+        "pipeline-bubble",
+        {"stages": "pipeline stages", "micro_batches": "micro batches", "virtual": "virtual stages a rank"},
+        "fraction", "(stages − 1) / (virtual · micro_batches + stages − 1)",
+        "Narayanan et al. 2021, arXiv:2104.04473, section 2.2, as a share of the step",
+        lambda stages, micro_batches, virtual: (stages - 1) / (virtual * micro_batches + stages - 1),
+        optional=(("virtual", 1.0),),
+    ),
+    ArithmeticFormula(
+        "local-tokens", {"sequence": "tokens a sequence", "context": "context ranks"}, "count", "sequence / context",
+        "Megatron-Core, context_parallel.md", lambda sequence, context: _share(sequence, context, "tokens"),
+        ("tokens",),
+    ),
+    ArithmeticFormula(
+        "local-heads", {"heads": "heads", "tensor": "tensor ranks"}, "count", "heads / tensor",
+        "Shoeybi et al. 2019, arXiv:1909.08053, section 3", lambda heads, tensor: _share(heads, tensor, "heads"),
+        ("heads",),
+    ),
+    ArithmeticFormula(
+        "local-experts", {"experts": "experts", "expert": "expert ranks"}, "count", "experts / expert", _GSHARD,
+        lambda experts, expert: _share(experts, expert, "experts"), ("experts",),
+    ),
+    ArithmeticFormula(
+        "sequence-parallel-saving", {"tensor": "tensor ranks"}, "fraction", "1 − 1 / tensor",
+        "Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2: of norm, dropout and residual activations",
+        lambda tensor: 1.0 - 1.0 / tensor,
+    ),
+    ArithmeticFormula(
+        "sequence-parallel-bytes",
+        {"tokens": "tokens of a micro batch", "hidden": "hidden width", "tensor": "tensor ranks", "layers": "layers"},
+        "bytes", "10 · tokens · hidden · (1 − 1 / tensor) · layers",
+        "Korthikanti et al. 2022, arXiv:2205.05198, equations 2 and 4, in 16 bits",
+        lambda tokens, hidden, tensor, layers: _SHARDED_BY_SP * tokens * hidden * (1.0 - 1.0 / tensor) * layers,
+        optional=(("layers", 1.0),),
+    ),
+    ArithmeticFormula(
+        "expert-capacity", _CAPACITY, "count", "ceil(tokens · top_k / experts · capacity_factor)", _GSHARD, capacity,
+        ("rows", "tokens"),
+    ),
+    ArithmeticFormula(
+        "dispatch-counts", {name: _ROUTED[name] for name in ("tokens", "top_k")}, "bytes", "4 · tokens · top_k",
+        _GSHARD, lambda tokens, top_k: _COUNT_BYTES * tokens * top_k,
+    ),
+    ArithmeticFormula(
+        "routing-buffer", _BUFFER, "bytes", "expert-capacity · hidden · local_experts · bytes of the type", _GSHARD,
+        _buffer,
+    ),
+    ArithmeticFormula(
+        "routing-scratch", _BUFFER, "bytes", "dispatch-counts + 2 · routing-buffer", _GSHARD,
+        lambda tokens, top_k, **rest: (
+            _COUNT_BYTES * tokens * top_k + 2 * _buffer(tokens=tokens, top_k=top_k, **rest)
+        ),
+    ),
+    ArithmeticFormula(
+        "global-batch",
+        {"micro_batch": "sequences a rank", "data": "data ranks", "accumulation": "micro steps a step"},
+        "count", "micro_batch · data · accumulation", "Li et al. 2020, PyTorch Distributed, arXiv:2006.15704",
+        lambda micro_batch, data, accumulation: micro_batch * data * accumulation, ("sequences", "samples"),
+        (("accumulation", 1.0),),
+    ),
+    ArithmeticFormula(
+        "amortization-steps",
+        {"compile_seconds": "compile", "step_seconds": "one step", "share": "share of the wall time"},
+        "count", "compile_seconds · (1 − share) / (share · step_seconds)", "c / (c + n · s) = share, solved for n",
+        steps_to_share, ("steps",), (("share", 0.01),),
+    ),
+)  # fmt: skip
+ARITHMETIC: Final[Mapping[str, ArithmeticFormula]] = MappingProxyType({item.name: item for item in _ALL})
+
+
+def input_value(name: str, given: float | str, read: Callable[[str], float | None]) -> float:
+    """An input as a number; a ``dtype`` is the bytes of its element. Raises ValueError where it cannot be read."""
+    if name == "dtype":
+        known = dtype_of(str(given).lower())
+        if known is None:
+            raise ValueError(f"{given!r} is no type of an element; write bf16, fp32, fp8")
+        return DTYPES[known].bytes
+    number = read(given) if isinstance(given, str) else float(given)
+    if number is None:
+        raise ValueError(f"{given!r} is not one number")
+    return number
