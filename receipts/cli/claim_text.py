@@ -30,6 +30,8 @@ def print_verdict(verdict: ClaimVerdict) -> None:
         output.wrapped(output.clean(reason), 2, 4)
     if len(reasons) > MOST_REASONS:
         output.wrapped(f"and {len(reasons) - MOST_REASONS} more; see --json", 2, 4)
+    if verdict.would_hold:
+        output.wrapped(f"would hold: {', '.join(verdict.would_hold)}", 2, 4)
     if verdict.status == "supported":
         output.wrapped(output.clean(verdict.assessment.why), 2, 4)
 

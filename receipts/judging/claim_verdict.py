@@ -30,7 +30,8 @@ class ClaimVerdict:
     """The answer to *may this sentence be published?*
 
     ``otherwise`` is the status that it would have were it not stale. ``findings`` are the claim's own; those on its
-    receipts stand in ``comparison``, or in ``about`` where nothing was compared.
+    receipts stand in ``comparison``, or in ``about`` where nothing was compared. ``would_hold`` are effects with which
+    the claim would be supported, where its own is not.
     """
 
     claim: str
@@ -51,6 +52,7 @@ class ClaimVerdict:
     comparison: Comparison | None
     rules: str
     judge: str
+    would_hold: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

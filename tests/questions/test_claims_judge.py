@@ -280,3 +280,49 @@ def test_a_verdict_is_data_that_fits_its_schema() -> None:
         document = json.loads(json.dumps(to_json(found), default=str))
         Draft202012Validator(schema).validate(document)
         assert document["reasons"] == list(found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("claim", "least"),
+    [
+        ({"effect": "at least 1.40"}, "at least +"),
+        ({"effect": "about 1.38 ± 3 %"}, "at least +"),
+        ({"metric": "step_seconds", "effect": "+33 %"}, "at most −"),
+        ({"metric": "step_seconds", "effect": "at least 1.40"}, "at least 1."),
+    ],
+)
+def test_a_claim_that_falls_short_is_offered_wordings_that_hold(claim: dict[str, Any], least: str) -> None:
+    found = _judge(claim)
+    assert found.status in ("refuted", "unproven")
+    assert found.would_hold[0].startswith(least)
+    for effect in found.would_hold:
+        assert _judge({**claim, "effect": effect}).status == "supported"
+    assert to_json(found)["would_hold"] == found.would_hold
+
+
+def test_a_wording_is_as_strong_as_its_interval_to_three_digits() -> None:
+    found = _judge({"effect": "at least 1.40"})
+    low = found.assessment.low
+    assert low is not None
+    offered = float(found.would_hold[0].removeprefix("at least +").removesuffix(" %"))
+    assert 0 <= (low - 1) * 100 - offered < 0.1
+
+
+def test_a_value_that_falls_short_is_offered_with_its_unit() -> None:
+    claim = {"kind": "ceiling", "baseline": [], "effect": "at least 112,152 tok/s"}
+    found = rule_cases.judge_claim({"claim": claim, "facts": {}, "b": FAST, "launches_b": 3})
+    assert found.status == "refuted"
+    assert found.would_hold[0].startswith("at least ")
+    assert all(effect.endswith(" tok/s") for effect in found.would_hold)
+
+
+def test_equivalence_is_offered_within_a_band_that_is_one() -> None:
+    near = {"steps": {"seconds": 0.79, "seed": 4}, "set": {"numerics.learning_rate": 0.7}}
+    claim = {"kind": "equivalence", "effect": "within ±1 %"}
+    assert _judge(claim, b=near).would_hold[0].startswith("within ±")
+    assert _judge(claim).would_hold == ()
+
+
+def test_no_wording_is_offered_where_none_would_hold() -> None:
+    assert _judge({"effect": "at least 1.40"}, a=_stated(1000), b=_stated(1300)).would_hold == ()
+    assert _judge({"effect": "at least 1.30"}).would_hold == ()

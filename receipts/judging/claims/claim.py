@@ -150,6 +150,10 @@ class Claim(ClaimModel):
         share = self.kind == "arithmetic" or METRICS[self.metric_name].unit == "fraction"
         return bounds.read(self.effect, share=share)
 
+    def with_effect(self, effect: str) -> Claim:
+        """The same claim with another effect. Raises ValidationError where its kind does not take that effect."""
+        return Claim.model_validate({**self.model_dump(exclude_none=True), "effect": effect})
+
     @property
     def mechanism_named(self) -> Mechanism | None:
         """The mechanism that it credits."""

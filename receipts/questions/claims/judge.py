@@ -26,6 +26,7 @@ from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Lost, Question, counted_of, path_answer
 from receipts.metrics import Launch
 from receipts.questions.claims import assess, sustained
+from receipts.questions.claims.wording import wordings
 from receipts.receipt import Parsed
 
 
@@ -49,7 +50,17 @@ class ClaimEvidence:
 
 
 def judge(claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook) -> ClaimVerdict:
-    """The verdict on one claim under the rule set in force."""
+    """The verdict on one claim under the rule set in force, with wordings that would hold where it falls short."""
+    verdict = _judge(claim, evidence, rulebook)
+    shown = verdict.assessment
+    if verdict.status == "supported" or shown.state == "holds" or shown.low is None or shown.high is None:
+        return verdict
+    offered = (claim.with_effect(effect) for effect in wordings(claim, shown.low, shown.high))
+    held = (item.effect for item in offered if _judge(item, evidence, rulebook).otherwise == "supported")
+    return replace(verdict, would_hold=tuple(effect for effect in held if effect is not None))
+
+
+def _judge(claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook) -> ClaimVerdict:
     lane = _lane(evidence, rulebook)
     baseline, candidate = (tuple(map(rulebook.launch, side)) for side in (evidence.baseline, evidence.candidate))
     comparison, missing = _comparison(claim, evidence, rulebook)
@@ -100,7 +111,7 @@ def _otherwise(claim: Claim, evidence: ClaimEvidence, case: ClaimCase, rulebook:
     """The status by every rule but that of age, as if all receipts stood."""
     if evidence.facts is not None and evidence.facts.superseded:
         standing = replace(evidence, facts=replace(evidence.facts, superseded={}), lost=(), earlier=None)
-        return judge(claim, standing, rulebook).otherwise
+        return _judge(claim, standing, rulebook).otherwise
     findings, staleness = judge_claim(case, rulebook.rules), rulebook.rules.about(Topic.STALENESS)
     return status([item for item in findings if item.code not in staleness], case, rulebook.rules)
 
