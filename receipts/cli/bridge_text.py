@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from receipts.cli import output
-from receipts.cli.comparison_text import effect_word, value
+from receipts.publish.readings import effect_word, value
 from receipts.questions.bridge import Bridge, BridgePoint, Chain, Hop, HopGain, Interaction, MissingRun, Route
 from receipts.questions.bridge.data import percent
 

@@ -106,12 +106,12 @@ def worst(verdicts: list[ReceiptVerdict]) -> int:
 
 def print_verdict(verdict: ReceiptVerdict, *, quiet: bool = False) -> None:
     """One receipt's verdict; the last line carries the status."""
-    from receipts.cli.findings import print_findings
+    from receipts.publish.findings import entries
 
     name = output.clean(verdict.label or verdict.receipt[:12])
     if not quiet:
         _head(name, f"{verdict.receipt[:12]}  {verdict.lane}")
-        print_findings(verdict.findings)
+        output.entries(entries(verdict.findings))
         if verdict.witnesses:
             output.wrapped(f"path witnessed by {', '.join(item[:12] for item in verdict.witnesses)}", 0)
     spoilt = f"tainted: {', '.join(verdict.tainted)}" if verdict.tainted else ""

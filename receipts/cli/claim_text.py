@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts.cli import output
-from receipts.cli.decisions import print_decisions
-from receipts.cli.findings import print_findings
+from receipts.publish.decisions import decisions
+from receipts.publish.findings import entries
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict
@@ -23,7 +23,7 @@ def print_verdict(verdict: ClaimVerdict) -> None:
     if verdict.otherwise != verdict.status:
         output.wrapped(f"it would be {verdict.otherwise} if its receipts stood", 2, 4)
     if verdict.findings:
-        print_findings(verdict.findings)
+        output.entries(entries(verdict.findings))
     found = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
     reasons = [item for item in verdict.reasons if item not in found]
     for reason in reasons[:MOST_REASONS]:
@@ -63,4 +63,4 @@ def print_history(history: ClaimHistory) -> None:
     rows = [(f"{item.at:%Y-%m-%d %H:%M}", item.status, item.rules[:12]) for item in history.before]
     output.heading("Judged")
     output.table(("when, UTC", "status", "rule set"), rows, empty="never recorded; receipts claim check --all --record")
-    print_decisions(history.decisions)
+    output.sections(decisions(history.decisions))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from receipts.cli import output
 from receipts.cli.session import Session, pass_session
-from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
+from receipts.cli.sides import ComparisonOptions, GatheredSides, gather, of_two_sides
 
 if TYPE_CHECKING:
     from receipts.cli.requirement import Required
     from receipts.judging.facts import Facts
     from receipts.judging.rulebook import RuleSet
-    from receipts.judging.verdict import Comparison
     from receipts.metrics.chips import Pressure
     from receipts.receipt import Parsed
-    from receipts.store import Decision
 
 EPILOG = """\b
 Examples:
@@ -30,7 +28,8 @@ Examples:
   receipts compare a.json b.json --witness a-profile.json --witness b-profile.json
   receipts compare @golden 'label=nightly*' --require not-slower
 
-The last line answers: is it one experiment? did it run on the intended path? what is the effect?
+The first line is the answer; the last one holds the three answers behind it: is it one experiment? did it run on the
+intended path? what is the effect? Option -v opens what is folded.
 Findings: E rejects, I leaves a question open, W is a warning; receipts rules CODE explains one.
 Exit codes: 0 accepted, 1 rejected, 2 wrong call or input, 3 inconclusive."""
 
@@ -57,9 +56,16 @@ def _requirement(_context: click.Context, _option: click.Parameter, text: str | 
     "--format", "form", type=click.Choice(["text", "line", "markdown", "json"]), default="text", show_default=True
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--verbose", "-v", "opened", is_flag=True, help="Show all: settings that are held, warnings, memory.")
 @pass_session
 def command(
-    session: Session, asked: ComparisonOptions, require: Required | None, record: bool, form: str, as_json: bool
+    session: Session,
+    asked: ComparisonOptions,
+    require: Required | None,
+    record: bool,
+    form: str,
+    as_json: bool,
+    opened: bool,
 ) -> int:
     """Compare B against A: two receipts, or two groups of launches.
 
@@ -68,16 +74,12 @@ def command(
     """
     form = "json" if as_json else form
     stored = record or not asked.all_files
-    sides, verdict, decided = gather(session, asked, stored=stored, prove=record or form == "json")
-    left, right, facts = sides.a, sides.b, sides.facts
+    gathered = gather(session, asked, stored=stored, prove=record or form == "json")
+    verdict = gathered.verdict
     if record:
         with session.open_store() as store:
             store.record(verdict)
-    memory = _memory(left, right, facts)
-    from receipts.questions.deciding import of_pair
-
-    envelope, command = _envelope(left, right, facts), of_pair(verdict, left[0], right[0])
-    print_comparison(verdict, session.rulebook.rules, form, decided, memory, envelope, command)
+    print_comparison(gathered, session.rulebook.rules, form, opened=opened)
     if require is None:
         return verdict.exit_code
     from receipts.cli.requirement import required
@@ -89,58 +91,59 @@ def command(
 
 
 def _memory(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> tuple[list[str], Pressure]:
-    """Both sides chip by chip in sentences, and what became of the pressure: C109 says the same of it."""
+    """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
     from receipts.metrics.chips import account, pressure, words
 
     a, b = ([account(item) for item in side] for side in (left, right))
-    made = pressure(a, b, spread=facts.chip_spread)
-    return words.compared(a, b, made), made
+    change = pressure(a, b, spread=facts.chip_spread)
+    return words.compared(a, b, change), change
 
 
 def _envelope(left: Sequence[Parsed], right: Sequence[Parsed], facts: Facts) -> dict[str, str]:
-    """Where the shape of each side lies in the lane's envelope; nothing where that can be told of neither."""
+    """Where the shape of each side lies in the lane's envelope; nothing if neither has a known place."""
     if not facts.shapes:
         return {}
     from receipts.judging.envelope import standing
 
-    found = {side: standing(facts, group[0]) for side, group in (("A", left), ("B", right))}
-    known = any(place.word != "unknown" for place in found.values())
-    return {side: str(place) for side, place in found.items()} if known else {}
+    places = {side: standing(facts, group[0]) for side, group in (("A", left), ("B", right))}
+    known = any(place.word != "unknown" for place in places.values())
+    return {side: str(place) for side, place in places.items()} if known else {}
 
 
 def print_comparison(
-    verdict: Comparison,
+    gathered: GatheredSides,
     rules: RuleSet,
     form: str,
-    decisions: Sequence[Decision],
-    memory: tuple[Sequence[str], Pressure],
-    envelope: Mapping[str, str],
-    deciding: str = "",
+    *,
+    opened: bool,
 ) -> None:
-    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts.
+    """Print a comparison in one of the four forms, with its memory by chip and what was decided on its receipts."""
+    from receipts.questions.deciding import of_pair
 
-    ``memory`` is told in sentences, of which there are none for a lone chip, and in JSON by its values. ``envelope``
-    says of each side where its shape lies in what the lane sustained; ``deciding`` is the command that would decide
-    an inconclusive one.
-    """
-    says, pressure = memory
+    verdict, decided = gathered.verdict, gathered.decided
+    left, right, facts = gathered.sides.a, gathered.sides.b, gathered.sides.facts
+    sentences, pressure = _memory(left, right, facts)
+    envelope, deciding = _envelope(left, right, facts), of_pair(verdict, left[0], right[0])
     if form == "json":
         from receipts.judging.verdict_json import to_json
         from receipts.metrics.chips import pressure_json
 
-        told = {"decisions": [item._asdict() for item in decisions]} if decisions else {}
+        decisions = {"decisions": [item._asdict() for item in decided]} if decided else {}
         values = pressure_json(pressure)
         chips = {"memory": values} if values["chips"] else {}
-        places = {"envelope": {side.lower(): said for side, said in envelope.items()}} if envelope else {}
-        asked = {"next": deciding} if deciding else {}
-        output.as_json({**to_json(verdict), **chips, **places, **told, **asked})
-    elif form == "line":
+        places = {"envelope": {side.lower(): place for side, place in envelope.items()}} if envelope else {}
+        command = {"next": deciding} if deciding else {}
+        output.as_json({**to_json(verdict), **chips, **places, **decisions, **command})
+        return
+    if form == "line":
         output.line(f"{output.clean(verdict.label_a)} → {output.clean(verdict.label_b)}: {verdict.last_line()}")
-    elif form == "markdown":
-        from receipts.cli.comparison_markdown import markdown
+        return
+    from receipts.publish.comparison import page
 
-        output.line(markdown(verdict, rules, decisions, says, envelope))
+    shown = page(verdict, rules, decided, sentences, envelope, deciding)
+    if form == "markdown":
+        from receipts.publish.render.markdown import markdown
+
+        output.line(markdown(shown))
     else:
-        from receipts.cli.comparison_text import print_text
-
-        print_text(verdict, rules, decisions, says, envelope, deciding)
+        output.show(shown, opened=opened)

@@ -6,8 +6,8 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.decisions import print_decisions, sentence
 from receipts.cli.session import Session, pass_session
+from receipts.publish.decisions import decisions, sentence
 
 EPILOG = """\b
 Examples:
@@ -38,5 +38,5 @@ def command(session: Session, receipt: str, decision: str | None, reason: str | 
     elif decision is not None:
         output.line(f"{found[:12]}: {sentence(made[-1])}")
     else:
-        print_decisions(made, empty=f"nothing was decided on {found[:12]}")
+        output.sections(decisions(made, empty=f"nothing was decided on {found[:12]}"))
     return 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.decisions import print_decisions
 from receipts.cli.session import Session, pass_session
+from receipts.publish.decisions import decisions
 
 if TYPE_CHECKING:
     from receipts.questions.claims.stored import Impact
@@ -71,4 +71,4 @@ def _print(impact: Impact) -> None:
     says = {item.document: item.says or "" for item in impact.quotes}
     rows = [(place, says.get(place, "")) for place in impact.documents]
     output.table(("document", "says"), rows, empty="no document is known to quote it")
-    print_decisions(impact.decisions)
+    output.sections(decisions(impact.decisions))

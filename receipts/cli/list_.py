@@ -11,8 +11,6 @@ from receipts.cli.advance import Advance
 from receipts.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from receipts.store import Entry, Filters, ListPlan, Store
 
 PAGE = 50
@@ -47,6 +45,7 @@ def command(
 ) -> int:
     """List stored receipts, newest first, by conditions on any column or leaf."""
     from receipts.base.errors import NoStore
+    from receipts.publish.tables import stored
     from receipts.store import Filters, condition
 
     wanted = tuple(condition(text) for text in conditions)
@@ -64,7 +63,7 @@ def command(
         asked = [{"next": commands.get(item.id) or None} if deciding else {} for item in found]
         output.as_json([item._asdict() | own for item, own in zip(found, asked, strict=True)])
     elif found or conditions:
-        _table(found)
+        output.lines(output.terminal().table(stored(found)))
         if any(commands.values()):
             output.heading("What would decide each open receipt")
             for receipt, words in commands.items():
@@ -88,30 +87,6 @@ def _found(session: Session, filters: Filters, limit: int, *, deciding: bool) ->
         return rows, {item.id: _deciding(session, store, item.id) for item in shown}
 
 
-def _table(found: Sequence[Entry]) -> None:
-    from receipts import metrics
-
-    rate, memory = metrics.get("tokens_per_second"), metrics.get("peak_bytes")
-    cells = [
-        (
-            item.id[:12],
-            item.status if item.stands else "superseded",
-            item.outcome,
-            item.lane,
-            f"{item.chips or '?'} × {item.accelerator or '?'}",
-            str(item.sequence_length or "-"),
-            str(item.micro_batch or "-"),
-            metrics.shown(rate, item.tokens_per_second) if item.tokens_per_second else "-",
-            _number(item),
-            metrics.shown(memory, item.peak_bytes) if item.peak_bytes else "-",
-            item.label or "",
-        )
-        for item in found
-    ]
-    columns = ("id", "status", "outcome", "lane", "chips", "sequence", "micro", "rate", "what it is", "peak", "label")
-    output.table(columns, cells, right=(5, 6, 7, 9), empty="no receipt meets these conditions")
-
-
 def _deciding(session: Session, store: Store, receipt: str) -> str:
     """The command that would decide an open receipt, as the present rules judge it."""
     from receipts.judging.judge import judge_receipt
@@ -126,10 +101,3 @@ def _scanning(plan: ListPlan) -> str:
     """What takes time about a list, and what would make it quick."""
     documents = f" and reads documents for {', '.join(plan.documents)}, which no index holds" if plan.documents else ""
     return f"scans {plan.most:,} receipts{documents}; lane=, context=, host= or started>= leave fewer to look at"
-
-
-def _number(item: Entry) -> str:
-    """What the rate of a receipt is."""
-    if item.rate_of is None:
-        return {"stated": "as stated", "derived": "derived from what is stated"}.get(item.rate_source or "", "-")
-    return f"{item.rate_of}, not steady" if item.rate_source == "unsteady" else item.rate_of

@@ -92,9 +92,11 @@ def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
         output.heading(output.clean(name))
         _table(name, items, neighbourhood.more)
     if neighbourhood.refused:
+        from receipts.publish.tables import moved
+
         output.heading("Refused")
         for item in neighbourhood.refused:
-            said = f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
+            said = f"{item.axis} {moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}"
             output.wrapped(said, 2, 4)
     if not neighbourhood.compared:
         output.line()
@@ -104,42 +106,14 @@ def _print(neighbourhood: Neighbourhood, axis: str | None) -> None:
 
 
 def _table(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> None:
-    from receipts.cli.comparison_text import effect_word, interval, ratio
+    from receipts.publish import tables
 
-    cells = []
-    for item in items:
-        headline = item.headline
-        cells.append((
-            _moved(item),
-            ratio(headline) if headline else "~",
-            interval(headline) if headline else "~",
-            effect_word(headline) if headline else item.verdict.effect,
-            item.verdict.status,
-            str(len(item.verdict.b)),
-            item.entry.id[:12],
-            item.entry.label or "",
-        ))  # fmt: skip
-    columns = ("from → to", "change", "95 % interval", "effect", "verdict", "launches", "id", "label")
-    output.table(columns, cells, right=(1, 2, 5))
+    output.lines(output.terminal().table(tables.neighbours(items)))
     if axis in more:
         output.wrapped(f"the newest of this axis; more with --axis {axis} --limit N")
     open_questions = [item for item in items if item.verdict.status == "inconclusive" and item.reason]
     for reason in dict.fromkeys(item.reason for item in open_questions):
         output.wrapped(f"open: {reason}", 2, 4)
-
-
-def _moved(item: JudgedNeighbour) -> str:
-    """What the axis changed from and to, leaf by leaf."""
-    from receipts.cli.comparison_text import value
-
-    change = next((change for change in item.verdict.difference.changed if change.axis == item.axis), None)
-    if change is None:
-        return "?"
-    moves = [f"{value(member.a)} → {value(member.b)}" for member in change.members]
-    if len(moves) == 1:
-        return moves[0]
-    names = [member.path.rpartition(".")[2] for member in change.members]
-    return "; ".join(f"{name} {move}" for name, move in zip(names, moves, strict=True))
 
 
 def _nothing(near: Neighbourhood, axis: str | None) -> str:

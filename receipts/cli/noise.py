@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from receipts.questions.noise import LaneNoise
     from receipts.stats.noise import SelfCheck
 
-COLUMNS = ("lane", "accelerator", "chips", "sequence", "groups", "launches", "σ", "df", "largest spread", "δ")
 EPILOG = """\b
 Examples:
   receipts noise
@@ -71,8 +70,10 @@ def _check(check: SelfCheck) -> dict[str, Any]:
 
 def print_noise(lanes: Sequence[LaneNoise], check: SelfCheck) -> None:
     """The floors as a table, what is missing from them, and the self-check."""
+    from receipts.publish import tables
+
     output.heading("Noise floor")
-    output.table(COLUMNS, [_row(item) for item in lanes], right=(2, 3, 4, 5, 6, 7, 8), empty="no launch kept its steps")
+    output.lines(output.terminal().table(tables.noise(lanes)))
     for item in lanes:
         missing = _missing(item)
         if missing:
@@ -89,32 +90,6 @@ def _verdict(check: SelfCheck) -> str:
         return f"not checked yet: {check.why}"
     state = "ALARM" if check.alarm else "no alarm"
     return f"all together: {check.why}: {check.share:.1%}, where 5 % are expected, as often faster as slower; {state}"
-
-
-def _row(item: LaneNoise) -> tuple[str, ...]:
-    shape, floor = item.shape, item.floor
-    kind = "" if shape.kind == "training" else f" ({shape.kind})"
-    return (
-        f"{shape.lane}{kind}",
-        shape.accelerator or "not stated",
-        _count(shape.chips),
-        _count(shape.sequence_length),
-        str(floor.groups),
-        str(floor.launches),
-        _sigma(item),
-        "~" if floor.df is None else f"{floor.df:g}",
-        "~" if floor.largest_spread is None else f"{floor.largest_spread:.2%}",
-        f"{item.delta:.2%} ({DELTA[item.delta_source]})",
-    )
-
-
-DELTA = {"lane": "set by the lane", "default": "default"}
-
-
-def _sigma(item: LaneNoise) -> str:
-    if item.floor.sigma is not None:
-        return f"{item.floor.sigma:.3%}"
-    return "~" if item.declared is None else f"{item.declared:.3%} declared, not measured"
 
 
 def _chips(count: int | None) -> str:

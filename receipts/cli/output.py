@@ -1,44 +1,23 @@
-"""What commands print: rich on a terminal, plain when piped, within its width, colour only where wanted."""
+"""Where commands print: standard output and standard error, their width, and color only where it is wanted."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError
+from receipts.publish.page import Column, Entry, Page, Section, Table
+from receipts.publish.page import Row as TableRow
+from receipts.publish.render.terminal import Terminal
+from receipts.publish.render.terminal import clean as clean
 
 Row = Sequence[str]
-STYLES = {
-    "accepted": "green",
-    "valid": "green",
-    "yes": "green",
-    "witnessed": "green",
-    "supported": "green",
-    "refuted": "red",
-    "stale": "yellow",
-    "rejected": "red",
-    "invalid": "red",
-    "no": "red",
-    "left": "red",
-    "inconclusive": "yellow",
-    "open": "yellow",
-    "unwitnessed": "yellow",
-    "unknown": "yellow",
-    "unproven": "yellow",
-    "E": "red",
-    "I": "yellow",
-    "W": "cyan",
-    "head": "bold",
-    "dim": "dim",
-}
 NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
-PADDED = 44  # the widest column that a piped table pads
-_ANSI = {"green": "32", "red": "31", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 
 
 def coloured() -> bool:
@@ -46,15 +25,32 @@ def coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def terminal() -> Terminal:
+    """What standard output is: its width, and whether it shows colors. A pipe without COLUMNS gets whole tables."""
+    limited = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return Terminal(width(), width() if limited else None, coloured())
+
+
+def show(page: Page, *, opened: bool = False) -> None:
+    """A page on standard output; ``opened`` opens its folds."""
+    lines(terminal().page(page, opened=opened))
+
+
+def sections(items: Iterable[Section]) -> None:
+    """Sections of a page on standard output, each under its title."""
+    for item in items:
+        lines(terminal().section(item))
+
+
+def entries(items: Iterable[Entry]) -> None:
+    """Items of a page on standard output."""
+    for item in items:
+        lines(terminal().entry(item))
+
+
 def paint(text: str, style: str) -> str:
-    """A word in the colour of its meaning; unknown styles leave it plain."""
-    colour = STYLES.get(style)
-    return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if colour and coloured() else text
-
-
-def clean(text: str) -> str:
-    """Text from a receipt, made harmless for a terminal: control characters and direction marks are shown escaped."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    """A word in the color of its meaning; unknown styles leave it plain."""
+    return terminal().paint(text, style)
 
 
 def width() -> int:
@@ -72,6 +68,11 @@ def width() -> int:
 def line(text: str = "") -> None:
     """One line on standard output."""
     sys.stdout.write(text + "\n")
+
+
+def lines(texts: Iterable[str]) -> None:
+    """Lines on standard output."""
+    sys.stdout.write("".join(f"{text}\n" for text in texts))
 
 
 def note(text: str) -> None:
@@ -126,52 +127,18 @@ def heading(text: str) -> None:
 
 def wrapped(text: str, indent: int = 2, hanging: int | None = None) -> None:
     """A sentence folded to the width, indented."""
-    import textwrap
-
-    lead = " " * indent
-    rest = " " * (indent if hanging is None else hanging)
-    for part in textwrap.wrap(
-        clean(text), width(), initial_indent=lead, subsequent_indent=rest, break_long_words=False
-    ):
-        line(part)
+    lines(terminal().wrapped(text, indent, hanging))
 
 
-def table(columns: Row, rows: Sequence[Row], *, right: Sequence[int] = (), empty: str = "nothing") -> None:
-    """A table: rich on a terminal, aligned columns when piped. ``right`` are the columns that hold numbers."""
-    if not rows:
-        line(f"  {empty}")
-        return
-    cells = [[clean(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _rich(columns, cells, right)
-    else:
-        _plain(columns, cells, right)
-
-
-def _plain(columns: Row, rows: Sequence[Row], right: Sequence[int]) -> None:
-    # One long word must not push the columns of every other row aside: it overflows alone.
-    sizes = [min(PADDED, max(len(row[index]) for row in (columns, *rows))) for index in range(len(columns))]
-    for row in (columns, *rows):
-        parts = [
-            cell.rjust(size) if index in right else cell.ljust(size)
-            for index, (cell, size) in enumerate(zip(row, sizes, strict=True))
-        ]
-        line(("  " + "  ".join(parts)).rstrip())
-
-
-def _rich(columns: Row, rows: Sequence[Row], right: Sequence[int]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for index, name in enumerate(columns):
-        made.add_column(name, justify="right" if index in right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    # Without a colour system nothing is styled at all; `no_color` would leave bold.
-    Console(color_system="auto" if coloured() else None, highlight=False, width=width()).print(made)
+def table(
+    columns: Sequence[str | Column], rows: Sequence[Row], *, right: Sequence[int] = (), empty: str = "nothing"
+) -> None:
+    """A table within the width; ``right`` are the columns that hold numbers."""
+    heads = tuple(
+        item if isinstance(item, Column) else Column(item, numeric=at in right) for at, item in enumerate(columns)
+    )
+    cells = tuple(TableRow(tuple((cell,) for cell in row)) for row in rows)
+    lines(terminal().table(Table("", heads, cells, empty=empty)))
 
 
 def as_json(document: Any) -> None:

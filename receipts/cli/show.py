@@ -110,7 +110,7 @@ def _print_json(session: Session, item: _Shown) -> None:
 
 def _print(session: Session, item: _Shown, all_facts: bool) -> None:
     from receipts.cli.check import print_verdict
-    from receipts.cli.decisions import print_decisions
+    from receipts.publish.decisions import decisions
 
     parsed = item.parsed
     lane, verdict, five = _judged(session, item)
@@ -123,7 +123,7 @@ def _print(session: Session, item: _Shown, all_facts: bool) -> None:
     if all_facts:
         output.heading("Stated")
         output.table(("leaf", "value"), [(path, _value(value)) for path, value in parsed.stated.items()])
-    print_decisions(item.decisions)
+    output.sections(decisions(item.decisions))
     output.heading("Verdict")
     print_verdict(verdict)
 

@@ -11,8 +11,7 @@ from receipts.cli.session import Session, fetch, pass_session
 from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import MetricResult
-    from receipts.questions.sweep import Sweep, SweepCell
+    from receipts.questions.sweep import Sweep
 
 EPILOG = """\b
 Examples:
@@ -46,8 +45,8 @@ def command(
     from receipts.judging.facts import Facts
     from receipts.questions.sweep import sweep
 
-    found = [item for group in fetch(session, receipts) for item in group]
-    unique = list({item.id: item for item in found}.values())
+    receipts_ = [item for group in fetch(session, receipts) for item in group]
+    unique = list({item.id: item for item in receipts_}.values())
     head = fetch(session, [base])[0][0] if base else None
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if not names:
@@ -57,51 +56,10 @@ def command(
     if as_json:
         output.as_json(_as_data(grid, metric))
     else:
-        _print(grid, metric)
+        from receipts.publish.sweep import page
+
+        output.show(page(grid, metric))
     return 0
-
-
-def _headline(cell: SweepCell, metric: str) -> MetricResult | None:
-    if cell.against_base is None:
-        return None
-    return next((item for item in cell.against_base.results if item.metric == metric), None)
-
-
-def _print(grid: Sweep, metric: str) -> None:
-    from receipts import metrics
-    from receipts.cli.comparison_text import interval, ratio
-
-    shown = metrics.get(metric)
-    rows = []
-    for number, cell in enumerate(grid.cells):
-        result = _headline(cell, metric)
-        verdict = cell.against_base
-        value = _own_value(grid, cell, metric)
-        rows.append((
-            str(number),
-            *cell.coordinates,
-            f"{len(cell.launches)} of {len(cell.launches) + len(cell.lost)}" if cell.lost else str(len(cell.launches)),
-            metrics.shown(shown, value) if value is not None else "~",
-            "base" if verdict is None else ratio(result) if result else "~",
-            "" if verdict is None else interval(result) if result else "~",
-            "" if verdict is None else verdict.comparable,
-            cell.refused or (verdict.effect if verdict else ""),
-            cell.launches[0].receipt.run.label or cell.launches[0].id[:12],
-        ))  # fmt: skip
-    columns = ("", *grid.vary, "launches", shown.title, "change", "95 % interval", "comparable", "says", "label")
-    numeric = len(grid.vary) + 2
-    output.table(columns, rows, right=(0, numeric, numeric + 1))
-    if grid.links:
-        output.heading("One axis apart")
-        output.wrapped(", ".join(f"{link.a}–{link.b} {link.axis}" for link in grid.links), 2)
-
-
-def _own_value(grid: Sweep, cell: SweepCell, metric: str) -> float | None:
-    if cell.against_base is not None:
-        result = _headline(cell, metric)
-        return result.b.value if result else None
-    others = [item for item in (_headline(other, metric) for other in grid.cells) if item is not None]
-    return others[0].a.value if others else None
 
 
 def _as_data(grid: Sweep, metric: str) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.cli.comparison_markdown import markdown
 from receipts.cli.group import run
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
+from receipts.publish.comparison import page
+from receipts.publish.render.markdown import markdown
 from receipts.receipt import Document, Parsed
 from receipts.store import open_store
 from receipts.workflows.submit import submit
@@ -46,7 +47,7 @@ def test_a_setting_that_neither_side_states_is_held_and_counted() -> None:
     assert found.status == "accepted"
     assert "numerics.learning_rate" in found.difference.held
     assert found.owed == "1 setting held by context base"
-    assert found.owed in markdown(found, rule_cases.rulebook().rules)
+    assert found.owed in markdown(page(found, rule_cases.rulebook().rules))
 
 
 def test_silence_about_how_launches_ended_is_not_held() -> None:

@@ -247,10 +247,10 @@ def test_it_says_where_each_side_lies_in_what_the_lane_sustained(shell: Shell) -
     for name in ("a", "b"):
         shell.store(name)
     larger = shell.store("larger", batch__sequence_length=512)
-    said = shell("compare", shell.made["a"], larger, "--no-replicates")
+    said = shell("compare", shell.made["a"], larger, "--no-replicates", "-v")
     assert "Envelope of the lane" in said.out
-    assert "A  at a repeated ceiling, 256 tokens" in said.out
-    assert "B  beyond: the nearest repeated shape is 256 tokens" in said.out
+    assert "A: at a repeated ceiling, 256 tokens" in said.out
+    assert "B: beyond: the nearest repeated shape is 256 tokens" in said.out
     told = shell("compare", shell.made["a"], larger, "--json").json["envelope"]
     assert told["a"].startswith("at a repeated ceiling")
     assert "Envelope of the lane" in shell("compare", shell.made["a"], larger, "--format", "markdown").out
@@ -263,6 +263,6 @@ def test_two_files_without_a_store_have_no_envelope(shell: Shell) -> None:
 def test_why_an_axis_does_not_count_stands_below_the_table(shell: Shell) -> None:
     wide = {"batch__global_batch": 32, "batch__accumulation": 4}
     said = shell("compare", shell.write("base"), shell.write("cand", **wide), "--metric", "outcome")
-    rows = said.out.split("Changed")[1].split("Held")[0]
+    rows = said.out.split("Changed")[1].split("Effect of B")[0]
     assert "outcome does not depend on it\n" in rows
     assert "  outcome does not depend on it: a chip holds one micro batch at a time" in rows

@@ -18,11 +18,15 @@ def grid(shell: Shell) -> Shell:
     return shell
 
 
-def test_a_cell_two_axes_away_is_refused_with_the_reason(grid: Shell) -> None:
+def test_a_cell_two_axes_away_is_refused_with_the_reason(grid: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     said = grid("sweep", "label=grid*", "--vary", "learning_rate,numerics.schedule", "--base", "grid-a")
     assert said.code == 0
     (line,) = [line for line in said.lines if "grid-c" in line]
-    assert "3 axes: numerics.buffer_dtype, numerics.learning_rate, numerics.schedule" in line
+    assert "refused" in line
+    cell = line.split()[0]
+    assert f"  {cell}: 3 axes: numerics.buffer_dtype, numerics.learning_rate, numerics.schedule" in said.lines
+    assert said.lines[0].startswith("2 cells against cell 0: 1 refused")
 
 
 def test_links_are_cells_one_axis_apart(grid: Shell) -> None:

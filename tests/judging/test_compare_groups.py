@@ -11,12 +11,12 @@ import pytest
 
 import rule_cases
 from receipts.base.errors import UsageError
-from receipts.cli.comparison_text import ratio
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, read, required
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
+from receipts.publish.readings import ratio
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import Effect
 from receipts.store import open_store

@@ -1,0 +1,236 @@
+"""The page of a comparison: the answer, what changed, the effect, what is missing; the rest is folded.
+
+Built once from the verdict; the terminal and Markdown render it. The numbers of a rejected pair are shown as they were
+measured or stated, without the name of an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.axes import Member
+from receipts.judging.topic import Topic
+from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
+from receipts.publish import headline
+from receipts.publish.decisions import decisions
+from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, on_sides, worth_reading
+from receipts.publish.page import Cell, Column, Entry, Page, Row, Section, Table, row
+from receipts.publish.readings import (
+    effect_word,
+    interval,
+    mixed,
+    named,
+    ratio,
+    reading,
+    value,
+)
+from receipts.publish.words import Words, words
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
+    from receipts.store import Decision
+
+
+def page(
+    verdict: Comparison,
+    rules: RuleSet,
+    decided: Sequence[Decision] = (),
+    memory: Sequence[str] = (),
+    envelope: Mapping[str, str] = MappingProxyType({}),
+    deciding: str = "",
+) -> Page:
+    """The whole page. ``memory`` are sentences on memory by chip, ``envelope`` is the place of each side's shape.
+
+    ``deciding`` is the command that would decide an inconclusive pair.
+    """
+    say = words("compare")
+    bridge = headline.bridge(verdict, rules)
+    sections = [_changed(verdict, say), _effects(verdict, say), *_findings(verdict, rules, say), _held(verdict, say)]
+    steps = [(bridge, say("bridge"))] if bridge else []
+    if deciding:
+        steps.append((deciding, say("decides")))
+    if memory:
+        sections.append(Section("memory", say("memory"), tuple(memory), fold=say("memory_fold")))
+    if envelope:
+        points = tuple((side, ((place,),)) for side, place in envelope.items())
+        sections.append(Section("envelope", say("envelope"), points=points, fold=say("envelope_fold")))
+    sections += decisions(decided)
+    return Page(
+        title=f"{verdict.label_a} → {verdict.label_b}",
+        headline=headline.answer(verdict, rules, say),
+        facts=tuple(_facts(verdict, say)),
+        next=tuple(steps),
+        sections=tuple(sections),
+        foot=(("", (verdict.last_line(),)),),
+    )
+
+
+def _facts(verdict: Comparison, say: Words) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for letter, label, ids in (("A", verdict.label_a, verdict.a), ("B", verdict.label_b, verdict.b)):
+        more = say("more_launches", n=len(ids) - 1) if len(ids) > 1 else ""
+        yield letter, (say("side", label=label, id=ids[0][:12], more=more),)
+    about = [say("about", lanes=", ".join(verdict.lanes), metric=verdict.metric)]
+    about += [verdict.owed] if verdict.owed else []
+    about += [f"study {verdict.study}"] if verdict.study else []
+    yield "", (" · ".join(about),)
+    if verdict.witnesses:
+        yield "", (say("witnessed", ids=", ".join(item[:12] for item in verdict.witnesses)),)
+
+
+def _changed(verdict: Comparison, say: Words) -> Section:
+    uncounted, waived = dict(verdict.uncounted), dict(verdict.waivers)
+    rows: list[Row] = []
+    reasons: dict[str, str] = {}
+    for change in verdict.difference.changed:
+        mark = say("counts")
+        if change.axis in uncounted:
+            # The reason is below the table: it would be the widest column, row for row.
+            mark, _, why = uncounted[change.axis].partition(": ")
+            reasons |= {mark: why} if why else {}
+        if change.axis in waived:
+            mark = say("waived", reason=waived[change.axis])
+        if len(change.members) > 1:
+            mark = say("of_axis", mark=mark, axis=change.axis)
+        rows += [_member(member, mark) for member in change.members]
+    rows += [_member(item, say("derived")) for item in verdict.difference.derived]
+    rows += [_member(item, say("block")) for item in verdict.difference.blocks]
+    table = Table(
+        say("changed"),
+        (Column("axis"), Column("A"), Column("B"), Column("")),
+        tuple(rows),
+        tuple(f"{mark}: {why}" for mark, why in reasons.items()),
+        say("no_known_axis" if verdict.difference.unknown else "no_axis"),
+    )
+    return Section("changed", say("changed"), tables=(table,), sections=tuple(_unknown(verdict, say)))
+
+
+def _member(item: Member, mark: str) -> Row:
+    return row(item.path, value(item.a), value(item.b), mark)
+
+
+def _unknown(verdict: Comparison, say: Words) -> Iterator[Section]:
+    """Settings that are not stated as they must be, by the side that states them."""
+    groups: dict[str, list[str]] = {}
+    for gap in verdict.difference.unknown:
+        groups.setdefault(say(gap.missing), []).extend(item.path for item in gap.members)
+    if groups:
+        points = tuple((name, ((", ".join(paths),),)) for name, paths in groups.items())
+        yield Section("unknown", say("unknown"), points=points)
+
+
+def _effects(verdict: Comparison, say: Words) -> Section:
+    columns = (
+        Column("metric"),
+        Column("A", numeric=True),
+        Column("B", numeric=True),
+        Column("change", numeric=True),
+        Column("95 % interval", rank=1),
+        Column("effect"),
+    )
+    rejected = verdict.status == "rejected"
+    rows = tuple(
+        row(
+            named(metrics.get(item.metric)),
+            reading(item, item.a),
+            reading(item, item.b),
+            ratio(item),
+            interval(item),
+            say("refused") if rejected else effect_word(item),
+        )
+        for item in verdict.results
+    )
+    return Section(
+        "effect", say("effect"), tables=(Table(say("effect"), columns, rows, tuple(_reasons(verdict, say))),)
+    )
+
+
+def _reasons(verdict: Comparison, say: Words) -> Iterator[str]:
+    """What the numbers are, which of them are stated, how the effect was judged, and when a compile pays."""
+    result = next((item for item in verdict.results if item.metric == verdict.metric), None)
+    if result is not None:
+        numbers = [
+            say("number_of", side=letter, text=side.text, unsteady=say("unsteady") if side.source == "unsteady" else "")
+            for letter, side in (("A", result.a), ("B", result.b))
+            if side.value is not None and side.source in ("steps", "unsteady") and side.text
+        ]
+        if numbers:
+            yield "; ".join(numbers)
+    if mixed(verdict):
+        yield say("as_stated")
+    if result is not None and result.effect.why:
+        yield result.effect.why
+    if paid := payback(verdict, say):
+        yield paid
+
+
+def payback(verdict: Comparison, say: Words) -> str:
+    """The steps after which a longer compile has paid for itself; empty where the question does not arise."""
+    by_name: dict[str, MetricResult] = {item.metric: item for item in verdict.results}
+    step, built = by_name.get("step_seconds"), by_name.get("compile_seconds")
+    if step is None or built is None or verdict.comparable == "no":
+        return ""
+    if None in (step.a.value, step.b.value, built.a.value, built.b.value):
+        return ""
+    saved = (step.a.value or 0) - (step.b.value or 0)
+    cost = (built.b.value or 0) - (built.a.value or 0)
+    if cost <= 0:
+        return ""
+    if step.effect.kind in ("unproven", "ambiguous"):
+        return say("pays_unknown", cost=cost, kind=step.effect.kind)
+    if saved <= 0:
+        return say("pays_never", cost=cost)
+    return say("pays", cost=cost, saved=saved * 1e3, steps=cost / saved)
+
+
+def _held(verdict: Comparison, say: Words) -> Section:
+    difference = verdict.difference
+    sentences = [say("equal", names=_names(difference.equal, say))]
+    if difference.held:
+        sentences.append(say("context", names=_names(difference.held, say)))
+    if difference.not_applicable:
+        sentences.append(say("not_applicable", names=_names(difference.not_applicable, say)))
+    count = len(difference.equal) + len(difference.held)
+    return Section("held", say("held"), tuple(sentences), fold=say("held_fold", n=count))
+
+
+def _names(paths: Sequence[str], say: Words) -> str:
+    shown = ", ".join(paths[:SHOWN_HELD])
+    more = len(paths) - SHOWN_HELD
+    return (say("and_more", names=shown, n=more) if more > 0 else shown) or say("nothing")
+
+
+def _findings(verdict: Comparison, rules: RuleSet, say: Words) -> Iterator[Section]:
+    """What rejects the pair, what would decide it, and every finding in full behind a fold."""
+    found = worth_reading(verdict, rules)
+    groups = grouped(found)
+    errors = groups.at(Level.ERROR)
+    if errors:
+        yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in errors))
+    opened = groups.at(Level.OPEN)
+    if opened and verdict.status != "rejected":
+        yield Section("missing", say("missing"), points=tuple(_lacks(opened, say)))
+    others = entries([item for item in found if item.level is not Level.ERROR], sides=True)
+    if others:
+        yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
+
+
+def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:
+    """What rejects the pair; of settings that changed only the remedy, since they are listed as changed."""
+    whole = entry(group, sides=True)
+    if group[0].code in rules.about(Topic.AXES) and group[0].on_pair:
+        return replace(whole, facts=whole.facts[-1:])
+    return whole
+
+
+def _lacks(groups: Sequence[Sequence[Finding]], say: Words) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """Each open question by what it lacks, with all that would answer it."""
+    by_rule: dict[str, list[Finding]] = {}
+    for group in groups:
+        by_rule.setdefault(group[0].code, []).extend(group)
+    for code, items in by_rule.items():
+        name = say("lack", name=headline.called(items[0], say), code=code, sides=on_sides(items))
+        yield name, tuple((remedy,) for remedy in dict.fromkeys(item.do for item in items))

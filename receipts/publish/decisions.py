@@ -1,0 +1,26 @@
+"""Decisions on receipts as a section, wherever a receipt is quoted that one was made on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from receipts.publish.page import Section
+
+if TYPE_CHECKING:
+    from receipts.store import Decision
+
+TITLE = "Decided"
+
+
+def sentence(item: Decision) -> str:
+    """One decision in a line."""
+    return f"{item.decision} ({item.at:%Y-%m-%d}): {item.reason}"
+
+
+def decisions(items: Sequence[Decision], *, empty: str = "") -> list[Section]:
+    """The decisions, oldest first; no section without any, unless ``empty`` says so."""
+    if not items and not empty:
+        return []
+    points = tuple((item.receipt[:12], ((sentence(item),),)) for item in items)
+    return [Section("decided", TITLE, (empty,) if not items else (), points)]

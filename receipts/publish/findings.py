@@ -1,0 +1,121 @@
+"""Findings of rules as items of a page: one offense an item, and the facts that rules lack in one item together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.topic import Topic
+from receipts.judging.verdict import Comparison, Finding, Level, Question
+from receipts.publish.page import Entry, Mark, State
+from receipts.publish.readings import leaf
+
+STATES: Mapping[Level, State] = {Level.ERROR: "no", Level.OPEN: "open", Level.SHOWN: "shown"}
+SHOWN_HELD = 12  # settings that are named one by one
+MOST_EXPECTED = 60
+_ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Findings put together: those with one remedy, wherever they are, and those that wait for one missing fact.
+
+    ``judged`` decide, ``shown`` decide nothing.
+    """
+
+    judged: tuple[tuple[Finding, ...], ...]
+    waiting: Mapping[str, tuple[Finding, ...]]
+    shown: tuple[tuple[Finding, ...], ...] = ()
+
+    def at(self, level: Level) -> tuple[tuple[Finding, ...], ...]:
+        """The judged groups of one level."""
+        return tuple(group for group in self.judged if group[0].level is level)
+
+
+def grouped(findings: Iterable[Finding]) -> Grouped:
+    """Group findings by level, those on a question of the verdict before the others, each in the order of codes."""
+    judged: dict[tuple[str, ...], list[Finding]] = {}
+    waiting: dict[str, list[Finding]] = {}
+    for item in findings:
+        if item.unjudged:
+            waiting.setdefault(item.at, []).append(item)
+        else:
+            judged.setdefault((item.code, item.level.value, item.expected, item.do), []).append(item)
+    ordered = sorted(judged.values(), key=lambda group: (*_weight(group[0]), group[0].code))
+    deciding = [tuple(group) for group in ordered if group[0].level is not Level.SHOWN]
+    shown = [tuple(group) for group in ordered if group[0].level is Level.SHOWN]
+    return Grouped(tuple(deciding), {at: tuple(group) for at, group in waiting.items()}, tuple(shown))
+
+
+def _weight(item: Finding) -> tuple[int, bool]:
+    return _ORDER[item.level], item.question is Question.NONE
+
+
+def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:
+    """The findings on the pair, and of the sides what those do not already quote."""
+    pair = [item for item in verdict.findings if item.on_pair]
+    quoted = {(item.subject, item.at) for item in pair if item.code in rules.about(Topic.SIDES)}
+    unknown = rules.about(Topic.UNKNOWN)
+    listed = len({item.at for item in pair if item.code in unknown}) <= SHOWN_HELD
+    sides = [
+        item
+        for item in verdict.findings
+        if item not in pair
+        and (item.subject, item.at) not in quoted
+        and not (item.unjudged and item.question is Question.COMPARABLE)
+        and (item.level is not Level.SHOWN or item.code in rules.about(Topic.WITNESS))
+    ]
+    return [item for item in pair if listed or item.code not in unknown] + sides
+
+
+def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry, ...]:
+    """Every finding as an item, by weight. With ``sides`` each names its side, once if it is on both."""
+    groups = grouped(findings)
+    waiting = (missing(groups.waiting, sides=sides),) if groups.waiting else ()
+    judged, shown = ([entry(group, sides=sides) for group in part] for part in (groups.judged, groups.shown))
+    return (*judged, *waiting, *shown)
+
+
+def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
+    """One offense: code and name, where it is and what it is, what is expected, what to do."""
+    first = group[0]
+    title = (
+        Mark(STATES[first.level], first.level.value),
+        f" {first.code} {first.name}{on_sides(group) if sides else ''}",
+    )
+    facts = [("", (place,)) for place in places(group)]
+    return Entry("", title, (*facts, ("expected", (first.expected,)), ("→", (first.do,))))
+
+
+def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
+    """The facts that rules wait for, as one item: a bare receipt lacks dozens."""
+    title = (Mark("open", "I"), " unjudged, for facts that are not stated")
+    advice = "state them; receipts rules CODE says what each is needed for"
+    return Entry("", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
+
+
+def places(findings: Sequence[Finding]) -> list[str]:
+    """Where a group is and what it is there, each once."""
+    return list(dict.fromkeys(f"{item.at}: {item.found}" for item in findings))
+
+
+def waiting_text(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> str:
+    """The missing facts as one sentence, each with the rules that wait for it."""
+    parts = []
+    for at, group in waiting.items():
+        codes = ", ".join(dict.fromkeys(item.code for item in group))
+        parts.append(f"{at} ({codes}{on_sides(group) if sides else ''})")
+    return ", ".join(parts)
+
+
+def on_sides(findings: Sequence[Finding]) -> str:
+    """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
+    sides = sorted({item.subject.upper() for item in findings if item.subject in ("a", "b")})
+    return f" on {' and '.join(sides)}" if sides else ""
+
+
+def reason(item: Finding) -> str:
+    """One finding in one sentence: what is there, and what was expected if that is short."""
+    expected = f", expected {item.expected}" if item.expected and len(item.expected) <= MOST_EXPECTED else ""
+    return f"{leaf(item.at)}: {item.found}{expected}"

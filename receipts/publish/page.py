@@ -1,0 +1,161 @@
+"""What a page is: values. The terminal, Markdown and HTML are rendered from them; nothing here renders.
+
+The sentences come from ``reports/words/`` (`receipts.publish.words`). A cell is a run of parts: text, a link, text that
+is read sign by sign, or a status with its mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["yes", "no", "open", "shown"]
+ALWAYS = 0  # the rank of a column that is never dropped: an id, a status, an outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Text that leads to an anchor of the same page."""
+
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text that is read sign by sign: an id, a path; or a command to copy."""
+
+    text: str
+    command: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A status in words, with its state: a sign or a color stands beside the words, never alone."""
+
+    state: State
+    text: str = ""
+
+    @property
+    def sign(self) -> str:
+        """What shows the state without color."""
+        return {"yes": "✓", "no": "✗", "open": "?", "shown": "·"}[self.state]
+
+
+Part = str | Link | Code | Mark
+Cell = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A number that a reader sees first, and what it counts."""
+
+    value: str
+    label: str
+    state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. Numbers stand on the right, with their unit in the header.
+
+    On a narrow terminal the column with the highest ``rank`` is dropped first, and one of rank 0 never. A column that
+    may be ``cut`` holds free text, which is shortened.
+    """
+
+    name: str
+    unit: str = ""
+    numeric: bool = False
+    rank: int = ALWAYS
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: one cell for each column."""
+
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its caption; ``after`` are sentences below it, ``empty`` replaces a table without rows."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    after: tuple[str, ...] = ()
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture beside the table that it shows, which replaces it where there are no pictures.
+
+    ``draw`` makes the SVG element with ids that begin with its argument, or None if there is too little to draw; the
+    page then says ``without``. ``table`` is None if the section has that table already.
+    """
+
+    id: str
+    caption: Cell
+    draw: Callable[[str], str | None]
+    table: Table | None = None
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item of a list: a title, a line, and facts below it, each with its name (empty for none)."""
+
+    anchor: str
+    title: Cell
+    facts: tuple[tuple[str, Cell], ...] = ()
+    line: Cell = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: sentences, points under a word each, tables, figures, entries, then sections below it.
+
+    With ``fold`` it is closed at first: the terminal prints ``fold`` (with the count that it names) in one line for all
+    folded sections, HTML and Markdown as the summary of what a reader opens.
+    """
+
+    id: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    points: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    sections: tuple[Section, ...] = ()
+    fold: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole page: the answer in one line, what it is about, commands to copy, then its sections.
+
+    ``headline`` is the answer; ``next`` are commands that lead on, each after what it gives. ``foot`` holds what a reader
+    wants last: ids and digests.
+    """
+
+    title: str
+    headline: Cell = ()
+    badges: tuple[Badge, ...] = ()
+    facts: tuple[tuple[str, Cell], ...] = ()
+    lead: tuple[str, ...] = ()
+    next: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    foot: tuple[tuple[str, Cell], ...] = ()
+
+
+def row(*cells: str | Part | Cell) -> Row:
+    """A row of cells; a lone part is a cell of its own."""
+    return Row(tuple(item if isinstance(item, tuple) else (item,) for item in cells))
+
+
+def text(cell: Iterable[Part]) -> str:
+    """A cell as it is read, without marks."""
+    return "".join(part if isinstance(part, str) else part.text for part in cell)

@@ -1,0 +1,84 @@
+"""The numbers of a comparison as text: readings, changes, intervals, and the words for an effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from receipts import metrics
+from receipts.axes import in_words
+from receipts.judging.verdict import Comparison, MetricResult
+from receipts.metrics.reading import MetricReading
+from receipts.metrics.registry import Metric
+
+STATED = ("stated", "derived")
+MARK = "*"
+NONE = "~"
+
+
+def value(item: Any) -> str:
+    """An axis value for people."""
+    return "not stated" if item is None else in_words(item)
+
+
+def leaf(path: str) -> str:
+    """The last part of a path, which names a column or a setting where the whole has no room."""
+    return path.rpartition(".")[2]
+
+
+def unit(metric: Metric) -> str:
+    """The unit of a metric's numbers as they are shown."""
+    return metric.shown_unit or metric.unit
+
+
+def number(metric: Metric, item: float) -> str:
+    """A value in `unit`, without it: the header names it."""
+    return metrics.shown(metric, item).removesuffix(unit(metric)).rstrip()
+
+
+def named(metric: Metric) -> str:
+    """A metric with the unit of its numbers."""
+    return metric.title if unit(metric) in metric.title else f"{metric.title}, {unit(metric)}".rstrip(", ")
+
+
+def headline(verdict: Comparison) -> MetricResult | None:
+    """The result for the metric that was asked for."""
+    return next((item for item in verdict.results if item.metric == verdict.metric), None)
+
+
+def reading(item: MetricResult, side: MetricReading) -> str:
+    """One side's value in `unit`; `MARK` behind a number that was stated and not measured."""
+    if side.value is None:
+        return side.text or NONE
+    return number(metrics.get(item.metric), side.value) + (MARK if side.source in STATED else "")
+
+
+def percent(ratio: float) -> str:
+    """A ratio of B over A as a signed change."""
+    return f"{(ratio - 1) * 100:+.2f} %"
+
+
+def ratio(item: MetricResult) -> str:
+    """The change in percent, `NONE` without a number: the center of the interval if there is one, else as stated."""
+    return NONE if item.ratio is None else percent(item.ratio)
+
+
+def interval(item: MetricResult) -> str:
+    """The interval of the change in percent; `NONE` if the data carry none."""
+    low, high = item.effect.low, item.effect.high
+    return NONE if low is None or high is None else f"{percent(low).removesuffix(' %')} … {percent(high)}"
+
+
+def effect_word(item: MetricResult) -> str:
+    """The effect in words that fit the metric: memory grows, it is not slow."""
+    kind = item.effect.kind
+    if metrics.get(item.metric).summary in ("step", "rate"):
+        return kind
+    lower_is_better = metrics.get(item.metric).better == "lower"
+    words = {"faster": "less" if lower_is_better else "more", "slower": "more" if lower_is_better else "less"}
+    return words.get(kind, kind)
+
+
+def mixed(verdict: Comparison) -> bool:
+    """Whether some numbers are stated and some computed; if all are stated, the reason says so."""
+    readings = [side for item in verdict.results for side in (item.a, item.b) if side.value is not None]
+    return len({side.source in STATED for side in readings}) > 1

@@ -1,0 +1,1 @@
+"""What renders a page: a terminal, Markdown."""

@@ -1,0 +1,192 @@
+"""A page for a terminal or a pipe: the answer first, tables within the width, folded sections in one line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from receipts.publish.page import Cell, Code, Column, Entry, Mark, Page, Part, Section, Table, text
+from receipts.publish.render import layout
+
+STYLES = {
+    "accepted": "green",
+    "valid": "green",
+    "yes": "green",
+    "witnessed": "green",
+    "supported": "green",
+    "refuted": "red",
+    "stale": "yellow",
+    "rejected": "red",
+    "invalid": "red",
+    "no": "red",
+    "left": "red",
+    "inconclusive": "yellow",
+    "open": "yellow",
+    "unwitnessed": "yellow",
+    "unknown": "yellow",
+    "unproven": "yellow",
+    "shown": "cyan",
+    "E": "red",
+    "I": "yellow",
+    "W": "cyan",
+    "head": "bold",
+    "dim": "dim",
+}
+_ANSI = {"green": "32", "red": "31", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+
+
+def clean(text: str) -> str:
+    """Text from a receipt, made harmless for a terminal: control characters and direction marks are shown escaped."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What a page is printed on. ``width`` is the room for sentences, ``room`` that for tables: None is unlimited."""
+
+    width: int = 100
+    room: int | None = None
+    colored: bool = False
+
+    def paint(self, text: str, style: str) -> str:
+        """A word in the color of its meaning; unknown styles leave it plain."""
+        color = STYLES.get(style)
+        return f"\x1b[{_ANSI[color]}m{text}\x1b[0m" if color and self.colored and text else text
+
+    def page(self, page: Page, *, opened: bool = False) -> Iterator[str]:
+        """All lines of a page; ``opened`` opens its folds."""
+        if page.headline:
+            yield from self._headline(page.headline)
+        yield from self._facts(page.facts)
+        for sentence in page.lead:
+            yield from self.wrapped(sentence, 2)
+        folds = []
+        for section in page.sections:
+            if section.fold and not opened:
+                folds.append(section.fold)
+            else:
+                yield from self.section(section)
+        for command, why in page.next:
+            yield ""
+            yield self.paint(clean(why), "head")
+            yield f"  {clean(command)}"  # on one line, to be copied
+        if folds or page.foot:
+            yield ""
+        if folds:
+            yield from self.wrapped(f"-v shows more: {' · '.join(folds)}", 0, 2)
+        for name, cell in page.foot:
+            yield from self._colored((f"{name}: " if name else "", *cell), 0, 2)
+
+    def section(self, section: Section) -> Iterator[str]:
+        """A section under its title."""
+        yield ""
+        yield self.paint(clean(section.title), "head")
+        yield from self._inside(section)
+
+    def _inside(self, section: Section) -> Iterator[str]:
+        for sentence in section.sentences:
+            yield from self.wrapped(sentence, 2)
+        for name, cells in section.points:
+            for cell in cells:
+                yield from self.wrapped(f"{name}: {text(cell)}" if name else text(cell), 2, 4)
+        for table in section.tables:
+            yield from self.table(table)
+        for figure in section.figures:
+            if figure.table is not None:
+                yield from self.table(figure.table)
+        for entry in section.entries:
+            yield from self.entry(entry)
+        for inner in section.sections:
+            yield from self.section(inner)
+
+    def entry(self, entry: Entry) -> Iterator[str]:
+        """One item: its title and line, then its facts below."""
+        yield from self._colored((*entry.title, *(("  ", *entry.line) if entry.line else ())), 2, 4)
+        for name, cell in entry.facts:
+            yield from self.wrapped(f"{name} {text(cell)}".strip(), 4, 6)
+
+    def table(self, table: Table) -> Iterator[str]:
+        """A table in its columns; one record a row where not even those of rank 0 fit."""
+        if not table.rows:
+            if table.empty:
+                yield from self.wrapped(table.empty, 2)
+            return
+        rows = [[clean(text(cell)) for cell in row.cells] for row in table.rows]
+        where = layout.fit(table.columns, rows, self.room)
+        if where is None:
+            yield from self._records(table.columns, rows)
+        else:
+            yield from self._columns(table.columns, rows, where)
+            if where.dropped:
+                yield from self.wrapped(f"(for a wider terminal: {', '.join(where.dropped)})", 2)
+        for sentence in table.after:
+            yield from self.wrapped(sentence, 2, 4)
+
+    def _columns(self, columns: Sequence[Column], rows: Sequence[list[str]], where: layout.Layout) -> Iterator[str]:
+        heads = [layout.header(column) for column in columns]
+        if any(heads[at] for at in where.shown):
+            for line in layout.lines(heads, where, columns):
+                yield self._line(line, head=True)
+            if self.colored:
+                yield "  " + self.paint("─" * (sum(where.sizes) + layout.GAP * (len(where.sizes) - 1)), "dim")
+        for row in rows:
+            for line in layout.lines(row, where, columns):
+                yield self._line(line)
+
+    def _line(self, pieces: Sequence[tuple[str, str]], *, head: bool = False) -> str:
+        shown = [self.paint(padded, "head" if head else words) for padded, words in pieces]
+        shown = [padded.replace(words, self.paint(words, words), 1) if not head and words in STYLES else item
+                 for item, (padded, words) in zip(shown, pieces, strict=True)]  # fmt: skip
+        return ("  " + (" " * layout.GAP).join(shown)).rstrip()
+
+    def _records(self, columns: Sequence[Column], rows: Sequence[list[str]]) -> Iterator[str]:
+        for row in rows:
+            first, *rest = zip(columns, row, strict=True)
+            yield from self.wrapped(first[1], 2, 4)
+            for column, cell in rest:
+                if cell:
+                    yield from self.wrapped(f"{layout.header(column)} {cell}".strip(), 4, 6)
+
+    def _headline(self, cell: Cell) -> Iterator[str]:
+        yield from self._colored(cell, 0, 2)
+
+    def _facts(self, facts: Iterable[tuple[str, Cell]]) -> Iterator[str]:
+        rows = [(name, clean(text(cell))) for name, cell in facts]
+        size = max((len(name) for name, _ in rows), default=0)
+        for name, said in rows:
+            if size + 4 > self.width // 2:
+                yield from self.wrapped(name, 2, 2)
+                yield from self.wrapped(said, 4, 4)
+            else:
+                yield from self.wrapped(f"{name.ljust(size)}  {said}", 0, size + 2)
+
+    def _colored(self, cell: Iterable[Part], indent: int, hanging: int) -> Iterator[str]:
+        """A cell wrapped, its marks in their colors; a mark at the start of a line is one word."""
+        parts = list(cell)
+        plain = clean("".join(_read(part) for part in parts))
+        marks = [part for part in parts if isinstance(part, Mark)]
+        for line in self.wrapped(plain, indent, hanging):
+            painted = line
+            for mark in marks:
+                painted = painted.replace(mark.text, self.paint(mark.text, mark.state), 1)
+            yield painted
+
+    def wrapped(self, sentence: str, indent: int = 2, hanging: int | None = None) -> Iterator[str]:
+        """A sentence folded to the width, indented."""
+        yield from textwrap.wrap(
+            clean(sentence),
+            self.width,
+            initial_indent=" " * indent,
+            subsequent_indent=" " * (indent if hanging is None else hanging),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _read(part: Part) -> str:
+    if isinstance(part, Code) and part.command:
+        return part.text
+    return part if isinstance(part, str) else part.text

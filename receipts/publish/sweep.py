@@ -1,0 +1,102 @@
+"""The page of a sweep: how the cells came out against the base, the grid, and why cells are refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from receipts import metrics
+from receipts.publish.page import Cell, Column, Page, Row, Section, Table, row
+from receipts.publish.readings import interval, leaf, named, number, ratio
+from receipts.publish.words import Words, words
+
+if TYPE_CHECKING:
+    from receipts.judging.verdict import MetricResult
+    from receipts.questions.sweep import Sweep, SweepCell
+
+
+def page(sweep: Sweep, metric: str) -> Page:
+    """The whole page."""
+    say = words("sweep")
+    sections = [Section("grid", say("grid"), tables=(_table(sweep, metric),))]
+    reasons: dict[str, list[str]] = {}
+    for at, cell in enumerate(sweep.cells):
+        if cell.refused:
+            reasons.setdefault(cell.refused, []).append(str(at))
+    if reasons:
+        points = tuple((", ".join(cells), ((why,),)) for why, cells in reasons.items())
+        sections.append(Section("refused", say("refused"), points=points))
+    if sweep.links:
+        pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
+        sections.append(Section("links", say("links"), (pairs,)))
+    return Page(say("grid"), headline=_headline(sweep, metric, say), sections=tuple(sections))
+
+
+def _headline(sweep: Sweep, metric: str, say: Words) -> Cell:
+    """How many cells came out how, and the best of those that are accepted."""
+    statuses: Counter[str] = Counter(cell.against_base.status for cell in sweep.cells if cell.against_base is not None)
+    if not statuses:
+        return (say("alone"),)
+    counts = [say("count", n=statuses[key], status=name) for key, name in say.named("status").items() if statuses[key]]
+    better = metrics.get(metric).better
+    accepted = [
+        (result.ratio, at)
+        for at, cell in enumerate(sweep.cells)
+        if cell.against_base is not None and cell.against_base.status == "accepted"
+        if (result := _result(cell, metric)) is not None and result.ratio is not None
+    ]
+    if accepted:
+        _, at = max(accepted) if better == "higher" else min(accepted)
+        result = _result(sweep.cells[at], metric)
+        counts.append(say("best", change=ratio(result) if result else "~", cell=at))
+    base = next(at for at, cell in enumerate(sweep.cells) if cell.against_base is None)
+    return (say("headline", n=statuses.total(), base=base, counts=", ".join(counts)),)
+
+
+def _table(sweep: Sweep, metric: str) -> Table:
+    """One cell a row; the last part of an axis names its column."""
+    shown = metrics.get(metric)
+    columns = (
+        Column("", numeric=True),
+        *(Column(leaf(axis)) for axis in sweep.vary),
+        Column("launches", numeric=True, rank=5),
+        Column(named(shown), numeric=True, rank=1),
+        Column("change", numeric=True),
+        Column("95 % interval", rank=3),
+        Column("verdict"),
+        Column("effect", rank=2),
+        Column("label", rank=4, cut=True),
+    )
+    return Table("Grid", columns, tuple(_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
+
+
+def _cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> Row:
+    result, verdict = _result(cell, metric), cell.against_base
+    own = _own_value(sweep, cell, metric)
+    count, lost = len(cell.launches), len(cell.lost)
+    return row(
+        str(at),
+        *cell.coordinates,
+        f"{count} of {count + lost}" if lost else str(count),
+        number(metrics.get(metric), own) if own is not None else "~",
+        "base" if verdict is None else ratio(result) if result else "~",
+        "" if verdict is None else interval(result) if result else "~",
+        "" if verdict is None else verdict.status,
+        "" if verdict is None else "refused" if cell.refused else verdict.effect,
+        cell.launches[0].receipt.run.label or cell.launches[0].id[:12],
+    )
+
+
+def _result(cell: SweepCell, metric: str) -> MetricResult | None:
+    """The result of a cell against the base for one metric; None for the base itself."""
+    if cell.against_base is None:
+        return None
+    return next((item for item in cell.against_base.results if item.metric == metric), None)
+
+
+def _own_value(sweep: Sweep, cell: SweepCell, metric: str) -> float | None:
+    if cell.against_base is not None:
+        result = _result(cell, metric)
+        return result.b.value if result else None
+    others = [item for item in (_result(other, metric) for other in sweep.cells) if item is not None]
+    return others[0].a.value if others else None
