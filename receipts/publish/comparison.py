@@ -15,10 +15,10 @@ from receipts import metrics
 from receipts.axes import Member
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
-from receipts.publish import headline
+from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions
-from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, on_sides, worth_reading
-from receipts.publish.page import Cell, Column, Entry, Page, Row, Section, Table, row
+from receipts.publish.findings import SHOWN_HELD, entries, entry, grouped, warning, worth_reading
+from receipts.publish.page import Column, Entry, Page, Row, Section, Table, row
 from receipts.publish.readings import (
     effect_word,
     interval,
@@ -212,7 +212,9 @@ def _findings(verdict: Comparison, rules: RuleSet, say: Words) -> Iterator[Secti
         yield Section("errors", say("errors"), entries=tuple(_error(group, rules) for group in errors))
     opened = groups.at(Level.OPEN)
     if opened and verdict.status != "rejected":
-        yield Section("missing", say("missing"), points=tuple(_lacks(opened, say)))
+        yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
+    if groups.shown:
+        yield Section("warnings", say("warnings"), points=tuple(map(warning, groups.shown)))
     others = entries([item for item in found if item.level is not Level.ERROR], sides=True)
     if others:
         yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
@@ -224,13 +226,3 @@ def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:
     if group[0].code in rules.about(Topic.AXES) and group[0].on_pair:
         return replace(whole, facts=whole.facts[-1:])
     return whole
-
-
-def _lacks(groups: Sequence[Sequence[Finding]], say: Words) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """Each open question by what it lacks, with all that would answer it."""
-    by_rule: dict[str, list[Finding]] = {}
-    for group in groups:
-        by_rule.setdefault(group[0].code, []).extend(group)
-    for code, items in by_rule.items():
-        name = say("lack", name=headline.called(items[0], say), code=code, sides=on_sides(items))
-        yield name, tuple((remedy,) for remedy in dict.fromkeys(item.do for item in items))

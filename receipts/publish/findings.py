@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question
-from receipts.publish.page import Entry, Mark, State
+from receipts.publish.page import Cell, Entry, Mark, State
 from receipts.publish.readings import leaf
 
 STATES: Mapping[Level, State] = {Level.ERROR: "no", Level.OPEN: "open", Level.SHOWN: "shown"}
@@ -19,7 +19,7 @@ _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Findings put together: those with one remedy, wherever they are, and those that wait for one missing fact.
+    """Findings put together: those of one rule, wherever they are, and those that wait for one missing fact.
 
     ``judged`` decide, ``shown`` decide nothing.
     """
@@ -41,7 +41,7 @@ def grouped(findings: Iterable[Finding]) -> Grouped:
         if item.unjudged:
             waiting.setdefault(item.at, []).append(item)
         else:
-            judged.setdefault((item.code, item.level.value, item.expected, item.do), []).append(item)
+            judged.setdefault((item.code, item.level.value), []).append(item)
     ordered = sorted(judged.values(), key=lambda group: (*_weight(group[0]), group[0].code))
     deciding = [tuple(group) for group in ordered if group[0].level is not Level.SHOWN]
     shown = [tuple(group) for group in ordered if group[0].level is Level.SHOWN]
@@ -78,14 +78,26 @@ def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry,
 
 
 def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
-    """One offense: code and name, where it is and what it is, what is expected, what to do."""
+    """One offense: code and name, where it is and what it is, what is expected, what to do; each once."""
     first = group[0]
     title = (
         Mark(STATES[first.level], first.level.value),
         f" {first.code} {first.name}{on_sides(group) if sides else ''}",
     )
-    facts = [("", (place,)) for place in places(group)]
-    return Entry("", title, (*facts, ("expected", (first.expected,)), ("→", (first.do,))))
+    facts: list[tuple[str, Cell]]
+    expected = list(dict.fromkeys(item.expected for item in group))
+    if len(expected) == 1:
+        facts = [*(("", (place,)) for place in places(group)), ("expected", (first.expected,))]
+    else:
+        lines = dict.fromkeys(f"{item.at}: {item.found}; expected {item.expected}" for item in group)
+        facts = [("", (line,)) for line in lines]
+    return Entry("", title, (*facts, *(("→", (text,)) for text in actions(group))))
+
+
+def warning(group: Sequence[Finding]) -> tuple[str, tuple[Cell, ...]]:
+    """A finding that decides nothing, in a line."""
+    first = group[0]
+    return f"{first.code} {first.name}{on_sides(group)}", tuple((place,) for place in places(group))
 
 
 def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
@@ -107,6 +119,17 @@ def waiting_text(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> st
         codes = ", ".join(dict.fromkeys(item.code for item in group))
         parts.append(f"{at} ({codes}{on_sides(group) if sides else ''})")
     return ", ".join(parts)
+
+
+def actions(items: Sequence[Finding]) -> list[str]:
+    """What to do about findings of one rule, each once; one action on several leaves names them together."""
+    shapes: dict[str, list[str]] = {}
+    for item in items:
+        shape = item.do.replace(item.at, "\0", 1)
+        places = shapes.setdefault(shape, [])
+        if item.at not in places:
+            places.append(item.at)
+    return [shape.replace("\0", ", ".join(places), 1) for shape, places in shapes.items()]
 
 
 def on_sides(findings: Sequence[Finding]) -> str:

@@ -9,7 +9,8 @@ from receipts import metrics
 from receipts.axes import Member
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
-from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
+from receipts.judging.verdict import Comparison, Level, MetricResult
+from receipts.publish import lacks
 from receipts.publish.findings import grouped, on_sides, reason, worth_reading
 from receipts.publish.page import Cell, Mark, State
 from receipts.publish.readings import STATED, effect_word, headline, leaf, value
@@ -90,41 +91,27 @@ def _undecided(verdict: Comparison, rules: RuleSet, say: Words) -> str:
     else:
         stated = result.a.source in STATED or result.b.source in STATED
         first = say("stated" if stated else "measured", change=change(result))
-    lacks = missing(verdict, rules, say)
-    if not lacks:
+    texts = missing(verdict, rules, say)
+    if not texts:
         return f"{first}; {say('effect_open', kind=verdict.effect)}"
-    kept = lacks[:MOST_MISSING]
-    if len(lacks) > MOST_MISSING:
-        kept.append(say("more_lacks", n=len(lacks) - MOST_MISSING))
+    kept = texts[:MOST_MISSING]
+    if len(texts) > MOST_MISSING:
+        kept.append(say("more_lacks", n=len(texts) - MOST_MISSING))
     return f"{first}; {say('lacks', missing=', '.join(kept))}"
 
 
 def missing(verdict: Comparison, rules: RuleSet, say: Words) -> list[str]:
     """What would decide an open comparison, each with its rule: settings, evidence, launches."""
     unknown = rules.about(Topic.UNKNOWN)
-    lacks = []
+    texts = []
     paths = [item.path for gap in verdict.difference.unknown for item in gap.members]
     if paths:
-        lacks.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
+        texts.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
     groups = grouped(item for item in worth_reading(verdict, rules) if item.code not in unknown)
-    names: dict[str, str] = {}
-    for group in groups.at(Level.OPEN):
-        names.setdefault(group[0].code, called(group[0], say))
-    lacks += [f"{name} ({code})" for code, name in names.items()]
     result = headline(verdict)
-    if result is not None and result.effect.needed and not names:
-        lacks.append(say("needed", n=result.effect.needed))
-    waiting = {at: group[0].code for at, group in groups.waiting.items() if group[0].code not in names}
-    return lacks + [f"{_name(at, say)} ({code})" for at, code in waiting.items()]
-
-
-def called(item: Finding, say: Words) -> str:
-    """What a finding lacks, in words: by its leaf, else by the name of its rule."""
-    return _name(item.at, say) if item.at in say.named("leaf") else item.name.replace("_", " ")
-
-
-def _name(at: str, say: Words) -> str:
-    return say.named("leaf").get(at) or leaf(at).replace("_", " ")
+    if result is not None and result.effect.needed and not groups.at(Level.OPEN):
+        texts.append(say("needed", n=result.effect.needed))
+    return texts + lacks.short(groups)
 
 
 def change(result: MetricResult) -> str:

@@ -137,8 +137,8 @@ class Section:
 class Page:
     """A whole page: the answer in one line, what it is about, commands to copy, then its sections.
 
-    ``headline`` is the answer; ``next`` are commands that lead on, each after what it gives. ``foot`` holds what a reader
-    wants last: ids and digests.
+    ``headline`` is the answer; ``next`` are commands that lead on, each after what it gives. ``foot`` holds what is
+    read last: ids and digests.
     """
 
     title: str

@@ -71,6 +71,6 @@ def test_a_hostile_label_never_reaches_the_terminal_raw(shell: Shell) -> None:
 def test_a_number_is_held_against_the_statistic_that_it_claims_to_be(shell: Shell) -> None:
     leaves = {"measurement__stated__tokens_per_second": 114000.0, "measurement__stated__mfu": 0.402}
     leaves |= {f"{path}_stated": None for path in leaves}
-    said = shell("check", shell.write("run", "megatron", **leaves)).out
+    said = " ".join(shell("check", shell.write("run", "megatron", **leaves)).out.split())
     assert "over the median step of the window" in said
     assert "from the stated tokens/s, the stated FLOPs a token, 8 chips" in said

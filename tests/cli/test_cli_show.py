@@ -34,7 +34,7 @@ def test_the_memory_of_the_steps_is_told(shell: Shell, memory: float, said: str)
         steps.append(round(0.8 + now, 6))
     shell.write("one", measurement__step_durations_seconds=steps, measurement__step_flags=None)
     (line,) = [line for line in shell("show", "one.json").out.splitlines() if "autocorrelation" in line]
-    number, told = line.strip().removeprefix("autocorrelation of neighbouring steps: ").split("; ")
+    number, told = line.strip().removeprefix("autocorrelation of neighboring steps: ").split("; ")
     assert float(number) == pytest.approx(memory, abs=0.1)
     assert told == said
 

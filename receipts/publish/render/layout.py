@@ -21,6 +21,7 @@ class Layout(NamedTuple):
     shown: tuple[int, ...]
     sizes: tuple[int, ...]
     dropped: tuple[str, ...]
+    whole: bool = False  # no cell is wrapped or cut
 
 
 def header(column: Column) -> str:
@@ -38,7 +39,7 @@ def fit(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | N
     natural = [max([len(header(item)), *(len(row[at]) for row in rows)]) for at, item in enumerate(columns)]
     if width is None:
         # One long word does not push the columns of every other row aside: it overflows alone.
-        return Layout(tuple(shown), tuple(min(PADDED, size) for size in natural), ())
+        return Layout(tuple(shown), tuple(min(PADDED, size) for size in natural), (), whole=True)
     least = [_least(item, [row[at] for row in rows], natural[at]) for at, item in enumerate(columns)]
     while sum(least[at] for at in shown) + GAP * (len(shown) - 1) + INDENT > width:
         last = max(shown, key=lambda at: (columns[at].rank, at))
@@ -67,7 +68,7 @@ def _least(column: Column, cells: Sequence[str], natural: int) -> int:
 def lines(cells: Sequence[str], layout: Layout, columns: Sequence[Column]) -> Iterator[tuple[tuple[str, str], ...]]:
     """A row as lines of padded pieces, each with the text that it holds."""
     parts = [
-        _cut(cells[at], size) if columns[at].cut else _wrapped(cells[at], size)
+        [cells[at]] if layout.whole else _cut(cells[at], size) if columns[at].cut else _wrapped(cells[at], size)
         for at, size in zip(layout.shown, layout.sizes, strict=True)
     ]
     for number in range(max(map(len, parts), default=0)):
@@ -79,10 +80,10 @@ def lines(cells: Sequence[str], layout: Layout, columns: Sequence[Column]) -> It
 
 
 def _cut(text: str, size: int) -> list[str]:
-    return [text if len(text) <= size or size >= PADDED else f"{text[: size - 1]}…"]
+    return [text if len(text) <= size else f"{text[: size - 1]}…"]
 
 
 def _wrapped(text: str, size: int) -> list[str]:
-    if len(text) <= size or size >= PADDED:
+    if len(text) <= size:
         return [text]
     return textwrap.wrap(text, size, break_long_words=False, break_on_hyphens=False) or [""]

@@ -83,7 +83,8 @@ class Terminal:
     def section(self, section: Section) -> Iterator[str]:
         """A section under its title."""
         yield ""
-        yield self.paint(clean(section.title), "head")
+        if section.title:
+            yield self.paint(clean(section.title), "head")
         yield from self._inside(section)
 
     def _inside(self, section: Section) -> Iterator[str]:

@@ -1,0 +1,237 @@
+"""The page of one receipt: its verdict first, the five answers, what was measured, why it failed, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from receipts import metrics
+from receipts.base.units import amount
+from receipts.judging.rule import Case
+from receipts.judging.verdict import Level, ReceiptVerdict
+from receipts.metrics import Launch
+from receipts.publish import lacks
+from receipts.publish.chips import memory
+from receipts.publish.decisions import decisions
+from receipts.publish.findings import Grouped, entries, entry, grouped, reason, warning
+from receipts.publish.page import Cell, Column, Mark, Page, Section, State, Table, row
+from receipts.publish.readings import leaf, named, number
+from receipts.publish.words import Words, words
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.judging.facts import Facts
+    from receipts.questions.answers import Answers
+    from receipts.receipt import Parsed
+    from receipts.store import Decision
+
+HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
+MOST_MISSING = 3
+LONGEST_VALUE = 200
+STATES: dict[str, State] = {"valid": "yes", "open": "open", "invalid": "no"}
+
+
+class Shown(NamedTuple):
+    """A receipt with everything that its page shows."""
+
+    parsed: Parsed
+    lane: Lane
+    verdict: ReceiptVerdict
+    answers: Answers
+    facts: Facts
+    decisions: Sequence[Decision] = ()
+    deciding: str = ""
+
+
+def page(item: Shown, *, stated: bool = False) -> Page:
+    """The whole page; with ``stated`` every leaf that the receipt states."""
+    say = words("receipt")
+    groups = grouped(item.verdict.findings)
+    launch = Launch(item.parsed, item.lane)
+    failed = item.parsed.receipt.failure is not None
+    sections = [_measured(launch, say)]
+    if failed:
+        sections.append(_failure(item.parsed, say))
+    sections += memory(item.parsed, say, folded=not failed and item.verdict.status != "invalid")
+    if stated:
+        rows = tuple(row(path, _value(value, say)) for path, value in item.parsed.stated.items())
+        sections.append(Section("facts", say("facts"), tables=(Table("", (Column("leaf"), Column("value")), rows),)))
+    sections += [*_findings(item.verdict, groups, say), *decisions(item.decisions)]
+    verdict = item.verdict
+    kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
+    return Page(
+        title=_name(item.parsed),
+        headline=_headline(item, launch, groups, say),
+        facts=tuple(("", (text,)) for text in _about(item, launch, say)),
+        next=((item.deciding, say("decides")),) if item.deciding else (),
+        sections=(Section("answers", "", tables=(_answers(item.answers),)), *sections),
+        foot=(("", (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)),),
+    )
+
+
+def _name(parsed: Parsed) -> str:
+    return parsed.receipt.run.label or parsed.receipt.run.launch
+
+
+def _headline(item: Shown, launch: Launch, groups: Grouped, say: Words) -> Cell:
+    """The status, and its reason: numbers of a valid receipt, the first error, how it failed, what it lacks."""
+    status = item.verdict.status
+    errors = groups.at(Level.ERROR)
+    failed = _failed(item.parsed, say)
+    parts = [failed] if failed else []
+    if errors:
+        first = errors[0][0]
+        parts.append(say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first)))
+        if len(errors) > 1:
+            parts.append(say("more", n=len(errors) - 1))
+    else:
+        parts = parts or [_numbers(launch, say)]
+        missing = lacks.short(groups)
+        if missing and status != "valid":
+            more = len(missing) - MOST_MISSING
+            shown = missing[:MOST_MISSING] + ([say("more_lacks", n=more)] if more > 0 else [])
+            parts.append(say("lacks", missing=", ".join(shown)))
+    return (Mark(STATES[status], say(status)), f"  {'; '.join(parts)}")
+
+
+def _numbers(launch: Launch, say: Words) -> str:
+    texts, stated = [], False
+    for name in HEADLINE:
+        metric = metrics.get(name)
+        reading = launch.shown(metric)
+        if reading.value is not None:
+            texts.append(metrics.shown(metric, reading.value))
+            stated |= reading.source in ("stated", "derived")
+    if not texts:
+        return say("nothing")
+    return say("stated", numbers=", ".join(texts)) if stated else ", ".join(texts)
+
+
+def _failed(parsed: Parsed, say: Words) -> str:
+    """How a launch failed, in a few words; empty for one that did not."""
+    outcome, failure = parsed.receipt.run.outcome, parsed.receipt.failure
+    if outcome == "ok":
+        return ""
+    called = say.named("outcome").get(outcome, outcome)
+    phase = getattr(failure, "phase", None)
+    requested, used, limit = (getattr(failure, f"{kind}_bytes", None) for kind in ("requested", "used", "limit"))
+    sizes = say("requested", requested=amount(requested)) if requested else ""
+    sizes += say("used", used=amount(used, limit), limit=amount(limit)) if used and limit else ""
+    shown_phase = say("in_phase", phase=str(phase).replace("_", " ")) if phase else ""
+    return say("failed", outcome=called, phase=shown_phase, bytes=sizes)
+
+
+def _about(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
+    """Which launch this is, whether it still counts, and what witnesses it."""
+    parsed, facts = item.parsed, item.facts
+    run = parsed.receipt.run
+    yield _name(parsed)
+    yield say("id", id=parsed.id)
+    started = run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}"
+    yield say(
+        "run", kind=run.kind, outcome=run.outcome, provenance=run.provenance, started=started, lane=item.lane.name
+    )
+    replaced = facts.superseded.get(parsed.id)
+    if replaced is not None:
+        by, why = replaced
+        yield say("replaced", id=by[:12], reason=why) if by else say("withdrawn", reason=why)
+    if run.supersedes is not None:
+        target = run.supersedes.target
+        which = say("same_launch") if target == run.launch else target[:12]
+        yield say("supersedes", target=which, reason=run.supersedes.reason)
+    yield from _witnesses(item, launch, say)
+
+
+def _witnesses(item: Shown, launch: Launch, say: Words) -> Iterator[str]:
+    """Which launches show this one's path, and what they lend; or whose path this one shows."""
+    case = Case(launch, item.lane, item.facts)
+    known = {other.id: other for other in item.facts.witnesses}
+    for name in case.borrowed.lenders:
+        leaves = [leaf(path) for path, by in case.borrowed.by.items() if by == name]
+        lends = say("lends", leaves=", ".join(leaves)) if leaves else say("same_path")
+        yield say("witnessed", id=name[:12], name=known[name].name, lends=lends)
+    for refused in case.borrowed.refused:
+        yield say("not_witnessed", id=refused.witness.id[:12], name=refused.witness.name, why=refused.why)
+    target = item.parsed.receipt.run.witness_for
+    if target is not None:
+        other = case.witnessed
+        name = f"{other.id[:12]} {other.name}" if other else say("unknown_launch", name=target)
+        yield say("witnesses", name=name)
+
+
+def _answers(five: Answers) -> Table:
+    return Table("", (Column(""), Column("")), tuple(row(question, answer) for question, answer in five.rows()))
+
+
+def _measured(launch: Launch, say: Words) -> Section:
+    rows = []
+    for name in metrics.METRICS:
+        metric = metrics.get(name)
+        reading = launch.shown(metric)
+        if reading.value is not None:
+            text = f" ({reading.text})" if reading.text else ""
+            rows.append(row(named(metric), number(metric, reading.value), f"{reading.source}{text}"))
+    columns = (Column("metric"), Column("value", numeric=True), Column("from"))
+    table = Table(say("measured"), columns, tuple(rows), tuple(_steps(launch, say)), say("no_metric"))
+    return Section("measured", say("measured"), tables=(table,))
+
+
+def _steps(launch: Launch, say: Words) -> Iterator[str]:
+    """The steady segment and how alike neighboring steps are: a thousand steps are not a thousand samples."""
+    if launch.segment is None:
+        return
+    summary = launch.summary
+    if summary is None:
+        yield say("unsteady", status=launch.segment.status, reason=launch.segment.reason)
+        return
+    times = {name: getattr(summary, name) * 1e3 for name in ("median", "mean", "p95", "p99")}
+    yield say("steady", n=summary.n, all=len(launch.durations), **times)
+    yield _correlation(launch.segment.of(launch.durations), summary.lag1, say)
+
+
+def _correlation(steady: Sequence[float], lag1: float | None, say: Words) -> str:
+    from receipts.stats.launch import FEWEST_BATCHES, independent_batch
+
+    if lag1 is None:
+        return say("no_correlation")
+    size = independent_batch(steady)
+    if size is None:
+        return say("correlation", lag1=lag1, batches=say("no_batches", fewest=FEWEST_BATCHES))
+    return say("correlation", lag1=lag1, batches=say("independent") if size == 1 else say("batches", size=size))
+
+
+def _failure(parsed: Parsed, say: Words) -> Section:
+    from receipts.estimate.families import attribution
+
+    failure = parsed.receipt.failure
+    assert failure is not None  # the caller asks only of a launch that failed
+    points: list[tuple[str, tuple[Cell, ...]]] = []
+    for key, value in failure.model_dump(by_alias=True, exclude_none=True, exclude={"ladder"}).items():
+        points.append((key.replace("_", " "), ((amount(value) if key.endswith("_bytes") else str(value),),)))
+    for rung in failure.ladder or ():
+        alone = say("alone", rank=rung.rank) if rung.rank is not None else ""
+        why = f" ({rung.reason})" if rung.reason else ""
+        points.append(("", ((say("ladder", rung=rung.rung, launch=rung.launch, alone=alone, reason=why),),)))
+    blocks = attribution(parsed.stated)
+    if blocks is not None:
+        points.append(("", ((say("pressure", blocks=blocks),),)))
+    return Section("failure", say("failure"), points=tuple(points))
+
+
+def _findings(verdict: ReceiptVerdict, groups: Grouped, say: Words) -> Iterator[Section]:
+    errors, opened = groups.at(Level.ERROR), groups.at(Level.OPEN)
+    if errors:
+        yield Section("errors", say("errors"), entries=tuple(map(entry, errors)))
+    if opened:
+        yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
+    if groups.shown:
+        yield Section("warnings", say("warnings"), points=tuple(map(warning, groups.shown)))
+    others = entries(item for item in verdict.findings if item.level is not Level.ERROR)
+    if others:
+        yield Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others)))
+
+
+def _value(value: Any, say: Words) -> str:
+    if isinstance(value, list) and len(value) > 6:
+        return say("values", n=len(value), first=value[0], last=value[-1])
+    return str(value)[:LONGEST_VALUE]
